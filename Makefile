@@ -167,7 +167,7 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
-	@node src/commands/main.ts build_image --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+	@node src/commands/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
 # Builds the image again without caches, in another folder, with another user, time zone and clock, and compares every byte.
 verify-build: image
@@ -176,8 +176,8 @@ verify-build: image
 # Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
-	@node src/commands/main.ts build_image --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
-	@node src/commands/main.ts build_image --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
+	@node src/commands/main.ts build --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
+	@node src/commands/main.ts build --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images

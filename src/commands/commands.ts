@@ -178,16 +178,14 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'stop an enclave and the processes that were started for it',
     load: () => import('./parent/stop_enclave.ts'),
   },
-  build_image: {
+  build: {
     reader: 'operator',
     summary: 'build an enclave image and its registers',
-    inClone: true,
     load: () => import('./image/build.ts'),
   },
   verify_build: {
     reader: 'operator',
     summary: 'build an image again, and compare every byte',
-    inClone: true,
     load: () => import('./image/verify.ts'),
   },
   eif: {
@@ -252,9 +250,8 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     load: () => import('./prover/engine.ts'),
   },
   bundle_digest: {
-    reader: 'maintainer',
-    summary: 'print the digest of the code in the images',
-    inClone: true,
+    reader: 'operator',
+    summary: 'print the digest of the code in an image',
     load: () => import('./image/bundle_digest.ts'),
   },
   check_locks: {

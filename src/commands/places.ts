@@ -1,6 +1,6 @@
 /** Where the program is, and what it brings along: in a clone of this repository, or in the installed package. */
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder above `src`, if this is a clone. */
@@ -11,6 +11,9 @@ const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
 /** Whether the program is that of a clone: else it is installed. */
 export const IS_CLONE = existsSync(join(CLONE, 'src/commands/main.ts'));
+
+/** What images are built from: a clone, or what the installed package has of it. */
+export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
 
 /** The Move package of the framework, which the contracts of applications depend on. */
 export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');

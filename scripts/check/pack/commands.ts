@@ -3,6 +3,7 @@ import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/commands/image/measurements.ts';
 import { compile } from './compile.ts';
+import { layFramework } from './framework.ts';
 import { NODE, PACKED_WITH_SERVER } from './server.ts';
 import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 
@@ -48,6 +49,7 @@ export function packCommands(version: string, channel: Channel): Tarball {
   const server = readManifest('server');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
+  layFramework(FOLDER);
   const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
     {},
     ...PACKAGES.map((name) => readManifest(name).dependencies),

@@ -8,19 +8,24 @@ import { dataArchive, tarEntries } from './deb.ts';
 import { ImageError } from './errors.ts';
 import { fetchAll } from './fetch.ts';
 import { readLock } from './lock.ts';
-import { findMirrors } from './mirrors.ts';
+import { findMirrors, type Mirrors } from './mirrors.ts';
 
 /** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
 const MERGED = /^(bin|sbin|lib|lib64)\//;
 
-/** @param overlays tar archives whose files replace those of the packages */
+export interface BaseOptions {
+  /** Tar archives whose files replace those of the packages. */
+  readonly overlays?: readonly string[];
+  /** Default: those of this machine. */
+  readonly mirrors?: Mirrors;
+}
+
 export async function makeBase(
   locks: readonly string[],
   out: string,
   cache: string,
-  overlays: readonly string[] = [],
+  { overlays = [], mirrors = findMirrors(process.env) }: BaseOptions = {},
 ): Promise<void> {
-  const mirrors = findMirrors(process.env);
   mkdirSync(dirname(out), { recursive: true });
   const file = openSync(`${out}.new`, 'w');
   for (const lock of locks.map(readLock)) {

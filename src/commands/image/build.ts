@@ -1,4 +1,4 @@
-/** `make`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
+/** `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
 import {
   copyFileSync,
   existsSync,
@@ -9,34 +9,46 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { ConfigError } from 'sui-enclave/errors';
+import { join, relative, resolve } from 'node:path';
+import type { EnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from '../command.ts';
+import { EXIT } from '../command_line.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';
-import { buildContainer } from './container.ts';
-import { digestOfModules, imageSources, makeContext, neededByImage, readLock } from './context.ts';
+import { buildContainer, findBuilder } from './container.ts';
+import {
+  applicationIn,
+  digestOfModules,
+  type ImageInputs,
+  imageInputs,
+  imageSources,
+  makeContext,
+} from './context.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
+import { ImageError } from './errors.ts';
+import { goneText } from './fetch.ts';
+import { readInputs, writeInputs } from './inputs.ts';
 import { licensesOf } from './licenses.ts';
+import { readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
+import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
+import { fetchPackages } from './npm.ts';
+import { sbomOf } from './sbom.ts';
+import { APP_DIR_OPTION, type BuildSource, findSource, folderOf, frameworkVersion } from './source.ts';
+import { versionOf } from './version.ts';
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LOCK = 'enclave/debian.lock.json';
 
 export const main = command({
-  name: 'build_image',
-  purpose: 'Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs.',
+  name: 'build',
+  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them: what it was built
+from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), and every package that it was built from
+(inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
   arguments: {},
   options: {
-    'app-dir': {
-      value: '<folder>',
-      help: 'the folder of the application, relative to the root of the repository',
-      schema: path,
-      default: 'src/apps/weather',
-    },
+    ...APP_DIR_OPTION,
     name: { value: '<name>', help: 'the name of the files that it writes', schema: text, default: 'nitro' },
     ...CHANNEL_OPTION,
     dir: {
@@ -53,6 +65,11 @@ export const main = command({
     },
     out: { value: '<folder>', help: 'the folder for the results', schema: path, default: 'out' },
     fresh: { help: 'reuse nothing from earlier builds' },
+    inputs: {
+      value: '<file>',
+      help: 'build from the inputs.tar of an earlier build, without a network',
+      schema: path,
+    },
     'extra-lock': {
       value: '<file>',
       help: 'another lock file, whose packages are added to the base; for make verify-build',
@@ -66,52 +83,97 @@ export const main = command({
       repeated: true,
     },
   },
-  async run({ options }, { io }) {
-    const { 'app-dir': appDir, name } = options;
-    if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(appDir) || !existsSync(join(ROOT, appDir, 'app.yaml'))) {
-      throw new ConfigError(`${appDir} is not the folder of an application: it has no app.yaml`);
-    }
-    const needed = neededByImage(ROOT, appDir);
-    const { channel } = options;
-    checkChannel(ROOT, channel, imageSources(needed, appDir));
-    const dir = resolve(options.dir);
+  notes: 'exit codes: 0 built; 1 failed; 2 invalid command line, or no program to build with',
+  exitOf: exitOfBuild,
+  async run({ options }, { env, io }) {
+    const { name, channel, inputs } = options;
+    const source = findSource(options['app-dir']);
+    findBuilder();
+    const { root, framework } = source;
+    const given = imageInputs(source);
+    checkChannel(root, channel, imageSources(given.needed, folderOf(source)));
+    const [dir, cache, out] = [resolve(options.dir), resolve(options.cache), resolve(options.out)];
     mkdirSync(dir, { recursive: true });
-    const context = makeContext(ROOT, dir, appDir);
-    const locks = [LOCK, ...options['extra-lock']].map((lock) => join(ROOT, lock));
-    await makeBase(locks, join(context, 'base.tar'), resolve(options.cache), options.overlay);
+    if (!existsSync(join(dir, 'context')))
+      io.log('The first build takes about 10 minutes and 6 GB of disk, most of it for the kernel.');
+    if (inputs !== undefined) readInputs(resolve(inputs), cache);
+    const mirrors = inputs === undefined ? findMirrors(env) : OFFLINE;
+    layContext(source, given, { cache, mirrors, context: join(dir, 'context') });
+    const context = join(dir, 'context');
+    const locks = [LOCK, ...options['extra-lock']].map((lock) => join(framework, lock));
+    await makeBase(locks, join(context, 'base.tar'), cache, { overlays: options.overlay, mirrors });
 
     const output = mkdtempSync(join(dir, 'output-'));
     buildContainer({
-      file: join(ROOT, 'Containerfile'),
+      file: join(framework, 'Containerfile'),
       context,
-      args: { APP_DIR: appDir },
+      args: { APP_DIR: source.appDir },
       output,
       fresh: options.fresh,
     });
     const eif = readFileSync(join(output, 'image.eif'));
-    const registers = formatPcrs(measureImage(readEif(eif)));
-    const target = (file: string) => join(resolve(options.out), file);
-    mkdirSync(options.out, { recursive: true });
-    copyFileSync(join(output, 'image.eif'), `${target(name)}.eif.new`);
-    renameSync(`${target(name)}.eif.new`, target(`${name}.eif`));
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'src/server/package.json'), 'utf8'));
-    const licenses = licensesOf(await bundle(ROOT, version, appDir, output));
+    const image = readEif(eif);
+    const registers = formatPcrs(measureImage(image));
+    const target = (file: string) => join(out, name === 'nitro' ? file : `${name}.${file}`);
+    mkdirSync(out, { recursive: true });
+    const eifFile = join(out, `${name}.eif`);
+    copyFileSync(join(output, 'image.eif'), `${eifFile}.new`);
+    renameSync(`${eifFile}.new`, eifFile);
+    writeFileSync(join(out, `${name}.pcrs`), registers);
+    const version = versionOf(framework, source.app);
+    const bundled = await bundle(context, version, applicationIn(source), output);
     rmSync(output, { recursive: true });
-    writeFileSync(target(`${name}.pcrs`), registers);
-    writeFileSync(target(name === 'nitro' ? 'licenses.txt' : `${name}.licenses.txt`), licenses);
-    const packages = digestOfModules(readLock(ROOT), needed);
-    const measurements = makeMeasurements(ROOT, { folder: appDir, version }, channel, LOCK, packages, eif);
-    writeFileSync(
-      target(name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`),
-      `${JSON.stringify(measurements, null, 2)}\n`,
-    );
-    const file = `${options.out}/${name}.eif`;
+    writeFileSync(target('licenses.txt'), licensesOf(bundled));
+    const { packages: debian, sources } = readLock(join(framework, LOCK));
+    const files = [...debian, ...sources];
+    const sbom = sbomOf(image, {
+      application: { name: source.name, version },
+      frameworkVersion: frameworkVersion(),
+      packages: given.packages,
+      bundled,
+      debian: files,
+      deb: ({ sha256 }) => readFileSync(join(cache, sha256)),
+    });
+    writeFileSync(target('sbom.json'), sbom);
+    const digests = [...given.packages.values()].map(({ sha512 }) => sha512);
+    writeInputs(target('inputs.tar'), cache, [...files.map(({ sha256 }) => sha256), ...digests]);
+    const measurements = makeMeasurements(source, {
+      channel,
+      lock: join(framework, LOCK),
+      packages: digestOfModules(given.packages),
+      eif,
+    });
+    writeFileSync(target('measurements.json'), `${JSON.stringify(measurements, null, 2)}\n`);
+    const file = relative('', eifFile);
     io.log(`${file}, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
-    if (isUnchanged(ROOT, LOCK) === false) {
+    if (!source.isApart && isUnchanged(root, LOCK) === false) {
       io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
     }
     return { json: { file, bytes: eif.length, measurements } };
   },
 });
+
+/** Of an error that the machine causes before anything is built. */
+export function exitOfBuild(error: EnclaveError): number | undefined {
+  return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
+}
+
+/** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had */
+export function layContext(
+  source: BuildSource,
+  given: ImageInputs,
+  {
+    cache,
+    mirrors,
+    context,
+  }: { readonly cache: string; readonly mirrors: Mirrors; readonly context: string },
+): void {
+  const gone = fetchPackages([...given.packages.values()], cache, mirrors.isOffline === true);
+  if (gone.length > 0) {
+    const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
+    throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));
+  }
+  makeContext(source, given, cache, context);
+}
 
 if (import.meta.main) await runAsProcess(main);

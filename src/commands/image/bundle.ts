@@ -2,13 +2,13 @@
  * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application as one file, STAGE/server.js,
  * without node_modules.
  */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
+import { versionOf } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -43,6 +43,8 @@ export async function bundle(
     // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
+    // Nor the settings of a compiler that happen to lie in a folder above.
+    tsconfig: false,
     // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
     onLog(level, log, handler) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
@@ -79,8 +81,7 @@ export const main = command({
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
   async run({ args: { app_dir: appDir, stage } }) {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'src/server/package.json'), 'utf8'));
-    await bundle(ROOT, version, appDir, stage);
+    await bundle(ROOT, versionOf(ROOT, join(ROOT, appDir)), appDir, stage);
     return { json: { file: join(stage, 'server.js') } };
   },
 });

@@ -61,15 +61,19 @@ const BUILDERS: readonly Builder[] = [
   },
 ];
 
-/** @throws ImageError: COMMAND_FAILED, if the program is not installed or the build fails */
-export function buildContainer(build: ContainerBuild): void {
+/** @throws ImageError: NO_BUILDER */
+export function findBuilder(): Builder {
   const builder = BUILDERS.find(({ name }) => works(name));
-  if (!builder) {
-    throw new ImageError(
-      'COMMAND_FAILED',
-      'building an image needs buildah (apt-get install buildah), podman, or docker with buildx',
-    );
-  }
+  if (builder) return builder;
+  throw new ImageError(
+    'NO_BUILDER',
+    'building an image needs a program that builds containers: apt-get install buildah (or podman, or docker with buildx)',
+  );
+}
+
+/** @throws ImageError: NO_BUILDER; COMMAND_FAILED if the build fails */
+export function buildContainer(build: ContainerBuild): void {
+  const builder = findBuilder();
   // podman was tried for the files of an image, not for images that it keeps.
   const isTested =
     builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');

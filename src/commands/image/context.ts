@@ -1,20 +1,14 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from './errors.ts';
+import { layPackage, type NpmPackage, pinned } from './npm.ts';
 
 interface LockedPackage {
+  /** Where it differs from that of the folder. */
+  readonly name?: string;
+  readonly version?: string;
   /** A link to a workspace, which `resolved` names. */
   readonly link?: boolean;
   readonly resolved?: string;
@@ -50,52 +44,153 @@ const BUILD_SOURCES = ['package.json', 'command.ts', 'command_line.ts', 'values.
   (name) => `src/commands/${name}`,
 );
 
+/** What an image is built from. */
+export interface ImageSource {
+  /** The folder of the framework: a clone of this repository, or what the installed package has of it. */
+  readonly framework: string;
+  /** The folder of the application. */
+  readonly app: string;
+  /** Where the application is in the build: from the root of the clone, if it is in one. */
+  readonly appDir: string;
+  /** Whether the application is in a repository of its own, with a lock file of its own. */
+  readonly isApart: boolean;
+}
+
+/** Names of packages that an application has from the framework. */
+const FRAMEWORK = ['sui-enclave', 'sui-enclave-server'];
+
 export function readLock(root: string): NpmLock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+}
+
+/** What an image is built from, and the packages in it. */
+export interface ImageInputs {
+  readonly needed: Needed;
+  /** By their folders in the build. */
+  readonly packages: ReadonlyMap<string, NpmPackage>;
+}
+
+/** @param tools whether with the programs that build it */
+export function imageInputs(source: ImageSource, tools = true): ImageInputs {
+  const { framework, app, appDir, isApart } = source;
+  const lock = readLock(framework);
+  const needed = neededByImage(framework, isApart ? undefined : appDir, lock, tools);
+  const packages = new Map(
+    needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
+  );
+  if (!isApart) return { needed, packages };
+  for (const [path, own] of ownPackages(readLock(app), packages)) packages.set(join(appDir, path), own);
+  return { needed, packages };
+}
+
+/**
+ * What an application in a repository of its own depends on, beside the framework. A package that the framework has at the
+ * same place, with the same bytes, is the framework's.
+ *
+ * @throws ImageError: LOCK_INVALID where it would have another copy of what it shares with the framework
+ */
+function ownPackages(
+  { packages: locked }: NpmLock,
+  framework: ReadonlyMap<string, NpmPackage>,
+): Map<string, NpmPackage> {
+  const { dependencies = {} } = locked[''] ?? {};
+  const server = locked['node_modules/sui-enclave-server'];
+  const names = Object.keys(dependencies).filter((name) => !FRAMEWORK.includes(name));
+  const root = { dependencies: Object.fromEntries(names.map((name) => [name, dependencies[name] ?? ''])) };
+  const { modules, links } = neededModules({ packages: { ...locked, '': root } }, ['']);
+  const [link] = Object.keys(links);
+  if (link !== undefined) {
+    throw new ImageError(
+      'LOCK_INVALID',
+      `package-lock.json has ${link} as a link, and an image is built from packages of a registry`,
+    );
+  }
+  const own = new Map<string, NpmPackage>();
+  for (const path of modules) {
+    const one = pinned(path, locked[path] ?? {});
+    const theirs = framework.get(path);
+    if (theirs?.sha512 === one.sha512) continue;
+    const isShared = Object.hasOwn(server?.peerDependencies ?? {}, one.name);
+    if (isShared && path === `node_modules/${one.name}`) {
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json has ${one.name} ${one.version}, and the framework shares its ${theirs?.version} with the application: npm install --save-exact ${one.name}@${theirs?.version}`,
+      );
+    }
+    own.set(path, one);
+  }
+  return own;
 }
 
 /**
  * What the server needs with an application. Without a package.json of its own, an application has the packages of the
  * server; one that is no workspace may name packages that are installed at the root.
+ *
+ * @param appDir its folder in a clone
  */
-export function neededByImage(root: string, appDir: string, { packages }: NpmLock = readLock(root)): Needed {
+export function neededByImage(
+  root: string,
+  appDir: string | undefined,
+  { packages }: NpmLock = readLock(root),
+  tools = true,
+): Needed {
+  const build = tools ? BUILD_PACKAGES : [];
+  if (appDir === undefined) return neededModules({ packages }, [SERVER], build);
   const file = join(root, appDir, 'package.json');
   const own = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
   const all = own ? { ...packages, [appDir]: own } : packages;
-  return neededModules({ packages: all }, own ? [SERVER, appDir] : [SERVER], BUILD_PACKAGES);
+  return neededModules({ packages: all }, own ? [SERVER, appDir] : [SERVER], build);
 }
 
-/** The files and folders of the repository that an image is built from. */
-export function imageSources({ workspaces }: Needed, appDir: string): string[] {
-  return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', appDir])];
+/** The files and folders of the framework, or of a clone, that an image is built from. */
+export function imageSources({ workspaces }: Needed, appDir: string | undefined): string[] {
+  const app = appDir === undefined ? [] : [appDir];
+  return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
 }
 
 /** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
-export function digestOfModules({ packages }: NpmLock, { modules }: Needed): string {
-  const lines = modules.map((path) => {
-    const { integrity } = packages[path] ?? {};
-    if (integrity === undefined) {
-      throw new ImageError('LOCK_INVALID', `package-lock.json has no integrity of ${path}`);
-    }
-    return `${path} ${integrity}\n`;
-  });
+export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): string {
+  const lines = [...packages].map(
+    ([path, { sha512 }]) => `${path} sha512-${Buffer.from(sha512, 'hex').toString('base64')}\n`,
+  );
   return createHash('sha256').update(lines.join('')).digest('hex');
 }
 
-/** @param dir gets the folders `npm` (kept for the next build) and `context` (replaced) */
-export function makeContext(root: string, dir: string, appDir: string): string {
-  const modules = installModules(root, join(dir, 'npm'));
-  const context = join(dir, 'context');
+/** Where a context has the application, from its root: a layer of its own, since the others are the same for all. */
+export const applicationIn = ({ appDir }: ImageSource) => join('application', appDir);
+
+/**
+ * @param cache has the packages: see `fetchPackages`
+ * @param context is replaced
+ */
+export function makeContext(
+  source: ImageSource,
+  { needed, packages }: ImageInputs,
+  cache: string,
+  context: string,
+): void {
+  const { framework, app, appDir, isApart } = source;
   rmSync(context, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
-  const needed = neededByImage(root, appDir);
-  for (const path of imageSources(needed, appDir)) {
-    // The application is a layer of its own: the others are the same for all.
-    const to = path === appDir ? join('application', path) : path;
-    copySources(join(root, path), join(context, to));
+  for (const path of imageSources(needed, isApart ? undefined : appDir)) {
+    if (path !== appDir) copySources(join(framework, path), join(context, path));
   }
-  copyModules(needed, dirname(modules), context);
-  return context;
+  const to = join(context, applicationIn(source));
+  if (isApart) copyApplication(app, to);
+  else copySources(app, to);
+  for (const [path, one] of packages) {
+    const isOwn = !needed.modules.includes(path);
+    layPackage(one, cache, join(context, isOwn ? 'application' : '', path));
+  }
+  linkWorkspaces(needed, context);
+}
+
+/** What is in an author's repository beside the application. */
+const BESIDE = new Set(['node_modules', 'out', 'build', 'move', 'test', '.git', '.ci', '.github']);
+
+/** Its own modules may be anywhere, but not in these folders. */
+function copyApplication(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, filter: (path) => !BESIDE.has(relative(from, path)) });
 }
 
 /** Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. */
@@ -103,47 +198,13 @@ export function copySources(from: string, to: string): void {
   cpSync(from, to, { recursive: true, filter: (path) => basename(path) !== 'node_modules' });
 }
 
-/** @param from the folder in which `installModules` has installed them */
-export function copyModules({ modules, links }: Needed, from: string, to: string): void {
-  for (const path of modules) cpSync(join(from, path), join(to, path), { recursive: true });
+/** The workspaces among each other. */
+export function linkWorkspaces({ links }: Needed, to: string): void {
   for (const [link, workspace] of Object.entries(links)) {
     mkdirSync(join(to, dirname(link)), { recursive: true });
     symlinkSync(relative(dirname(link), workspace), join(to, link));
   }
 }
-
-/** npm checks each package against the integrity in the lock file; no package's script runs. */
-export function installModules(root: string, dir: string): string {
-  const { packages } = readLock(root);
-  const workspaces = Object.keys(packages).filter((path) => path !== '' && !isInstalled(path));
-  // npm installs nothing for a workspace whose package.json it does not find, and says nothing.
-  const manifests = workspaces.map((path) => join(path, 'package.json'));
-  const inputs = ['package.json', 'package-lock.json', '.npmrc', ...manifests];
-  const modules = join(dir, 'node_modules');
-  const isSame = (name: string) =>
-    existsSync(join(dir, name)) && readFileSync(join(root, name)).equals(readFileSync(join(dir, name)));
-  if (existsSync(modules) && inputs.every(isSame)) return modules;
-  // Install into another folder first: the next build must not mistake an interrupted installation for a complete one.
-  const fresh = `${dir}.new`;
-  rmSync(fresh, { recursive: true, force: true });
-  for (const name of inputs) {
-    mkdirSync(dirname(join(fresh, name)), { recursive: true });
-    writeFileSync(join(fresh, name), readFileSync(join(root, name)));
-  }
-  try {
-    execFileSync('npm', ['ci', '--ignore-scripts', '--silent', '--os=linux', '--cpu=x64', '--libc=glibc'], {
-      cwd: fresh,
-      stdio: ['ignore', 2, 2],
-    });
-  } catch {
-    throw new ImageError('COMMAND_FAILED', 'npm ci failed: see above');
-  }
-  rmSync(dir, { recursive: true, force: true });
-  renameSync(fresh, dir);
-  return modules;
-}
-
-const isInstalled = (path: string) => /(^|\/)node_modules\//.test(path);
 
 /**
  * What these workspaces need, by npm's own lock file: their dependencies and what these need in turn. What a package

@@ -4,8 +4,9 @@ import { CodedError } from 'sui-enclave/errors';
 /** Every code of an ImageError, and what it means. */
 export const IMAGE_CODES = {
   LOCK_INVALID: 'A lock file differs from what `make update-lock` writes.',
+  NO_BUILDER: 'No program that builds containers is installed.',
   NO_MIRROR: "No mirror of Debian's packages is known, or its address is invalid.",
-  PACKAGE_GONE: 'No reachable source has a locked version any more.',
+  INPUTS_GONE: 'No reachable source has these locked packages any more: the message lists them.',
   PACKAGE_CHANGED: "A file's content differs from the lock.",
   ARCHIVE_INVALID: "A package or archive can't be read, or contains what an image must not contain.",
   COMMAND_FAILED: 'A program that the build runs ended with an error.',

@@ -18,13 +18,17 @@ export async function fetchAll(
 ): Promise<string[]> {
   mkdirSync(cache, { recursive: true });
   const paths: string[] = [];
+  const gone: string[] = [];
   const waiting = [...files.entries()];
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      paths[next[0]] = await fetchOne(next[1], lock, mirrors, cache);
+      const found = await fetchOne(next[1], lock, mirrors, cache);
+      if (found.path !== undefined) paths[next[0]] = found.path;
+      else gone.push(found.reason);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
+  if (gone.length > 0) throw new ImageError('INPUTS_GONE', goneText(gone.sort(), mirrors));
   return paths;
 }
 
@@ -33,10 +37,10 @@ async function fetchOne(
   { archive_time }: Pick<Lock, 'archive_time'>,
   { archives, snapshot }: Mirrors,
   cache: string,
-): Promise<string> {
+): Promise<{ readonly path: string } | { readonly path?: undefined; readonly reason: string }> {
   const path = join(cache, file.sha256);
   // Checked again: a cache may have been changed since it was written.
-  if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return path;
+  if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return { path };
   const sources = archives[file.archive].map((base) => `${base}/${file.path}`);
   if (snapshot) sources.push(`${snapshot}/archive/${file.archive}/${archive_time}/${file.path}`);
   const failures: string[] = [];
@@ -55,15 +59,17 @@ async function fetchOne(
     const partial = `${path}.${randomUUID()}`;
     writeFileSync(partial, bytes);
     renameSync(partial, path);
-    return path;
+    return { path };
   }
-  throw new ImageError(
-    'PACKAGE_GONE',
-    `${file.name} ${file.version} is gone from every source that was reached (${failures.join('; ') || 'no source is known'}). ` +
-      (snapshot
-        ? 'Run make update-lock for the present versions: the registers then change, and the lock must be committed.'
-        : "Set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version, or run make update-lock for the present ones: the registers then change, and the lock must be committed."),
-  );
+  return { reason: `${file.name} ${file.version} (${failures.join('; ') || 'no source is known'})` };
+}
+
+/** @param gone a line for each file that no source has */
+export function goneText(gone: readonly string[], { snapshot, isOffline }: Mirrors): string {
+  const advice = isOffline
+    ? 'The archive of inputs lacks them: it is of another version or application.'
+    : `Build from the out/inputs.tar of an earlier build (--inputs)${snapshot ? '' : ", set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version,"} or run make update-lock for the present versions: the registers then change, and the lock must be committed.`;
+  return `${gone.length === 1 ? 'this input is' : 'these inputs are'} gone from every source that was reached:\n${gone.map((line) => `  ${line}`).join('\n')}\n${advice}`;
 }
 
 async function download(url: string, size: number): Promise<Buffer> {

@@ -2,11 +2,13 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import * as v from 'valibot';
+import { readLock } from './context.ts';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
+import { type BuildSource, folderOf, frameworkVersion } from './source.ts';
 
 export const CHANNELS = {
   stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
@@ -25,28 +27,29 @@ export const CHANNEL_OPTION = {
   },
 } as const;
 
-/**
- * @param app the application's folder in the repository, and the version of the server that it was built with
- * @param packages the digest of npm's packages in it
- * @param lock the lock file of Debian's packages that the image was built from
- */
-export function makeMeasurements(
-  root: string,
-  app: { readonly folder: string; readonly version: string },
-  channel: Channel,
-  lock: string,
-  packages: string,
-  eif: Buffer,
-): object {
+export interface Built {
+  readonly channel: Channel;
+  /** The lock file of Debian's packages that the image was built from. */
+  readonly lock: string;
+  /** The digest of npm's packages in it. */
+  readonly packages: string;
+  readonly eif: Buffer;
+}
+
+export function makeMeasurements(source: BuildSource, { channel, lock, packages, eif }: Built): object {
+  const { root, name, isApart, app } = source;
   const { kernel, ramdisks } = readEif(eif);
   const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
   return {
-    application: basename(app.folder),
-    folder: app.folder,
-    framework_version: app.version,
+    application: name,
+    folder: folderOf(source),
+    framework_version: frameworkVersion(),
+    // As the application's lock file has it; null in a clone, whose commit is that of the framework.
+    framework_integrity: isApart ? integrityOf(app) : null,
     commit: git(root, 'rev-parse', 'HEAD'),
     unchanged_tree: isUnchanged(root, '.'),
-    committed_lock: isUnchanged(root, lock),
+    // That of the installed framework can't be changed without another version.
+    committed_lock: isApart ? null : isUnchanged(root, lock),
     channel,
     promise: CHANNELS[channel],
     registers: measureImage(readEif(eif)),
@@ -55,10 +58,17 @@ export function makeMeasurements(
       kernel: sha256(kernel),
       boot_ramdisk: sha256(boot),
       application_ramdisk: sha256(application),
-      debian_lock: sha256(readFileSync(join(root, lock))),
+      debian_lock: sha256(readFileSync(lock)),
       npm_packages: packages,
+      ...(isApart && { package_lock: sha256(readFileSync(join(app, 'package-lock.json'))) }),
     },
   };
+}
+
+/** Of the installed commands, in an application's lock file. */
+function integrityOf(app: string): string | null {
+  const { packages } = readLock(app);
+  return packages['node_modules/sui-enclave-cli']?.integrity ?? null;
 }
 
 /** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */

@@ -10,7 +10,16 @@ export interface Mirrors {
   readonly archives: Readonly<Record<Archive, readonly string[]>>;
   /** Address of a snapshot archive, the part before `/archive/debian/<time>/`. */
   readonly snapshot: string | undefined;
+  /** Whether the cache alone is used. */
+  readonly isOffline?: boolean;
 }
+
+/** For a build from an archive of its inputs. */
+export const OFFLINE: Mirrors = {
+  archives: { debian: [], 'debian-security': [] },
+  snapshot: undefined,
+  isOffline: true,
+};
 
 /**
  * `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), else what this machine's apt is set

@@ -57,7 +57,12 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
     .map((path) => readFileSync(path, 'utf8'));
-  const environment = makeEnvironment(basename(appDir), manifest, serverEnv.join('\n'), existsSync(ca));
+  const environment = makeEnvironment(
+    manifest.name ?? basename(appDir),
+    manifest,
+    serverEnv.join('\n'),
+    existsSync(ca),
+  );
   const application = new Map([
     ['app/app.yaml', { data: Buffer.from(yaml) }],
     ['app/enclave.conf', { data: Buffer.from(makeSettings(manifest, environment)) }],

@@ -1,19 +1,21 @@
 /**
- * `make verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with everything
+ * `sui-enclave verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with everything
  * about the machine changed that can be, and compares both byte for byte.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
+import { exitOfBuild } from './build.ts';
 import { compareEifs } from './compare.ts';
+import { findBuilder } from './container.ts';
 import { ImageError } from './errors.ts';
 import { shareModules } from './share_modules.ts';
+import { APP_DIR_OPTION, findSource } from './source.ts';
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Inside the build, where every program shows this clock: the library is part of that build's base alone. */
 const CLOCK_LOCK = 'test/src/commands/image/clock.lock.json';
 const CLOCK_LIBRARY = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
@@ -34,12 +36,7 @@ export const main = command({
     'Builds out/nitro.eif again, with another clock, folder, umask and user, and compares both files byte for byte.',
   arguments: {},
   options: {
-    'app-dir': {
-      value: '<folder>',
-      help: 'the folder of its application',
-      schema: path,
-      default: 'src/apps/weather',
-    },
+    ...APP_DIR_OPTION,
     cache: {
       value: '<folder>',
       help: 'the cache of downloaded packages',
@@ -47,17 +44,24 @@ export const main = command({
       default: 'build/packages',
     },
   },
+  exitOf: exitOfBuild,
   run({ options }, { env }) {
+    const { root, appDir, isApart } = findSource(options['app-dir']);
+    findBuilder();
     const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
     try {
       const copy = join(dir, 'elsewhere');
-      copyTree(copy);
-      // Tools of the second build; the packages that get into its image are installed again.
-      shareModules(ROOT, copy);
+      if (isApart) copyRepository(root, copy);
+      else copyTree(root, copy);
+      // Tools of the second build; the packages that get into its image are laid out again.
+      if (!isApart) shareModules(root, copy);
+      const program = isApart
+        ? fileURLToPath(new URL('../bin.cjs', import.meta.url))
+        : 'src/commands/main.ts';
       const build = [
-        ...['src/commands/image/build.ts', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
-        ...['--app-dir', options['app-dir'], '--cache', options.cache],
-        ...['--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
+        ...[program, 'build', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
+        ...(isApart ? [] : ['--app-dir', appDir]),
+        ...['--cache', resolve(options.cache), '--extra-lock', CLOCK_LOCK, '--overlay', makeOverlay(dir)],
       ];
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
         cwd: copy,
@@ -66,7 +70,7 @@ export const main = command({
       });
       if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');
       const differences = compareEifs(
-        readFileSync(join(ROOT, 'out/nitro.eif')),
+        readFileSync(join(root, 'out/nitro.eif')),
         readFileSync(join(dir, 'out/nitro.eif')),
       );
       if (differences.length > 0) {
@@ -82,15 +86,22 @@ export const main = command({
   },
 });
 
+/** What an author's repository holds but did not write: the packages come from the cache again. */
+const MADE = new Set(['node_modules', 'out', 'build', '.git']);
+
+function copyRepository(root: string, to: string): void {
+  cpSync(root, to, { recursive: true, filter: (path) => !MADE.has(relative(root, path)) });
+}
+
 /** Copies the present tree, without the files that git ignores. */
-function copyTree(to: string): void {
+function copyTree(root: string, to: string): void {
   const files = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
+    cwd: root,
     encoding: 'utf8',
   });
   for (const file of files.split('\0').filter((name) => name !== '')) {
     mkdirSync(dirname(join(to, file)), { recursive: true });
-    cpSync(join(ROOT, file), join(to, file));
+    cpSync(join(root, file), join(to, file));
   }
 }
 

@@ -1,10 +1,12 @@
 /** `make prover-images`: the container images of deploy/, from Debian's packages, npm's and Go's modules alone. */
-import { cpSync, mkdirSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { command, runAsProcess } from '../command.ts';
 import { makeBase } from '../image/base.ts';
 import { buildContainer } from '../image/container.ts';
-import { copyModules, copySources, installModules, neededModules, readLock } from '../image/context.ts';
+import { copySources, linkWorkspaces, neededModules, readLock } from '../image/context.ts';
+import { ImageError } from '../image/errors.ts';
+import { fetchPackages, layPackage, pinned } from '../image/npm.ts';
 import { path, text } from '../values.ts';
 import { ROOT } from './artifacts.ts';
 import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
@@ -30,7 +32,7 @@ export const main = command({
     rmSync(context, { recursive: true, force: true });
     mkdirSync(context, { recursive: true });
     await layDebian(context, resolve(options.cache));
-    layServices(context, join(dir, 'npm'));
+    layServices(context, resolve(options.cache));
     layEngine(context);
     const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${options.tag}`);
     for (const [index, name] of IMAGES.entries()) {
@@ -51,12 +53,21 @@ async function layDebian(context: string, cache: string): Promise<void> {
 }
 
 /** Node, the packages that the services need at run time, and the project's sources. */
-function layServices(context: string, npm: string): void {
-  const modules = installModules(ROOT, npm);
-  cpSync(join(modules, NODE, 'bin/node'), join(context, 'node'));
+function layServices(context: string, cache: string): void {
+  const lock = readLock(ROOT);
   const app = join(context, 'app');
-  const needed = neededModules(readLock(ROOT), ['src/prover']);
-  copyModules(needed, dirname(modules), app);
+  const needed = neededModules(lock, ['src/prover'], [NODE]);
+  const packages = needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const);
+  const [gone] = fetchPackages(
+    packages.map(([, one]) => one),
+    cache,
+    false,
+  );
+  if (gone) throw new ImageError('INPUTS_GONE', `npm does not give ${gone.name} ${gone.version}: see above`);
+  for (const [path, one] of packages) layPackage(one, cache, join(app, path));
+  linkWorkspaces(needed, app);
+  renameSync(join(app, 'node_modules', NODE, 'bin/node'), join(context, 'node'));
+  rmSync(join(app, 'node_modules', NODE), { recursive: true });
   for (const path of needed.workspaces) copySources(join(ROOT, path), join(app, path));
   for (const path of NOT_IN_AN_IMAGE) rmSync(join(app, path), { recursive: true });
 }

@@ -73,7 +73,7 @@ describe('the base', () => {
     const overlay = join(dir, 'overlay.tar');
     writeFileSync(overlay, makeTar({ 'etc/ld.so.preload': 'x' }));
     const out = join(dir, 'base.tar');
-    await makeBase([lock], out, join(dir, 'cache'), [overlay]);
+    await makeBase([lock], out, join(dir, 'cache'), { overlays: [overlay] });
     expect(list(out)).toEqual([
       './etc/debian_version',
       './usr/bin/aaa',

@@ -98,10 +98,10 @@ describe('the bundle', () => {
         }
       }
       change('src/server/renamed.ts', (text) => `/** Another comment. */\n// and one more\n${text}`);
-      const digest = await digestOf(ROOT, 'weather');
-      expect(await digestOf(root, 'weather')).toBe(digest);
+      const digest = await digestOf(ROOT, 'src/apps/weather');
+      expect(await digestOf(root, 'src/apps/weather')).toBe(digest);
       change('src/server/renamed.ts', (text) => `${text}\nprocess.title = 'changed';\n`);
-      expect(await digestOf(root, 'weather')).not.toBe(digest);
+      expect(await digestOf(root, 'src/apps/weather')).not.toBe(digest);
     } finally {
       rmSync(root, { recursive: true });
     }

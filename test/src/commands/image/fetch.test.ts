@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fetchAll } from '../../../../src/commands/image/fetch.ts';
 import type { LockedFile } from '../../../../src/commands/image/lock.ts';
-import { findMirrors } from '../../../../src/commands/image/mirrors.ts';
+import { findMirrors, OFFLINE } from '../../../../src/commands/image/mirrors.ts';
 
 const CONTENT = 'the package';
 const FILE: LockedFile = {
@@ -72,8 +72,8 @@ describe('a locked package', () => {
   });
 
   test.each([
-    [true, /gone from every source.*status 404.*make update-lock/],
-    [false, /gone from every source.*Set DEBIAN_SNAPSHOT.*make update-lock/],
+    [true, /gone from every source[^]*status 404[^]*--inputs[^]*make update-lock/],
+    [false, /gone from every source[^]*set DEBIAN_SNAPSHOT[^]*make update-lock/],
   ])(
     'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
     async (known, message) => {
@@ -83,7 +83,7 @@ describe('a locked package', () => {
         noApt,
       );
       await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
-        code: 'PACKAGE_GONE',
+        code: 'INPUTS_GONE',
         message: expect.stringMatching(message),
       });
     },
@@ -91,8 +91,8 @@ describe('a locked package', () => {
 
   test.each([
     ['other bytes', CONTENT.toUpperCase(), 'PACKAGE_CHANGED'],
-    ['more bytes', `${CONTENT}!`, 'PACKAGE_GONE'],
-    ['fewer bytes', CONTENT.slice(1), 'PACKAGE_GONE'],
+    ['more bytes', `${CONTENT}!`, 'INPUTS_GONE'],
+    ['fewer bytes', CONTENT.slice(1), 'INPUTS_GONE'],
   ])('that has %s is refused, and not kept', async (_what, content, code) => {
     const { address } = await serve({ [`/debian/${FILE.path}`]: content });
     const mirrors = findMirrors({ DEBIAN_MIRROR: address }, noApt);
@@ -100,9 +100,16 @@ describe('a locked package', () => {
     expect(readdirSync(cache)).toEqual([]);
   });
 
+  test('that are gone are listed, all of them', async () => {
+    const other = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
+    await expect(fetchAll([FILE, other], LOCK, OFFLINE, cache)).rejects.toThrow(
+      /these inputs are gone[^]*another [^]*The archive of inputs lacks them/,
+    );
+  });
+
   test('is not waited for where nothing listens', async () => {
     const mirrors = findMirrors({ DEBIAN_MIRROR: 'http://127.0.0.1:1' }, noApt);
-    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code: 'PACKAGE_GONE' });
+    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code: 'INPUTS_GONE' });
   });
 });
 

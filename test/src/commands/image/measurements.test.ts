@@ -7,13 +7,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
 import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { CHANNELS, checkChannel, makeMeasurements } from '../../../../src/commands/image/measurements.ts';
+import { frameworkVersion } from '../../../../src/commands/image/source.ts';
 import { callScript } from '../run.ts';
 import { METADATA } from './metadata.ts';
 
 const PARTS = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [Buffer.from('b'), Buffer.from('c')] };
 const EIF = writeEif(PARTS, METADATA);
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
-const APP = { folder: 'src/apps/weather', version: '1.2.3' };
 let root: string;
 
 function git(...args: string[]): string {
@@ -33,11 +33,23 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 describe('the measurements', () => {
+  const built = () => ({
+    channel: 'experimental' as const,
+    lock: join(root, 'debian.lock.json'),
+    packages: 'a digest',
+    eif: EIF,
+  });
+  const inClone = () => ({
+    ...{ framework: root, root, app: join(root, 'src/apps/weather'), appDir: 'src/apps/weather' },
+    ...{ isApart: false, name: 'weather' },
+  });
+
   test('name what the image was made from, and what it measures', () => {
-    expect(makeMeasurements(root, APP, 'experimental', 'debian.lock.json', 'a digest', EIF)).toEqual({
+    expect(makeMeasurements(inClone(), built())).toEqual({
       application: 'weather',
       folder: 'src/apps/weather',
-      framework_version: '1.2.3',
+      framework_version: frameworkVersion(),
+      framework_integrity: null,
       commit: git('rev-parse', 'HEAD'),
       unchanged_tree: true,
       committed_lock: true,
@@ -55,9 +67,22 @@ describe('the measurements', () => {
     });
   });
 
+  test('of a repository of its own name the installed framework, and the lock file of the application', () => {
+    const packages = { 'node_modules/sui-enclave-cli': { integrity: 'sha512-abc' } };
+    writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));
+    const apart = { ...inClone(), app: root, appDir: 'src/apps/tide', isApart: true, name: 'tide' };
+    expect(makeMeasurements(apart, built())).toMatchObject({
+      application: 'tide',
+      folder: '',
+      framework_integrity: 'sha512-abc',
+      committed_lock: null,
+      sha256: { package_lock: sha256(JSON.stringify({ packages })) },
+    });
+  });
+
   test('distinguish a refreshed lock from the committed one', () => {
     writeFileSync(join(root, 'debian.lock.json'), 'newer');
-    expect(makeMeasurements(root, APP, 'experimental', 'debian.lock.json', 'a digest', EIF)).toMatchObject({
+    expect(makeMeasurements(inClone(), built())).toMatchObject({
       unchanged_tree: false,
       committed_lock: false,
     });

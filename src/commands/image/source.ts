@@ -1,0 +1,55 @@
+/** Where the commands that build an image find the framework and the application. */
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import { nameOfFolder } from 'sui-enclave-server/load_application';
+import { FRAMEWORK, IS_CLONE } from '../places.ts';
+import { findProject } from '../project.ts';
+import { path } from '../values.ts';
+import type { ImageSource } from './context.ts';
+
+/** The option of the commands that build. */
+export const APP_DIR_OPTION = {
+  'app-dir': {
+    value: '<folder>',
+    help: 'in a clone, the folder of the application from its root (default: src/apps/weather)',
+    schema: path,
+  },
+} as const;
+
+export interface BuildSource extends ImageSource {
+  /** The root of the repository, in which results are written. */
+  readonly root: string;
+  /** Of the application, which the image measures. */
+  readonly name: string;
+}
+
+/** @throws ConfigError if there is no such application */
+export function findSource(appDir: string | undefined): BuildSource {
+  if (!IS_CLONE) {
+    if (appDir !== undefined)
+      throw new ConfigError('--app-dir is for a clone of the framework: this builds the application here');
+    const { root, application } = findProject();
+    const { name, folder } = application();
+    return { framework: FRAMEWORK, root, app: folder, appDir: join('src/apps', name), isApart: true, name };
+  }
+  const dir = appDir ?? 'src/apps/weather';
+  const app = join(FRAMEWORK, dir);
+  if (!/^[a-z0-9_-]+(\/[a-z0-9_-]+)*$/.test(dir) || !existsSync(join(app, 'app.yaml'))) {
+    throw new ConfigError(`${dir} is not the folder of an application: it has no app.yaml`);
+  }
+  const name = nameOfFolder(app, basename(app));
+  return { framework: FRAMEWORK, root: FRAMEWORK, app, appDir: dir, isApart: false, name };
+}
+
+/** From the root of the repository. */
+export function folderOf({ root, app }: BuildSource): string {
+  return relative(root, app);
+}
+
+/** The version of the framework, as npm knows it: of the installed program, or of the clone. */
+export function frameworkVersion(): string {
+  const folder = IS_CLONE ? join(FRAMEWORK, 'src/server') : join(FRAMEWORK, '..');
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return version;
+}
