@@ -8,7 +8,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/errors.ts';
-import { expectEqual, installedTwice, run, type Steps } from './support.ts';
+import { expectEqual, installedTwice, ROOT, run, type Steps } from './support.ts';
 
 const NAME = 'my_oracle';
 const READY = /Ctrl-C ends it/;
@@ -181,16 +181,21 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const node = start(['dev-sui'], { PORT: '0', FAUCET_PORT: '0' });
       await timed(() => node.until(READY));
       [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
-      const at = ['--rpc-url', nodeUrl];
-      const options = { env: sui() };
-      await enclave(['publish', NAME, ...at], options);
-      await enclave(['create_config', NAME, '--pcrs', `out/dev-${NAME}.pcrs`, ...at], options);
-      await enclave(['register_enclave', devUrl, ...at], options);
-      const { status } = JSON.parse(
-        await enclave(['submit', `${NAME}::new`, '--url', devUrl, '--body', BODY, '--json', ...at], options),
-      );
-      expectEqual(status, 'done');
-      return 'publish, create_config, register_enclave, submit';
+      // As the author's book has them, but for the ports.
+      const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
+      const lines = [
+        ...book.matchAll(
+          /^npx sui-enclave ((?:publish|create_config|register_enclave|status|submit) .*|status)$/gm,
+        ),
+      ];
+      for (const [, line = ''] of lines) {
+        const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
+        const argv = words.map((word) => word.replace('http://127.0.0.1:3000', devUrl));
+        await enclave([...argv, '--rpc-url', nodeUrl], { env: sui() });
+      }
+      const commands = lines.map(([, line = '']) => line.split(' ')[0]);
+      expectEqual(commands, ['publish', 'create_config', 'register_enclave', 'status', 'submit']);
+      return commands.join(', ');
     },
 
     async 'verify, status and submit need no repository, and dev says that it does'() {
