@@ -98,7 +98,8 @@ test-wallet: install
 	npm run --silent test:wallet
 
 # Packs the library for dapps, the server for applications, and the commands: out/sui-enclave-<version>.tgz,
-# out/sui-enclave-server-<version>.tgz and out/sui-enclave-cli-<version>.tgz. CHANNEL is stable or experimental.
+# out/sui-enclave-server-<version>.tgz and out/sui-enclave-cli-<version>.tgz; and create-sui-enclave, which writes a repository
+# with these. CHANNEL is stable or experimental.
 package: install
 	@CHANNEL=$(CHANNEL) npm run --silent package
 
@@ -119,7 +120,7 @@ test-move: install
 	npm run --silent test:move
 
 # Packs the library, the server and the commands, and installs them into empty projects: uses the library from JavaScript,
-# TypeScript and a page, lets an application answer in the server, and runs a command.
+# TypeScript and a page, lets an application answer in the server, and does what an author does in a repository of its own.
 test-package: install
 	npm run --silent test:package
 

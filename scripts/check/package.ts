@@ -2,7 +2,7 @@
  * `npm run test:package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
  * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the server and
- * the commands: see `package/server.ts` and `package/commands.ts`.
+ * the commands: see `package/server.ts` and `package/commands.ts`; and a repository of an author: `package/author.ts`.
  */
 
 import {
@@ -22,6 +22,7 @@ import { gzipSync } from 'node:zlib';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 import { quantity } from '../../src/library/errors.ts';
+import { authorSteps } from './package/author.ts';
 import { commandsSteps } from './package/commands.ts';
 import { serverSteps } from './package/server.ts';
 import {
@@ -223,6 +224,7 @@ const steps: Steps = {
 
   ...serverSteps(work, () => tarballOf('sui-enclave-server')),
   ...commandsSteps(work, () => tarballOf('sui-enclave-cli')),
+  ...authorSteps(work, tarballOf),
 };
 
 let passed = 0;

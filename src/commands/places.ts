@@ -20,3 +20,19 @@ export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
 
 /** The stub of Sui's framework. */
 export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
+
+/**
+ * A command as its reader types it here: `make dev ATTEST=emulated` in a clone, `ATTEST=emulated npx sui-enclave dev` with the
+ * installed program.
+ */
+export function typed(
+  name: string,
+  environment: Readonly<Record<string, string>> = {},
+  isClone = IS_CLONE,
+): string {
+  const assignments = Object.entries(environment).map(([variable, value]) => `${variable}=${value}`);
+  const words = isClone ? [`make ${name}`, ...assignments] : [...assignments, `npx sui-enclave ${name}`];
+  return words.join(' ');
+}
+
+export const EMULATED = { ATTEST: 'emulated' };

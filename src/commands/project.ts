@@ -28,8 +28,6 @@ export interface Project {
   application(name?: string): ApplicationFolder;
   /** Absolute folders of the Move packages by the names of their folders, in their order. */
   movePackages(): ReadonlyMap<string, string>;
-  /** A command as its reader types it there: `make dev ATTEST=emulated`, or `ATTEST=emulated npx sui-enclave dev`. */
-  commandLine(name: string, environment?: Readonly<Record<string, string>>): string;
 }
 
 /** A clone of this repository: the one of this program, unless a test names a copy. */
@@ -46,7 +44,6 @@ export function cloneAt(root = CLONE): Project {
       return { name: nameOfFolder(folder, name), folder };
     },
     movePackages: () => packagesIn(join(root, 'move')),
-    commandLine: (name, environment = {}) => [`make ${name}`, ...assignments(environment)].join(' '),
   };
 }
 
@@ -62,8 +59,6 @@ export function repositoryAt(root: string): Project {
       return { name, folder };
     },
     movePackages: () => packagesIn(join(folder, 'move')),
-    commandLine: (name, environment = {}) =>
-      [...assignments(environment), `npx sui-enclave ${name}`].join(' '),
   };
 }
 
@@ -97,10 +92,6 @@ function packagesIn(move: string): ReadonlyMap<string, string> {
 function unknown(name: string, others: readonly string[]): ConfigError {
   const list = others.join(', ') || 'none';
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
-}
-
-function assignments(environment: Readonly<Record<string, string>>): string[] {
-  return Object.entries(environment).map(([name, value]) => `${name}=${value}`);
 }
 
 /** As a person in the current folder would write the path. */

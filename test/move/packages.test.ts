@@ -63,6 +63,22 @@ test('for code that uses a module which the stub lacks, the error names where to
   expect(output).not.toContain('FRAMEWORK=fetch');
 });
 
+test.each([
+  ['option::some(1u64).do!(|_| ());', /FRAMEWORK=fetch/],
+  ['3u64.do!(|_| ());', /FRAMEWORK=fetch/],
+])('for a macro that the stub lacks too: %s', async (line, advice) => {
+  const extra = { 'sources/reader.move': `module app::reader;\n\nfun read() { ${line} }\n` };
+  expect((await testPackage('weather', frameworkOf({}), { extra })).output).toMatch(advice);
+});
+
+test('but not for a method that a type of the package lacks', async () => {
+  const line = 'public struct Point has drop { x: u64 }\n\nfun read(point: &Point) { point.move_by(1) }';
+  const extra = { 'sources/reader.move': `module app::reader;\n\n${line}\n` };
+  const { output } = await testPackage('weather', frameworkOf({}), { extra });
+  expect(output).toContain("No known method 'move_by'");
+  expect(output).not.toContain('FRAMEWORK=fetch');
+});
+
 describe.each([
   'enclave/sources/enclave.move',
   'enclave/sources/pcrs.move',

@@ -19,12 +19,10 @@ import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
-import { IS_CLONE } from '../places.ts';
+import { EMULATED, IS_CLONE, typed } from '../places.ts';
 import { findProject, type Project, pathFromHere } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 import { reportFile } from './loaded_files.ts';
-
-const EMULATED = { ATTEST: 'emulated' };
 
 async function main(): Promise<void> {
   const attest = process.env['ATTEST'];
@@ -59,7 +57,7 @@ async function main(): Promise<void> {
     log: createLog(config.logLevel, readableLines(), { withMessages: true }),
     ...application,
     ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
-    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice, project),
+    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
@@ -86,7 +84,7 @@ async function keptSeed(): Promise<Uint8Array | undefined> {
 }
 
 /** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
-function deviceOrAdvice(path: string, project: Project): NsmTransport {
+function deviceOrAdvice(path: string): NsmTransport {
   const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
     transact: (request) =>
@@ -95,7 +93,7 @@ function deviceOrAdvice(path: string, project: Project): NsmTransport {
         // Without the cause, whose stack the log would print.
         throw new NsmError(
           'NSM_UNAVAILABLE',
-          `${error.message} For documents of an emulated NSM, start ${project.commandLine('dev', EMULATED)}.`,
+          `${error.message} For documents of an emulated NSM, start ${typed('dev', EMULATED)}.`,
         );
       }),
     close: () => device.close(),
@@ -127,15 +125,13 @@ function describe(
     lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
     lines.push(...(fakes.notes ?? []));
   }
-  const verify = project.isClone ? 'npm run verify --' : project.commandLine('verify');
+  const verify = project.isClone ? 'npm run verify --' : typed('verify');
   const path = (name: string, out: URL) => pathFromHere(fileURLToPath(new URL(name, out)));
   const attestation =
     trust &&
     `${verify} ${url} --pcrs ${path(trust.pcrs, trust.out)} --root ${path('dev-root.pem', trust.out)}`;
   if (attestation === undefined) {
-    lines.push(
-      `It does not attest its key: ${project.commandLine('dev', EMULATED)} does, and needs no NSM addon.`,
-    );
+    lines.push(`It does not attest its key: ${typed('dev', EMULATED)} does, and needs no NSM addon.`);
   }
   const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
   if (examples.length > 0)

@@ -61,12 +61,14 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
         module.create({
           ...context,
           sign(type, timestampMs, data) {
+            // First, since it refuses what the type can't represent.
+            const answer = context.sign(type, timestampMs, data);
             const declared = module.signs.find(({ intent }) => intent === type.intent);
             const { intent, message } = type;
             const bytes = message.serialize({ intent, timestamp_ms: timestampMs, payload: data }).toHex();
             const values = new Map(Object.entries(Object(data)));
             if (declared) recorded.push({ payload: declared.payload, timestampMs, values, bytes });
-            return context.sign(type, timestampMs, data);
+            return answer;
           },
         }),
     };
@@ -80,11 +82,11 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     try {
       const answers = new Map<string, Signed>();
       for (const [request, given] of Object.entries(fakes.answers ?? { answer: fakes.example })) {
-        const signature = await ask(server.url, given);
+        const { status, signature } = await ask(server.url, given);
         const last = recorded.pop();
         if (last === undefined || signature === undefined) {
           throw new ConfigError(
-            `${STAND_IN}: the application signs no answer to ${given.path}, which the tests of its contract need`,
+            `${STAND_IN}: the application signs no answer to ${given.path}, which the tests of its contract need; its status is ${status}. Try it with sui-enclave dev, which prints why`,
           );
         }
         answers.set(request, { ...last, signature });
@@ -103,14 +105,19 @@ const NO_NSM: NsmTransport = {
   close: () => Promise.resolve(),
 };
 
-/** @returns the signature of the answer; undefined if it has none */
-async function ask(url: string, { path, body }: Fakes['example']): Promise<string | undefined> {
+/** @returns the signature of the answer, if it has one */
+async function ask(
+  url: string,
+  { path, body }: Fakes['example'],
+): Promise<{ readonly status: number; readonly signature: string | undefined }> {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(url + path, {
     ...(body !== undefined && { method: 'POST', headers, body: JSON.stringify(body) }),
   });
-  const { signature }: { signature?: unknown } = await response.json();
-  return typeof signature === 'string' ? signature : undefined;
+  const { status } = response;
+  // The application's own routes may answer anything.
+  const { signature }: { signature?: unknown } = Object(await response.json().catch(() => undefined));
+  return { status, signature: typeof signature === 'string' ? signature : undefined };
 }
 
 /** Path in the package and source of each module: `tests/signed_answer.move` for the request `answer`. */

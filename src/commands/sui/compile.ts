@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { quantity } from 'sui-enclave/errors';
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type Environment, UsageError } from '../command.ts';
+import { typed } from '../places.ts';
 import { findProject } from '../project.ts';
 import { BUILD_NETWORKS, type BuildNetwork, type Bytecode, compileForPublishing } from './bytecode.ts';
 import type { Chain } from './chain.ts';
@@ -71,7 +72,7 @@ export async function compile(
   if (framework.isStub && !(await isModel(chain))) {
     throw new SuiCommandError(
       'STUB_FRAMEWORK',
-      "it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of make dev-sui, if it runs, accepts it",
+      `it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${typed('dev-sui')}, if it runs, accepts it`,
     );
   }
   return { ...bytecode, title, framework: framework.description, bytes };

@@ -11,6 +11,7 @@ import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { PCRS_HINT, readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
+import { EMULATED, typed } from '../places.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
@@ -121,7 +122,7 @@ export function checkNotDevelopment(chain: Chain, image: Image, path: string): v
   if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `${path} has the registers of make dev ATTEST=emulated, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
+      `${path} has the registers of ${typed('dev', EMULATED)}, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
     );
   }
 }

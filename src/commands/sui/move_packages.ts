@@ -13,7 +13,7 @@ import {
 } from '@zktx.io/sui-move-builder/full';
 import { ConfigError } from 'sui-enclave/errors';
 import { causeCode } from 'sui-enclave/fetch';
-import { ENCLAVE_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
+import { ENCLAVE_PACKAGE, FRAMEWORK_STUB, IS_CLONE } from '../places.ts';
 import { findProject, type Project } from '../project.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -66,7 +66,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
     description: isStub
-      ? "a stub of Sui's framework, not its sources (src/testing/move_framework/README.md)"
+      ? `a stub of Sui's framework, not its sources${IS_CLONE ? ' (src/testing/move_framework/README.md)' : ''}`
       : `Sui's framework in ${framework}`,
     isStub,
   };
@@ -204,7 +204,12 @@ export function compilerError(name: string, output: string, framework: Framework
 
 /** The compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStub }: Framework): string {
-  const lacksFramework = /\bunbound\b.*\b(sui|std)::/i.test(output);
+  // A module, or a method or macro of a type that is the framework's or built in.
+  const lacksFramework =
+    /\bunbound\b.*\b(sui|std)::/i.test(output) ||
+    /No known method '\w+' on type '(?:&(?:mut )?)?(?:(?:sui|std)::|u\d+'|vector<|bool'|address')/.test(
+      output,
+    );
   if (!isStub || !lacksFramework) return output;
   return `${output.trimEnd()}\n\nNot in the stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
 }

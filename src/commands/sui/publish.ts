@@ -4,6 +4,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
 import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { typed } from '../places.ts';
 import { text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
@@ -13,6 +14,9 @@ import { frameworkOf } from './move_packages.ts';
 import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
+
+const ENCLAVE_CAP = '::enclave::EnclaveCap<';
+const UPGRADE_CAP = '::package::UpgradeCap';
 
 const ARGUMENTS = { package: { schema: text } };
 type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
@@ -68,6 +72,16 @@ async function note(
   });
 }
 
+/** The objects that a publication made, by their kinds. */
+export function createdAtPublish(created: readonly { readonly id: string; readonly type: string }[]) {
+  return {
+    upgradeCap: created.find(({ type }) => type.endsWith(UPGRADE_CAP))?.id ?? null,
+    enclaveCaps: created.filter(({ type }) => type.includes(ENCLAVE_CAP)),
+    // What init of the package made: functions take these by --object of submit.
+    objects: created.filter(({ type }) => !type.includes(ENCLAVE_CAP) && !type.endsWith(UPGRADE_CAP)),
+  };
+}
+
 interface Published {
   readonly package: string;
   readonly upgradeCap: string | null;
@@ -89,7 +103,7 @@ export const main = suiCommand({
     return [
       ...(options.again ? [] : ['end here if the deployment file has the package']),
       `compile move/${args.package} on ${frameworkOf(env).description}`,
-      'end here if that is a stub, unless the node is that of make dev-sui',
+      `end here if that is a stub, unless the node is that of ${typed('dev-sui')}`,
       options.immutable
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',
@@ -108,11 +122,7 @@ export const main = suiCommand({
     const outcome = await chain.submit(tx, {
       title: `publish ${title}${isImmutable ? ' as immutable' : ''}`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
-      report: ({ packageId, created }) => ({
-        package: packageId,
-        upgradeCap: created.find(({ type }) => type.endsWith('::package::UpgradeCap'))?.id ?? null,
-        enclaveCaps: created.filter(({ type }) => type.includes('::enclave::EnclaveCap<')),
-      }),
+      report: ({ packageId, created }) => ({ package: packageId, ...createdAtPublish(created) }),
     });
     const { package: publishedAt, upgradeCap } = outcome.fields;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {

@@ -1,7 +1,8 @@
 /** The application that src/apps/README.md shows; test/e2e/readme/apps.test.ts runs it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { filesInClone } from '../../../src/create/template.ts';
+import { COMMANDS } from '../../../src/commands/commands.ts';
+import { filesInClone, repositoryFiles } from '../../../src/create/template.ts';
 import * as face from '../../../src/server/index.ts';
 import { filesOf } from '../../page_files.ts';
 
@@ -10,6 +11,24 @@ const files = filesOf(page);
 
 test('the page shows every file of the price feed, as new_app writes it', () => {
   expect(Object.fromEntries(files)).toEqual(Object.fromEntries(filesInClone('oracle', 'price')));
+});
+
+test('the README of a new repository has the commands of this page, which are those of a repository of its own', () => {
+  const readme = repositoryFiles('my_oracle').get('README.md') ?? '';
+  const commandsOf = (text: string) => [...text.matchAll(/^.*\bsui-enclave \w.*$/gm)].map(([line]) => line);
+  const [, block = ''] = /^## On a model of Sui\n.*?```sh\n(.*?)```/ms.exec(readme) ?? [];
+  expect(commandsOf(block).length).toBeGreaterThan(5);
+  expect(commandsOf(page)).toEqual(expect.arrayContaining(commandsOf(block)));
+});
+
+test('every command that the pages name for a repository of its own is one of the installed program', () => {
+  const readme = repositoryFiles('my_oracle').get('README.md') ?? '';
+  const named = [...`${page}${readme}`.matchAll(/npx sui-enclave ([a-z][\w-]*)/g)].map(
+    ([, name = '']) => name,
+  );
+  const missing = named.filter((name) => COMMANDS[name.replaceAll('-', '_')]?.inClone !== undefined);
+  expect([named.length > 10, missing]).toEqual([true, []]);
+  expect(named.filter((name) => COMMANDS[name.replaceAll('-', '_')] === undefined)).toEqual([]);
 });
 
 describe('app.ts of the price feed', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ENCLAVE_PACKAGE } from '../../../src/commands/places.ts';
+import { ENCLAVE_PACKAGE, typed } from '../../../src/commands/places.ts';
 import { cloneAt, findProject, repositoryAt } from '../../../src/commands/project.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { loadFolder, nameOfFolder } from '../../../src/server/load_application.ts';
@@ -92,9 +92,7 @@ describe("an author's repository", () => {
 
   test('names commands as they are typed there', () => {
     const environment = { ATTEST: 'emulated' };
-    expect(repositoryAt(folderWith(FILES)).commandLine('dev', environment)).toBe(
-      'ATTEST=emulated npx sui-enclave dev',
-    );
-    expect(findProject().commandLine('dev', environment)).toBe('make dev ATTEST=emulated');
+    expect(typed('dev', environment, false)).toBe('ATTEST=emulated npx sui-enclave dev');
+    expect(typed('dev', environment)).toBe('make dev ATTEST=emulated');
   });
 });

@@ -5,7 +5,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
-import { IS_CLONE } from '../../places.ts';
+import { EMULATED, IS_CLONE, typed } from '../../places.ts';
 import type { DevSui } from './service.ts';
 
 export const main = command({
@@ -61,7 +61,8 @@ function describe({ node, faucetUrl, account, checksProofs, note }: DevSui, fold
       : `export SUI_PRIVATE_KEY=$(cat ${folder}/dev-sui.key)`;
   const proofs = checksProofs
     ? 'with their Groth16 proofs, against the development key of make prover'
-    : 'except for their Groth16 proofs: to have these checked too, run make prover once before';
+    : `except for their Groth16 proofs${IS_CLONE ? ': to have these checked too, run make prover once before' : ''}`;
+  const page = 'src/library/sui/README.md, "On one machine", has the commands from publish to rotate.\n';
   return `
 ${node.url}  a MODEL of a Sui node, not a validator: gRPC, for ${where}
 ${faucetUrl}  the faucet, as that of a local network
@@ -70,10 +71,9 @@ Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
 Run:      the bytecode of any package that is published on it, on a stub of Sui's framework
 Model:    attestation, who owns what, versions, gas; bytecode is not verified, and there are no checkpoints
-Root:     attestation documents under ${folder}/dev-root.pem, which make dev ATTEST=emulated signs, and no others
+Root:     attestation documents under ${folder}/dev-root.pem, which ${typed('dev', EMULATED)} signs, and no others
 
-src/library/sui/README.md, "On one machine", has the commands from publish to rotate.
-It keeps nothing: each start is a new chain. Ctrl-C ends it.${note === undefined ? '' : `\n\n${note}`}
+${IS_CLONE ? page : ''}It keeps nothing: each start is a new chain. Ctrl-C ends it.${note === undefined ? '' : `\n\n${note}`}
 `;
 }
 

@@ -4,6 +4,7 @@ import { fromBase58, normalizeStructTag, toBase58 } from '@mysten/sui/utils';
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { createdAtPublish } from '../../../../src/commands/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/commands/sui/published.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -43,6 +44,19 @@ async function publish(...args: string[]): Promise<Record<string, unknown>> {
 }
 
 describe('publish', () => {
+  test('prints what init of the package made beside the capabilities', () => {
+    const [cap, upgradeCap, board] = [
+      { id: '0x1', type: '0x9::enclave::EnclaveCap<0x9::tides::TIDES>' },
+      { id: '0x2', type: '0x2::package::UpgradeCap' },
+      { id: '0x3', type: '0x9::tides::Board' },
+    ];
+    expect(createdAtPublish([cap, upgradeCap, board])).toEqual({
+      upgradeCap: '0x2',
+      enclaveCaps: [cap],
+      objects: [board],
+    });
+  });
+
   test('notes the package where the compiler and the Sui CLI read it', async () => {
     const { package: id, upgradeCap, notes } = await publish();
     expect(readFileSync(published, 'utf8')).toContain(`[published.testnet]

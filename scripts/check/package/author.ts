@@ -1,0 +1,252 @@
+/**
+ * An application in a repository of its own, from the tarballs alone: created in an empty folder, tested, and registered on
+ * a model of Sui, where its answer counts.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { quantity } from '../../../src/library/errors.ts';
+import { expectEqual, installedTwice, ROOT, run, type Steps } from './support.ts';
+
+const NAME = 'my_oracle';
+const READY = /Ctrl-C ends it/;
+const BODY = '{"payload":{"pair":"SUI-USD"}}';
+/** What the tests of this project set for themselves, or an admin for other networks. */
+const HIDDEN = /^(npm_|SUI_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
+
+interface Program {
+  readonly child: ChildProcess;
+  readonly printed: () => string;
+  /** Waits until it has printed this. @throws Error if it ends before */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** @param tarball its path by the name of the package, once it is packed */
+export function authorSteps(work: string, tarball: (name: string) => string): Steps {
+  const project = join(work, 'author/my-oracle');
+  const elsewhere = join(work, 'elsewhere');
+  const programs: Program[] = [];
+  /** In seconds, without those of npm. */
+  let own = 0;
+  let devUrl = '';
+  let nodeUrl = '';
+  const environment = (more: Readonly<Record<string, string>> = {}) => ({
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !HIDDEN.test(name))),
+    ...more,
+  });
+  const program = join(project, 'node_modules/.bin/sui-enclave');
+  const sui = () => ({
+    SUI_ENCLAVE_NETWORK: 'localnet',
+    SUI_ENCLAVE_ROOT: join(project, 'out/dev-root.pem'),
+    SUI_PRIVATE_KEY: readFileSync(join(project, 'out/dev-sui.key'), 'utf8').trim(),
+    DEPLOYMENTS: join(project, 'deployments'),
+  });
+
+  async function timed<T>(action: () => Promise<T>): Promise<T> {
+    const from = performance.now();
+    try {
+      return await action();
+    } finally {
+      own += (performance.now() - from) / 1000;
+    }
+  }
+
+  /** Runs `sui-enclave`. */
+  async function enclave(
+    argv: readonly string[],
+    { cwd = project, env = {}, exit = 0 }: { cwd?: string; env?: Record<string, string>; exit?: number } = {},
+  ): Promise<string> {
+    const options = { cwd, env: environment(env), maxBuffer: 16 << 20 };
+    const {
+      code = 0,
+      stdout,
+      stderr,
+    } = await timed(() => run(program, [...argv], options).catch((error) => error));
+    if (code !== exit)
+      throw new Error(`sui-enclave ${argv.join(' ')}: exit code ${code}\n${stdout}${stderr}`);
+    return stdout + stderr;
+  }
+
+  function start(argv: readonly string[], env: Record<string, string>): Program {
+    const child = spawn(program, argv, { cwd: project, env: environment(env), stdio: 'pipe' });
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        printed += chunk;
+      });
+    }
+    const started = {
+      child,
+      printed: () => printed,
+      async until(pattern: RegExp) {
+        for (;;) {
+          const found = pattern.exec(printed);
+          if (found !== null) return found;
+          if (child.exitCode !== null) throw new Error(`sui-enclave ${argv.join(' ')} ended:\n${printed}`);
+          await sleep(50);
+        }
+      },
+    };
+    programs.push(started);
+    return started;
+  }
+
+  async function change(path: string, edit: (text: string) => string): Promise<() => void> {
+    const file = join(project, path);
+    const before = readFileSync(file, 'utf8');
+    expectEqual(edit(before) === before, false);
+    writeFileSync(file, edit(before));
+    return () => writeFileSync(file, before);
+  }
+
+  /** Runs `create-sui-enclave` as npm does. */
+  async function create(folder: string, ...options: string[]): Promise<{ name: string; files: string[] }> {
+    mkdirSync(dirname(folder), { recursive: true });
+    const packed = tarball('create-sui-enclave');
+    const argv = [folder, '--from', dirname(packed), '--json', ...options];
+    const { stdout } = await run(
+      'npm',
+      ['exec', '--yes', `--package=${packed}`, '--', 'create-sui-enclave', ...argv],
+      { cwd: dirname(folder), env: environment() },
+    );
+    return JSON.parse(stdout);
+  }
+
+  const steps: Steps = {
+    async 'create-sui-enclave writes a repository, from a folder of tarballs'() {
+      const { name, files } = await create(project);
+      expectEqual(name, NAME);
+      return quantity(files.length, 'file');
+    },
+
+    async 'npm ci installs what its lockfile has, no package of this project twice, and nothing that it shares with an application'() {
+      await run('npm', ['ci', '--prefer-offline'], { cwd: project, env: environment() });
+      const shared = ['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'valibot', '@mysten/bcs'];
+      expectEqual(
+        installedTwice(project).filter((name) => shared.includes(name)),
+        [],
+      );
+      const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });
+      return `${stdout.split('\t')[0]} MB in node_modules`;
+    },
+
+    async 'sui-enclave test passes: types, tests, and the contract with an answer that the application signs'() {
+      const printed = await enclave(['test']);
+      const [, tests] = /Tests.*?(\d+ passed)/.exec(printed) ?? [];
+      const [, move] = /Total tests: \d+; (passed: \d+)/.exec(printed) ?? [];
+      return `${tests}; in Move ${move}`;
+    },
+
+    async 'it fails by what fails, and overwrites no file that it did not write'() {
+      const failing: [step: string, path: string, edit: (text: string) => string][] = [
+        ['types', 'types.ts', (text) => `${text}export const wrong: string = 5;\n`],
+        ['tests', 'stand_in.ts', (text) => text.replace('cents: 123', 'cents: 124')],
+        ['move', 'types.ts', (text) => text.replaceAll('u64', 'u32')],
+        ['move', `move/${NAME}/sources/${NAME}.move`, (text) => text.replace('60 * 1000', '59 * 1000')],
+      ];
+      for (const [step, path, edit] of failing) {
+        const restore = await change(path, edit);
+        const printed = await enclave(['test', step], { exit: 1 });
+        // A value that the application can't sign is an error of its own.
+        expectEqual(/^(Failed: \w+\.|CONFIG: .*)$/m.test(printed), true);
+        restore();
+      }
+      const restore = await change(`move/${NAME}/tests/signed_answer.move`, (text) => `// Mine.\n${text}`);
+      expectEqual((await enclave(['test', 'move'], { exit: 1 })).startsWith('CONFIG: '), true);
+      restore();
+      return quantity(failing.length + 1, 'mistake');
+    },
+
+    async 'sui-enclave dev answers, restarts when a file is saved, and keeps the key of the emulated enclave'() {
+      const dev = start(['dev'], { PORT: '0', ATTEST: 'emulated' });
+      await timed(() => dev.until(READY));
+      const [, url = ''] = /curl -s (\S+)\/process_data/.exec(dev.printed()) ?? [];
+      devUrl = url;
+      const key = async () =>
+        (JSON.parse(await (await fetch(`${url}/health_check`)).text()) as { pk: string }).pk;
+      const before = await key();
+      const restore = await change('app.ts', (text) => text.replace("'/latest'", "'/newest'"));
+      await timed(() => dev.until(/app\.ts has changed: restarting\.[\s\S]*Ctrl-C ends it/));
+      expectEqual((await fetch(`${url}/newest?pair=SUI-USD`)).status, 200);
+      restore();
+      await timed(() => dev.until(/(app\.ts has changed: restarting\.[\s\S]*?Ctrl-C ends it[\s\S]*?){2}/));
+      expectEqual((await fetch(`${url}/latest?pair=SUI-USD`)).status, 200);
+      expectEqual(await key(), before);
+      return 'twice, on the same port';
+    },
+
+    async 'on sui-enclave dev-sui the application is published and registered, and its answer counts'() {
+      const node = start(['dev-sui'], { PORT: '0', FAUCET_PORT: '0' });
+      await timed(() => node.until(READY));
+      [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
+      // As the author's book has them, but for the ports.
+      const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
+      const lines = [
+        ...book.matchAll(
+          /^npx sui-enclave ((?:publish|create_config|register_enclave|status|submit) .*|status)$/gm,
+        ),
+      ];
+      for (const [, line = ''] of lines) {
+        const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
+        const argv = words.map((word) => word.replace('http://127.0.0.1:3000', devUrl));
+        await enclave([...argv, '--rpc-url', nodeUrl], { env: sui() });
+      }
+      const commands = lines.map(([, line = '']) => line.split(' ')[0]);
+      expectEqual(commands, ['publish', 'create_config', 'register_enclave', 'status', 'submit']);
+      return commands.join(', ');
+    },
+
+    async 'verify, status and submit need no repository, and dev says that it does'() {
+      mkdirSync(elsewhere);
+      const options = { cwd: elsewhere, env: sui() };
+      const at = ['--rpc-url', nodeUrl];
+      const pcrs = join(project, `out/dev-${NAME}.pcrs`);
+      await enclave(['verify', devUrl, '--pcrs', pcrs, '--root', sui().SUI_ENCLAVE_ROOT], options);
+      expectEqual((await enclave(['status', ...at], options)).includes('OK: contracts accept'), true);
+      await enclave(['submit', `${NAME}::new`, '--url', devUrl, '--body', BODY, ...at], options);
+      const refused = await enclave(['dev'], { cwd: elsewhere, exit: 1 });
+      expectEqual(refused.startsWith('CONFIG: there is no application here'), true);
+      return 'from another folder';
+    },
+
+    async 'the repository, as it is used now, commits no key, secret, result or local deployment'() {
+      for (const { child } of programs) {
+        if (child.exitCode === null) child.kill('SIGTERM');
+        if (child.exitCode === null) await once(child, 'close');
+        expectEqual(child.exitCode, 0);
+      }
+      writeFileSync(join(project, '.env'), 'MY_ORACLE_API_KEY=secret\n');
+      await run('git', ['init', '-q'], { cwd: project });
+      await run('git', ['add', '-A'], { cwd: project });
+      const { stdout } = await run('git', ['ls-files'], { cwd: project });
+      const files = stdout.trim().split('\n');
+      const { files: written } = await create(join(work, 'again/my-oracle'));
+      expectEqual(files.sort(), written.sort());
+      const { stdout: found } = await run(
+        'git',
+        ['grep', '--cached', '-lE', 'suiprivkey|PRIVATE KEY|=secret'],
+        {
+          cwd: project,
+        },
+      ).catch((error) => error);
+      expectEqual(found, '');
+      return `${quantity(files.length, 'file')}, those that were written`;
+    },
+
+    async 'an empty application passes its test too'() {
+      const folder = join(work, 'author/empty-one');
+      await create(folder, '--template', 'empty');
+      symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
+      const printed = await enclave(['test'], { cwd: folder });
+      expectEqual(/^Passed: types, tests, move\.$/m.test(printed), true);
+      return `all of this took ${own.toFixed(0)} s without npm`;
+    },
+  };
+  // Programs of a step that fails must not stay.
+  process.once('exit', () => {
+    for (const { child } of programs) child.kill('SIGKILL');
+  });
+  return steps;
+}
