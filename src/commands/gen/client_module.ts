@@ -3,6 +3,8 @@ import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire
 import { itemOf, type SignedStructs } from './signed_structs.ts';
 
 const MAX_LINE = 110;
+/** What the module imports. */
+const CLIENT = 'sui-enclave/client';
 /** By their name in Move: what `sui-enclave/client` exports, and the type of a value. */
 const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
   ['bool', ['bool', 'boolean']],
@@ -70,7 +72,7 @@ function parsedType(field: SchemaField): string {
 /** In the order that Biome and people expect: u8 before u16. */
 function importText(names: readonly string[]): string {
   const sorted = [...names].sort(new Intl.Collator('en', { numeric: true }).compare);
-  const from = `from 'sui-enclave/client';`;
+  const from = `from '${CLIENT}';`;
   const flat = `import { ${sorted.join(', ')} } ${from}`;
   return flat.length <= MAX_LINE
     ? flat

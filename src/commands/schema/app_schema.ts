@@ -33,7 +33,7 @@ export async function schemaFileOf(folder: string): Promise<string> {
   try {
     ({ endpoints = [] } = module.create({
       env: { ...settingsOf(folder, manifest.secrets), ...fakes?.settings },
-      log: createLog('silent'),
+      log: createLog('silent', { write() {} }),
       upstream: createUpstreams(manifest, fakes?.origins),
       secret: () => unavailable('a secret'),
       sign: () => unavailable('the key'),

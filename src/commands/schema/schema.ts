@@ -24,6 +24,29 @@ function foldersOf(app: string | undefined): string[] {
   return chosen.map((name) => join(APPS, name));
 }
 
+/**
+ * @param folders of applications, absolute
+ * @param check writes nothing, and refuses a file that would change
+ * @returns the files
+ * @throws OutdatedError; the errors of `schemaFileOf`
+ */
+export async function updateSchemas(folders: readonly string[], check: boolean): Promise<string[]> {
+  const files: string[] = [];
+  const outdated: string[] = [];
+  for (const folder of folders) {
+    const file = join(folder, SCHEMA_FILE);
+    const content = await schemaFileOf(folder);
+    const isEqual = existsSync(file) && readFileSync(file, 'utf8') === content;
+    if (!isEqual) outdated.push(file);
+    if (!isEqual && !check) writeFileSync(file, content);
+    files.push(file);
+  }
+  if (check && outdated.length > 0) {
+    throw new OutdatedError(`${outdated.join(', ')}: run sui-enclave schema, and look at what changed`);
+  }
+  return files;
+}
+
 export const main = command({
   name: 'schema',
   purpose: `Writes schema.json beside app.ts: what the endpoints of an application take, as JSON Schema, and the fields of the
@@ -33,19 +56,7 @@ types that it signs. An image contains the file, and answers GET /schema with it
   notes:
     'without a name: every application of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
   async run({ args: { application }, options: { check } }) {
-    const files: string[] = [];
-    const outdated: string[] = [];
-    for (const folder of foldersOf(application)) {
-      const file = join(folder, SCHEMA_FILE);
-      const content = await schemaFileOf(folder);
-      const isEqual = existsSync(file) && readFileSync(file, 'utf8') === content;
-      if (!isEqual) outdated.push(file);
-      if (!isEqual && !check) writeFileSync(file, content);
-      files.push(file);
-    }
-    if (check && outdated.length > 0) {
-      throw new OutdatedError(`${outdated.join(', ')}: run sui-enclave schema, and look at what changed`);
-    }
+    const files = await updateSchemas(foldersOf(application), check);
     return { json: { files }, text: files.join('\n') };
   },
 });

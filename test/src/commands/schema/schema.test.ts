@@ -1,10 +1,10 @@
 /** The schemas of the applications here are up to date, and what an application has is in its schema. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { schemaFileOf } from '../../../../src/commands/schema/app_schema.ts';
-import { main } from '../../../../src/commands/schema/schema.ts';
+import { main, updateSchemas } from '../../../../src/commands/schema/schema.ts';
 import { readSchema } from '../../../../src/library/client/index.ts';
 import { call } from '../run.ts';
 
@@ -13,6 +13,7 @@ const FIXTURES = fileURLToPath(new URL('../../../fixtures/apps', import.meta.url
 
 /** A copy of an application where its imports are found. */
 function copyOf(folder: string): string {
+  mkdirSync(join(APPS, '../../build'), { recursive: true });
   const copies = mkdtempSync(join(APPS, '../../build/schema-'));
   onTestFinished(() => rmSync(copies, { recursive: true }));
   const copy = join(copies, 'copy');
@@ -28,18 +29,19 @@ describe('sui-enclave schema', () => {
     expect(stdout).toContain(join(APPS, 'salt/schema.json'));
   });
 
-  test('--check fails for one that was edited; without it, the command writes it again', async () => {
-    const file = join(APPS, 'weather/schema.json');
-    const committed = readFileSync(file, 'utf8');
-    onTestFinished(() => writeFileSync(file, committed));
-    writeFileSync(file, committed.replace('temperature', 'humidity'));
-    const checked = await call(main, ['weather', '--check']);
-    expect(checked).toMatchObject({
-      status: 1,
-      stderr: expect.stringMatching(/^SCHEMA_OUTDATED: .*weather/),
-    });
-    expect((await call(main, ['weather'])).status).toBe(0);
-    expect(readFileSync(file, 'utf8')).toBe(committed);
+  test('--check fails for one that is missing or was edited; without it, the command writes it', async () => {
+    const folder = copyOf(join(FIXTURES, 'dice'));
+    const file = join(folder, 'schema.json');
+    const outdated = { code: 'SCHEMA_OUTDATED', message: expect.stringContaining(file) };
+    await expect(updateSchemas([folder], true)).rejects.toMatchObject(outdated);
+    expect(existsSync(file)).toBe(false);
+    expect(await updateSchemas([folder], false)).toEqual([file]);
+    const written = readFileSync(file, 'utf8');
+    expect(await updateSchemas([folder], true)).toEqual([file]);
+    writeFileSync(file, written.replace('sides', 'faces'));
+    await expect(updateSchemas([folder], true)).rejects.toMatchObject(outdated);
+    await updateSchemas([folder], false);
+    expect(readFileSync(file, 'utf8')).toBe(written);
   });
 
   test('names the applications if there is none of that name', async () => {
