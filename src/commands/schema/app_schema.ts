@@ -16,7 +16,7 @@ import { inputSchema } from './input_schema.ts';
 /** The file beside app.ts. */
 export const SCHEMA_FILE = 'schema.json';
 /** Settings that an application can't start without are there. */
-const FAKES_FILE = 'fake.ts';
+const FAKES_FILE = 'stand_in.ts';
 
 /**
  * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the environment.
