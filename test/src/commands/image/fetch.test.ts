@@ -72,8 +72,8 @@ describe('a locked package', () => {
   });
 
   test.each([
-    [true, /gone from every source[^]*status 404[^]*--inputs[^]*make update-lock/],
-    [false, /gone from every source[^]*set DEBIAN_SNAPSHOT[^]*make update-lock/],
+    [true, /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*make update-lock/],
+    [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*make update-lock/],
   ])(
     'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
     async (known, message) => {
@@ -103,7 +103,7 @@ describe('a locked package', () => {
   test('that are gone are listed, all of them', async () => {
     const other = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
     await expect(fetchAll([FILE, other], LOCK, OFFLINE, cache)).rejects.toThrow(
-      /these inputs are gone[^]*another [^]*The archive of inputs lacks them/,
+      /these inputs are gone[\s\S]*another [\s\S]*The archive of inputs lacks them/,
     );
   });
 
