@@ -1,0 +1,27 @@
+import { visibleText } from '../lib/visible_text.ts';
+import { Verdict } from '../parts/verdict.tsx';
+import { ChainPicture } from './chain_picture.tsx';
+import type { Examination } from './examine.ts';
+import { Identity } from './identity.tsx';
+import { judge } from './judge.ts';
+import { Registers } from './registers.tsx';
+import { Rules } from './rules.tsx';
+
+/** All that is known of a document: the verdict first, and then what it rests on. */
+export function Report({ examination }: { readonly examination: Examination }) {
+  const { explanation, now, subject } = examination;
+  const { tone, title, text, code } = judge(examination);
+  const { document, chain, verified } = explanation;
+  return (
+    <>
+      <Verdict tone={tone} title={title} code={code}>
+        <p>{text}</p>
+        <p className="subtle">From {visibleText(subject.from, 80)}.</p>
+      </Verdict>
+      {document && <Registers examination={examination} document={document} />}
+      {chain && <ChainPicture chain={chain} now={now} rootSha256={verified?.rootSha256} />}
+      {document && <Identity document={document} now={now} isVerified={verified !== undefined} />}
+      <Rules rules={explanation.rules} isCompared={examination.expectation.images.length > 0} />
+    </>
+  );
+}
