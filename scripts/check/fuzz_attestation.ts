@@ -50,7 +50,7 @@ const FIELDS: readonly MapEntry[] = [...decode(decode(SEEDS[0] as Uint8Array)[2]
 );
 
 /** Mulberry32: a run can be repeated by its seed. */
-function randomNumbers(seed: number): (below: number) => number {
+export function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -152,6 +152,18 @@ function made(random: Random): Uint8Array {
 
 type Decoder = (bytes: Uint8Array) => unknown;
 
+/** Bytes that are, or nearly are, an attestation document. */
+export function nearlyDocument(random: Random): Uint8Array {
+  switch (random(6)) {
+    case 0:
+      return randomItem(random, 6);
+    case 1:
+      return made(random);
+    default:
+      return changed(random, SEEDS);
+  }
+}
+
 /** An input, and the decoder that it is for. */
 function next(random: Random): { decode: Decoder; input: Uint8Array } {
   switch (random(8)) {
@@ -163,12 +175,8 @@ function next(random: Random): { decode: Decoder; input: Uint8Array } {
       return { decode: decodeUserData, input: changed(random, USER_DATA) };
     case 1:
       return { decode: readCall, input: changed(random, CONTENTS) };
-    case 2:
-      return { decode: decodeAttestation, input: randomItem(random, 6) };
-    case 3:
-      return { decode: decodeAttestation, input: made(random) };
     default:
-      return { decode: decodeAttestation, input: changed(random, SEEDS) };
+      return { decode: decodeAttestation, input: nearlyDocument(random) };
   }
 }
 

@@ -10,6 +10,7 @@ import { quantity } from '../errors.ts';
 import { malformedCertificate, type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError, CertificateError } from './errors.ts';
+import type { Passed } from './passed.ts';
 
 /** ecdsa-with-SHA384 (RFC 5758 section 3.2). */
 const ECDSA_WITH_SHA384 = '1.2.840.10045.4.3.3';
@@ -21,25 +22,36 @@ const UNCOMPRESSED = 0x04;
 export type Chain = readonly [root: ParsedCertificate, ...others: ParsedCertificate[]];
 
 /**
- * Checks every rule for the chain except its signatures (rules 22 to 32).
+ * Reads the chain (rules 22 and 23).
  *
  * @param certificates DER, root first, leaf last: at least one
  * @param roots DER of the pinned roots
- * @param now milliseconds since 1970
  * @throws AttestationError
  */
-export function checkChain(
+export function parseChain(
   certificates: readonly Uint8Array[],
   roots: readonly Uint8Array[],
-  now: number,
+  passed: Passed,
 ): Chain {
   const [first, ...others] = certificates;
   // [22] Compare bytes, not names or keys: anyone can give a certificate the name of the root.
   if (first === undefined || !roots.some((root) => equalBytes(root, first))) {
     throw untrustedRoot(first, roots);
   }
+  passed(22, certificateFingerprint(first));
   // [23]
   const chain: Chain = [parse(first, 0), ...others.map((der, index) => parse(der, index + 1))];
+  passed(23, quantity(chain.length, 'certificate'));
+  return chain;
+}
+
+/**
+ * Checks every rule for a chain that was read, except its signatures (rules 24 to 32).
+ *
+ * @param now milliseconds since 1970
+ * @throws CertificateError
+ */
+export function checkChain(chain: Chain, now: number, passed: Passed): void {
   const leafPosition = chain.length - 1;
   const authorities = chain.slice(0, leafPosition);
   // [24] Certificates give times in whole seconds, and their validity includes both ends.
@@ -58,6 +70,7 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_NOT_YET_VALID', position, message);
     }
   }
+  passed(24, `until ${validUntil(chain).toISOString()}`);
   // [25]
   for (const [parent, child, position] of links(chain)) {
     if (!equalBytes(child.issuer, parent.subject)) {
@@ -65,6 +78,7 @@ export function checkChain(
       throw new CertificateError('CHAIN_ISSUER', position, message);
     }
   }
+  passed(25);
   // [26]
   for (const [position, { basicConstraints }] of authorities.entries()) {
     if (!basicConstraints?.critical || !basicConstraints.ca) {
@@ -72,12 +86,14 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_NOT_AUTHORITY', position, message);
     }
   }
+  passed(26);
   const leaf = chain[leafPosition] as ParsedCertificate;
   // [27]
   if (leaf.basicConstraints && (leaf.basicConstraints.ca || leaf.basicConstraints.pathLength !== null)) {
     const message = 'signs the document, but is marked as an authority';
     throw new CertificateError('CERTIFICATE_LEAF_IS_AUTHORITY', leafPosition, message);
   }
+  passed(27);
   // [28] Self-issued certificates count too: AWS has none between its root and a leaf.
   for (const [position, { basicConstraints }] of authorities.entries()) {
     const allowed = basicConstraints?.pathLength ?? Number.POSITIVE_INFINITY;
@@ -87,11 +103,13 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_PATH_LENGTH', position, message);
     }
   }
+  passed(28);
   // [29]
   for (const [position, { keyUsage }] of authorities.entries()) {
     if (!keyUsage?.keyCertSign) throw keyUsageError(position, 'keyCertSign');
   }
   if (!leaf.keyUsage?.digitalSignature) throw keyUsageError(leafPosition, 'digitalSignature');
+  passed(29);
   // [30]
   for (const [position, { curve, publicKey }] of chain.entries()) {
     if (curve !== 'P-384' || publicKey.length !== POINT_SIZE || publicKey[0] !== UNCOMPRESSED) {
@@ -99,6 +117,7 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_KEY', position, message);
     }
   }
+  passed(30);
   // [31]
   for (const [position, { signatureAlgorithm, algorithmsAgree }] of chain.entries()) {
     if (signatureAlgorithm !== ECDSA_WITH_SHA384 || !algorithmsAgree) {
@@ -106,6 +125,7 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_ALGORITHM', position, message);
     }
   }
+  passed(31);
   // [32]
   for (const [position, { otherCritical }] of chain.entries()) {
     const [oid] = otherCritical;
@@ -114,11 +134,16 @@ export function checkChain(
       throw new CertificateError('CERTIFICATE_CRITICAL_EXTENSION', position, message);
     }
   }
-  return chain;
+  passed(32);
+}
+
+/** The earliest notAfter: the last second at which every certificate is valid. */
+export function validUntil(chain: Chain): Date {
+  return new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
 }
 
 /** Checks that the key of each certificate signed the next one (rule 33). @throws CertificateError */
-export async function checkChainSignatures(chain: Chain): Promise<void> {
+export async function checkChainSignatures(chain: Chain, passed: Passed): Promise<void> {
   // In parallel: Web Crypto uses more than one thread. The root needs no check: its bytes are pinned.
   const verdicts = await Promise.all(
     links(chain).map(async ([parent, child]) => {
@@ -141,6 +166,7 @@ export async function checkChainSignatures(chain: Chain): Promise<void> {
     const message = `is not signed by the key of certificate ${failed}`;
     throw new CertificateError('CHAIN_SIGNATURE', failed + 1, message);
   }
+  passed(33, quantity(verdicts.length, 'signature'));
 }
 
 function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array[]): AttestationError {

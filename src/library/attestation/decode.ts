@@ -8,6 +8,7 @@ import { quantity } from '../errors.ts';
 import { type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { PROTECTED_HEADER } from './cose.ts';
 import { AttestationError, FieldError } from './errors.ts';
+import type { Passed } from './passed.ts';
 
 /** An attestation document as received. Don't trust anything in it until `verifyAttestation` accepts it. */
 export interface AttestationDocument {
@@ -58,6 +59,11 @@ const MAX_TIME = 8_640_000_000_000_000;
  * @throws AttestationError
  */
 export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
+  return decodeAndReport(bytes, () => {});
+}
+
+/** `decodeAttestation`, which tells `passed` of each rule. @throws AttestationError */
+export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationDocument {
   // [1]
   if (!(bytes instanceof Uint8Array)) {
     throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
@@ -68,17 +74,22 @@ export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
       `an attestation document has 1 to ${MAX_DOCUMENT_SIZE} bytes, but this one has ${bytes.length}`,
     );
   }
-  const { payload, signature } = decodeEnvelope(bytes);
-  return { ...decodePayload(payload), payload, signature };
+  passed(1, quantity(bytes.length, 'byte'));
+  const { payload, signature } = decodeEnvelope(bytes, passed);
+  return { ...decodePayload(payload, passed), payload, signature };
 }
 
-function decodeEnvelope(bytes: Uint8Array): { payload: Uint8Array; signature: Uint8Array } {
-  const untagged = bytes[0] === COSE_SIGN1_TAG_BYTE ? bytes.subarray(1) : bytes;
+function decodeEnvelope(bytes: Uint8Array, passed: Passed): { payload: Uint8Array; signature: Uint8Array } {
+  const tagged = bytes[0] === COSE_SIGN1_TAG_BYTE;
+  const untagged = tagged ? bytes.subarray(1) : bytes;
   const { item, length } = readCbor(untagged, 'strict'); // [2] [3]
+  passed(2);
+  passed(3);
   // [4]
   if (item instanceof CborTag) {
     throw new AttestationError('COSE_TAG', 'an attestation document must have tag 18 (COSE_Sign1) or no tag');
   }
+  passed(4, tagged ? 'tag 18' : 'no tag');
   if (!Array.isArray(item)) throw shapeError('it is not an array'); // [5]
   if (item.length !== 4) throw shapeError(`it is an array of ${item.length}`);
   const [protectedHeader, unprotectedHeader, payload, signature] = item;
@@ -86,8 +97,10 @@ function decodeEnvelope(bytes: Uint8Array): { payload: Uint8Array; signature: Ui
   if (!(unprotectedHeader instanceof CborMap)) throw shapeError('its second item is not a map');
   if (!(payload instanceof Uint8Array)) throw shapeError('its third item is not bytes');
   if (!(signature instanceof Uint8Array)) throw shapeError('its fourth item is not bytes');
+  passed(5);
   const trailing = untagged.length - length;
   if (trailing > 0) throw trailingBytes('the document', trailing); // [6]
+  passed(6);
   // [7]
   if (!equalBytes(protectedHeader, PROTECTED_HEADER)) {
     throw new AttestationError(
@@ -95,20 +108,24 @@ function decodeEnvelope(bytes: Uint8Array): { payload: Uint8Array; signature: Ui
       `the protected header is ${bytesToHex(protectedHeader)}, but must be a1013822 (ES384): the document is not signed by an NSM`,
     );
   }
+  passed(7, 'ES384');
   // [8]
   if (unprotectedHeader.entries.length > 0) {
     throw new AttestationError('COSE_UNPROTECTED_HEADER', 'the unprotected header must be an empty map');
   }
+  passed(8);
   // [9]
   if (payload.length === 0 || payload.length > MAX_PAYLOAD_SIZE) {
     const message = `the payload has ${quantity(payload.length, 'byte')}, but must have 1 to ${MAX_PAYLOAD_SIZE}`;
     throw new AttestationError('COSE_PAYLOAD_SIZE', message);
   }
+  passed(9, quantity(payload.length, 'byte'));
   // [10]
   if (signature.length !== SIGNATURE_SIZE) {
     const message = `the signature has ${quantity(signature.length, 'byte')}, but an ES384 signature has ${SIGNATURE_SIZE}`;
     throw new AttestationError('COSE_SIGNATURE_SIZE', message);
   }
+  passed(10);
   return { payload, signature };
 }
 
@@ -126,32 +143,67 @@ function trailingBytes(where: string, count: number): AttestationError {
   );
 }
 
-function decodePayload(payload: Uint8Array): Omit<AttestationDocument, 'payload' | 'signature'> {
-  const { item, length } = readCbor(payload, 'lenient'); // [11]
-  if (length < payload.length) throw trailingBytes('the payload', payload.length - length); // [12]
-  const fields = stringKeys(item); // [13] [14]
+function decodePayload(
+  bytes: Uint8Array,
+  passed: Passed,
+): Omit<AttestationDocument, 'payload' | 'signature'> {
+  const { item, length } = readCbor(bytes, 'lenient'); // [11]
+  passed(11);
+  if (length < bytes.length) throw trailingBytes('the payload', bytes.length - length); // [12]
+  passed(12);
+  const fields = stringKeys(item, passed); // [13] [14]
+  const name = moduleId(fields.get('module_id')); // [15]
+  passed(15, name);
+  const time = timestamp(fields.get('timestamp')); // [16]
+  passed(16, new Date(time).toISOString());
+  const hash = digest(fields.get('digest')); // [17]
+  passed(17, hash);
+  const pcrs = registers(fields.get('pcrs')); // [18]
+  passed(18, quantity(pcrs.size, 'register'));
+  const leaf = certificate('certificate', fields.get('certificate')); // [19]
+  const cabundle = bundle(fields.get('cabundle'));
+  passed(19, quantity(cabundle.length + 1, 'certificate'));
+  const publicKey = optionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE); // [20]
+  const userData = optionalBytes('user_data', fields.get('user_data'), MAX_USER_DATA_SIZE);
+  const nonce = optionalBytes('nonce', fields.get('nonce'), MAX_NONCE_SIZE);
+  passed(20, `sizes: ${[publicKey, userData, nonce].map((value) => value?.length ?? 'none').join(', ')}`);
   return {
-    moduleId: moduleId(fields.get('module_id')), // [15]
-    timestamp: timestamp(fields.get('timestamp')), // [16]
-    digest: digest(fields.get('digest')), // [17]
-    pcrs: registers(fields.get('pcrs')), // [18]
-    certificate: certificate('certificate', fields.get('certificate')), // [19]
-    cabundle: bundle(fields.get('cabundle')),
-    publicKey: optionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE), // [20]
-    userData: optionalBytes('user_data', fields.get('user_data'), MAX_USER_DATA_SIZE),
-    nonce: optionalBytes('nonce', fields.get('nonce'), MAX_NONCE_SIZE),
+    moduleId: name,
+    timestamp: time,
+    digest: hash,
+    pcrs,
+    certificate: leaf,
+    cabundle,
+    publicKey,
+    userData,
+    nonce,
   };
 }
 
-function stringKeys(item: CborItem): Map<string, CborItem> {
+function stringKeys(item: CborItem, passed: Passed): Map<string, CborItem> {
   if (!(item instanceof CborMap)) throw wrongType('payload', 'a map');
-  const fields = new Map<string, CborItem>();
-  for (const [key, value] of item.entries) {
+  const entries = item.entries.map(([key, value]): [string, CborItem] => {
     if (typeof key !== 'string') throw wrongType('payload', 'a map whose keys are strings');
-    if (fields.has(key)) throw duplicateKey('the payload', key);
-    fields.set(key, value);
-  }
+    return [key, value];
+  });
+  passed(13, quantity(entries.length, 'field'));
+  refuseRepeated('the payload', item);
+  const fields = new Map(entries);
+  const pcrs = fields.get('pcrs');
+  if (pcrs instanceof CborMap) refuseRepeated('the field "pcrs"', pcrs);
+  passed(14);
   return fields;
+}
+
+function refuseRepeated(map: string, { entries }: CborMap): void {
+  const keys = new Set<CborItem>();
+  for (const [key] of entries) {
+    if (keys.has(key)) {
+      const message = `${map} has the key ${JSON.stringify(String(key))} more than once`;
+      throw new AttestationError('CBOR_DUPLICATE_KEY', message);
+    }
+    keys.add(key);
+  }
 }
 
 function moduleId(item: CborItem | undefined): string {
@@ -181,7 +233,6 @@ function registers(item: CborItem | undefined): Map<number, Uint8Array> {
     if (typeof index !== 'number' || index < 0 || index >= MAX_REGISTERS) {
       throw new AttestationError('REGISTER_INDEX', 'the index of a register must be an integer from 0 to 31');
     }
-    if (values.has(index)) throw duplicateKey('the field "pcrs"', index);
     if (!(value instanceof Uint8Array) || !REGISTER_SIZES.includes(value.length)) {
       throw new AttestationError('REGISTER_SIZE', `register ${index} must have 32, 48 or 64 bytes`);
     }
@@ -211,11 +262,6 @@ function optionalBytes(field: string, item: CborItem | undefined, limit: number)
   if (!(item instanceof Uint8Array)) throw wrongType(field, 'bytes or null');
   if (item.length > limit) throw wrongSize(field, item.length, `${limit} bytes at most`);
   return item.length === 0 ? null : item;
-}
-
-function duplicateKey(map: string, key: string | number): AttestationError {
-  const message = `${map} has the key ${JSON.stringify(String(key))} more than once`;
-  return new AttestationError('CBOR_DUPLICATE_KEY', message);
 }
 
 function wrongType(field: string, expected: string): FieldError {

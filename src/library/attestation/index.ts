@@ -2,6 +2,7 @@
 export type { UserData } from '../sealing/user_data.ts';
 export { type AttestationDocument, decodeAttestation } from './decode.ts';
 export * from './errors.ts';
+export { type AttestationExplanation, explainAttestation, type RuleResult } from './explain.ts';
 export { type Image, parsePcrs } from './image.ts';
 export { certificatesFromPem } from './pem.ts';
 export type { AttestationPolicy, PolicyCheck } from './policy.ts';

@@ -3,6 +3,7 @@ import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError, PcrMismatchError } from './errors.ts';
 import { checkImage, type Image } from './image.ts';
+import type { Passed } from './passed.ts';
 
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
@@ -31,6 +32,7 @@ export interface PolicyResult {
   readonly checked: readonly PolicyCheck[];
 }
 
+const NOT_ASKED = 'not asked';
 const KEYS = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'] as const;
 
 /**
@@ -76,6 +78,7 @@ export function applyPolicy(
   document: AttestationDocument,
   policy: AttestationPolicy,
   now: number,
+  passed: Passed,
 ): PolicyResult {
   const checked: PolicyCheck[] = [];
   const found = [0, 1, 2].map((index) => {
@@ -91,11 +94,15 @@ export function applyPolicy(
         'registers 0 to 2 are all zero: the enclave runs in debug mode, and its parent can read its memory. Set allowDebug in the policy to accept that',
       );
     }
+    passed(36, 'debug mode, which the policy accepts');
+    passed(37, 'not compared: a debug enclave proves nothing about its image');
     checked.push('debug');
   } else {
+    passed(36, 'not in debug mode');
     image =
       policy.images.find((accepted) => registers(accepted).every((value, i) => value === found[i])) ?? null;
     if (image === null) throw new PcrMismatchError(found, diff(policy.images, found)); // [37]
+    passed(37, `image ${policy.images.indexOf(image) + 1} of ${policy.images.length}`);
     checked.push('image');
   }
   if (policy.publicKey !== undefined) {
@@ -106,6 +113,7 @@ export function applyPolicy(
     }
     checked.push('publicKey');
   }
+  passed(38, policy.publicKey === undefined ? NOT_ASKED : undefined);
   if (policy.nonce !== undefined) {
     // [39]
     if (!same(document.nonce, policy.nonce)) {
@@ -114,6 +122,7 @@ export function applyPolicy(
     }
     checked.push('nonce');
   }
+  passed(39, policy.nonce === undefined ? NOT_ASKED : undefined);
   if (policy.userData !== undefined) {
     // [40]
     if (!same(document.userData, policy.userData)) {
@@ -121,10 +130,12 @@ export function applyPolicy(
     }
     checked.push('userData');
   }
+  passed(40, policy.userData === undefined ? NOT_ASKED : undefined);
   if (policy.maxAgeMs !== undefined) {
     checkAge(now - document.timestamp, policy.maxAgeMs); // [41]
     checked.push('maxAge');
   }
+  passed(41, policy.maxAgeMs === undefined ? NOT_ASKED : `${now - document.timestamp} ms old`);
   return { image, checked };
 }
 

@@ -1,9 +1,17 @@
 /** Decides whether an enclave can be trusted. Numbers in brackets refer to the rules in `README.md`. */
-import { type Chain, certificateFingerprint, checkChain, checkChainSignatures } from './chain.ts';
+import {
+  type Chain,
+  certificateFingerprint,
+  checkChain,
+  checkChainSignatures,
+  parseChain,
+  validUntil,
+} from './chain.ts';
 import { PROTECTED_HEADER, signedBytes } from './cose.ts';
-import { type AttestationDocument, decodeAttestation } from './decode.ts';
+import { type AttestationDocument, decodeAndReport } from './decode.ts';
 import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError } from './errors.ts';
+import type { Passed } from './passed.ts';
 import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } from './policy.ts';
 import { awsNitroRoot } from './root.ts';
 
@@ -62,27 +70,60 @@ export async function verifyAttestation(
   bytes: Uint8Array,
   options: VerifyOptions,
 ): Promise<VerifiedAttestation> {
-  const { now, policy, roots } = checkOptions(options); // rule 21
-  const document = decodeAttestation(bytes); // rules 1 to 20
-  const chain = checkChain([...document.cabundle, document.certificate], roots, now); // rules 22 to 32
-  await checkChainSignatures(chain); // rule 33
-  await checkSignature(document, chain); // rules 34 and 35
-  const result = applyPolicy(document, policy, now); // rules 36 to 41
+  return judge(bytes, checkOptions(options), { passed() {}, decoded() {}, parsed() {} });
+}
+
+/** Is told how far a verification gets. */
+export interface Progress {
+  readonly passed: Passed;
+  readonly decoded: (document: AttestationDocument) => void;
+  /** @param chain whose dates and signatures are not checked yet */
+  readonly parsed: (chain: readonly ChainEntry[]) => void;
+}
+
+/**
+ * Applies every rule but 21, which `checkOptions` applies. Reads `bytes` before it returns its promise.
+ *
+ * @throws AttestationError
+ */
+export async function judge(
+  bytes: Uint8Array,
+  { now, policy, roots }: VettedOptions,
+  { passed, decoded, parsed }: Progress,
+): Promise<VerifiedAttestation> {
+  const document = decodeAndReport(bytes, passed); // rules 1 to 20
+  decoded(document);
+  const chain = parseChain([...document.cabundle, document.certificate], roots, passed); // rules 22 and 23
+  const entries = chain.map(({ subjectText, notBefore, notAfter }) => ({
+    subject: subjectText,
+    notBefore,
+    notAfter,
+  }));
+  parsed(entries);
+  checkChain(chain, now, passed); // rules 24 to 32
+  await checkChainSignatures(chain, passed); // rule 33
+  await checkSignature(document, chain, passed); // rules 34 and 35
+  const result = applyPolicy(document, policy, now, passed); // rules 36 to 41
   return {
     ...result,
     document,
-    chain: chain.map(({ subjectText, notBefore, notAfter }) => ({
-      subject: subjectText,
-      notBefore,
-      notAfter,
-    })),
+    chain: entries,
     rootSha256: certificateFingerprint(chain[0].der),
     verifiedAt: new Date(now),
-    validUntil: new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime()))),
+    validUntil: validUntil(chain),
   };
 }
 
-function checkOptions(options: VerifyOptions) {
+/** Options that were checked and copied. */
+export interface VettedOptions {
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly policy: AttestationPolicy;
+  readonly roots: readonly Uint8Array[];
+}
+
+/** @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE, TIME_INVALID */
+export function checkOptions(options: VerifyOptions): VettedOptions {
   if (typeof options !== 'object' || options === null) {
     throw new AttestationError('POLICY_INVALID', 'verifyAttestation needs { now, policy }');
   }
@@ -109,13 +150,18 @@ export function milliseconds(time: Date | number): number {
   return value;
 }
 
-async function checkSignature({ payload, signature }: AttestationDocument, chain: Chain): Promise<void> {
+async function checkSignature(
+  { payload, signature }: AttestationDocument,
+  chain: Chain,
+  passed: Passed,
+): Promise<void> {
   const part = partOutOfRange(signature);
   // [34]
   if (part !== null) {
     const message = `the ${part} of the signature is not in the range 1 to n - 1 of P-384`;
     throw new AttestationError('COSE_SIGNATURE_RANGE', message);
   }
+  passed(34);
   const leaf = chain.at(-1) as Chain[0];
   const valid = await verifyEcdsa({
     curve: 'P-384',
@@ -129,4 +175,5 @@ async function checkSignature({ payload, signature }: AttestationDocument, chain
     const message = 'the signature does not match the payload and the certificate: the document was changed';
     throw new AttestationError('COSE_SIGNATURE_MISMATCH', message);
   }
+  passed(35);
 }

@@ -1,0 +1,137 @@
+/** The checklist of the rules: what it says agrees with the verdict, for every document. */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { nearlyDocument, randomNumbers } from '../../../../scripts/check/fuzz_attestation.ts';
+import {
+  type AttestationError,
+  explainAttestation,
+  type VerifyOptions,
+  verifyAttestation,
+} from '../../../../src/library/attestation/index.ts';
+import { type Case, fromHex, policyOf } from './cases/case.ts';
+import { cases } from './cases/index.ts';
+import { realCases, WEATHER_IMAGE } from './cases/real.ts';
+
+const README = new URL('../../../../src/library/attestation/README.md', import.meta.url);
+/** The codes of each rule, by its number. */
+const CODES = new Map(
+  [
+    ...readFileSync(README, 'utf8').matchAll(
+      /^\| (\d+) +\|.*\| (`[A-Z_`, 0-9]+`) +\| (?:=|stricter|caller's) +\|$/gm,
+    ),
+  ].map(([, number, codes]) => [Number(number), codes ?? '']),
+);
+const OPTIONS_RULE = 21;
+
+const [weather] = realCases;
+if (weather === undefined) throw new Error('no case');
+const DOCUMENT = fromHex(weather.document);
+const OPTIONS = { now: weather.at, policy: policyOf(weather) };
+
+function optionsOf(one: Case): VerifyOptions {
+  const roots = one.roots?.map(fromHex) ?? [];
+  return { now: one.at, policy: policyOf(one), ...(roots.length > 0 ? { roots } : {}) };
+}
+
+/** Checks what an explanation says against the verdict. @returns the failed rule, or null */
+async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<number | null> {
+  const verdict = await verifyAttestation(bytes, options).then(
+    (verified) => ({ verified }),
+    (error: AttestationError) => ({ error }),
+  );
+  const { rules, verified, error, document, chain } = await explainAttestation(bytes, options);
+  expect({ ...(verified && { verified }), ...(error && { error }) }).toEqual(verdict);
+  expect(error?.code).toBe('error' in verdict ? verdict.error.code : undefined);
+  expect(rules.map(({ rule }) => rule)).toEqual([...CODES.keys()]);
+  const failed = rules.find(({ state }) => state === 'failed')?.rule ?? null;
+  expect(failed === null).toBe(error === undefined);
+  if (failed !== null) expect(CODES.get(failed)).toContain(`\`${error?.code}\``);
+  for (const { rule, state, found = '' } of rules) {
+    const isBefore = failed === null || rule < failed || rule === OPTIONS_RULE;
+    if (rule !== failed) expect([rule, state]).toEqual([rule, isBefore ? 'passed' : 'not reached']);
+    if (state === 'not reached') expect(found).toBe('');
+    expect(found).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+    expect(found.length).toBeLessThanOrEqual(400);
+  }
+  expect(document !== undefined).toBe(failed === null || failed > 20);
+  expect(chain !== undefined).toBe(failed === null || failed > 23);
+  return failed;
+}
+
+describe('explainAttestation agrees with verifyAttestation', () => {
+  test.each(Object.entries(cases))('on the cases of %s', async (_, group) => {
+    for (const one of group) {
+      const failed = await explained(fromHex(one.document), optionsOf(one));
+      if (one.code === null) expect([one.name, failed]).toEqual([one.name, null]);
+      else expect(CODES.get(failed ?? 0), one.name).toContain(`\`${one.code}\``);
+    }
+  });
+
+  test('on what the fuzzer makes of real documents', async () => {
+    const codes = new Set<number | null>();
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), async (seed) => {
+        codes.add(await explained(nearlyDocument(randomNumbers(seed)), OPTIONS));
+      }),
+      { numRuns: 400 },
+    );
+    expect(codes.size).toBeGreaterThan(5);
+  });
+
+  test('on each rule: some case fails at each, and no rule is left out', async () => {
+    const failed = new Set<number | null>();
+    for (const one of Object.values(cases).flat()) {
+      const { rules } = await explainAttestation(fromHex(one.document), optionsOf(one));
+      failed.add(rules.find(({ state }) => state === 'failed')?.rule ?? null);
+    }
+    expect([...CODES.keys()].filter((rule) => !failed.has(rule))).toEqual([OPTIONS_RULE]);
+  });
+});
+
+describe('the rows', () => {
+  const rowsOf = async (policy: VerifyOptions['policy']) => {
+    const { rules } = await explainAttestation(DOCUMENT, { ...OPTIONS, policy });
+    return new Map(rules.map((row) => [row.rule, row]));
+  };
+
+  test('say what was found', async () => {
+    const rows = await rowsOf(OPTIONS.policy);
+    expect(rows.get(1)?.found).toBe(`${DOCUMENT.length} bytes`);
+    expect(rows.get(15)?.found).toBe('i-06e4b98c6549ff803-enc0196373b195fb723');
+    expect(rows.get(24)?.found).toBe('until 2025-04-15T05:17:50.000Z');
+    expect(rows.get(37)?.found).toBe('image 1 of 1');
+  });
+
+  test('say of which requirements the policy has none', async () => {
+    const rows = await rowsOf({ images: [WEATHER_IMAGE] });
+    for (const rule of [38, 39, 40, 41]) {
+      expect(rows.get(rule)).toMatchObject({ state: 'passed', found: 'not asked' });
+    }
+  });
+
+  test('do not claim that the image of a debug enclave was compared', async () => {
+    const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
+    if (debug === undefined) throw new Error('no case');
+    const { rules } = await explainAttestation(fromHex(debug.document), optionsOf(debug));
+    expect(rules[36]?.found).toMatch(/^not compared/);
+  });
+
+  test('show an expired chain', async () => {
+    const { chain, error } = await explainAttestation(DOCUMENT, { ...OPTIONS, now: weather.at + 1e10 });
+    expect(error?.code).toBe('CERTIFICATE_EXPIRED');
+    expect(chain).toHaveLength(5);
+  });
+});
+
+test.each([
+  ['the options', undefined, 'POLICY_INVALID'],
+  ['the policy', { now: 0, policy: { images: [] } }, 'POLICY_INVALID'],
+  ['the time', { ...OPTIONS, now: Number.NaN }, 'TIME_INVALID'],
+])('an invalid value of %s is thrown', async (_, options, code) => {
+  await expect(explainAttestation(DOCUMENT, options as never)).rejects.toMatchObject({ code });
+});
+
+test('anything but bytes fails at the first rule', async () => {
+  expect(await explained(weather.document as never, OPTIONS)).toBe(1);
+});
