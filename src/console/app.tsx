@@ -1,22 +1,18 @@
-import { lazy, Suspense } from 'react';
 import { EnclaveView } from './enclave/view.tsx';
 import { linkTo, readRoute, VIEWS, type View } from './lib/route.ts';
 import { useHash } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
-const CallView = lazy(() => import('./call/view.tsx'));
-const ChainView = lazy(() => import('./chain/view.tsx'));
-
-const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };
+const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave' };
 
 export function App() {
   const hash = useHash();
   const { view, fields } = readRoute(hash);
   return (
     <>
-      <a className="skip" href="#content" onClick={skip}>
+      <button type="button" className="skip" onClick={skip}>
         To the content
-      </a>
+      </button>
       <header className="bar">
         <a className="brand" href={linkTo('enclave')}>
           <img src={icon} alt="" width="24" height="24" />
@@ -32,16 +28,12 @@ export function App() {
       </header>
       <main id="content" tabIndex={-1}>
         <Failure key={hash}>
-          <Suspense fallback={<p className="subtle">Loading…</p>}>
-            {view === 'enclave' && <EnclaveView fields={fields} />}
-            {view === 'call' && <CallView fields={fields} />}
-            {view === 'chain' && <ChainView fields={fields} />}
-          </Suspense>
+          <EnclaveView fields={fields} />
         </Failure>
       </main>
       <footer className="foot">
-        Everything is verified in this page. It reads, and signs nothing; it sends a request only when you click, and only
-        to the host that the button names.
+        Everything is verified in this page. It reads, and signs nothing; it sends a request only when you
+        click, and only to the host that the button names.
       </footer>
     </>
   );
@@ -49,8 +41,7 @@ export function App() {
 
 const icon = new URL('./icon.svg', import.meta.url).href;
 
-/** The fragment of the address names the view, so that it can't name a place in the page. */
-function skip(event: { preventDefault(): void }): void {
-  event.preventDefault();
+/** A button, since the fragment of the address names the view, and can't name a place in the page. */
+function skip(): void {
   document.querySelector<HTMLElement>('#content')?.focus();
 }

@@ -2,7 +2,7 @@
  * `make console`: builds the static files of the console. `node src/console/build.ts [folder]`, by default `out/console`.
  * The folder is complete or absent at any time, so that several builds may run at once.
  */
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'vite';
@@ -29,7 +29,7 @@ export async function buildConsole(folder: string): Promise<void> {
     await build({
       root: fileURLToPath(new URL('.', import.meta.url)),
       configFile: false,
-      envFile: false,
+      envDir: false,
       logLevel: 'warn',
       // Relative, so that it can be served below any path.
       base: './',
@@ -44,6 +44,8 @@ export async function buildConsole(folder: string): Promise<void> {
       },
     });
     writeFileSync(`${fresh}/headers.json`, `${JSON.stringify(HEADERS, null, 2)}\n`);
+    // A temporary folder is private, but a server of another user may serve these files.
+    chmodSync(fresh, 0o755);
     replace(folder, fresh);
   } finally {
     rmSync(fresh, { recursive: true, force: true });

@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   if (trust) console.log(trust.save());
   console.log(describe(server.url, endpoints, fakes, trust?.pcrsName));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
-  process.send?.({ port: new URL(server.url).port || '80' });
+  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
   const end = async () => {
     await server.close();
     await fakes?.close();

@@ -11,10 +11,13 @@ interface Props {
   readonly rootSha256: string | undefined;
 }
 
-/** The certificates from the root to the leaf, each with the part of its time that is over. */
+/** The certificates from the root to the leaf, each with the part of its time that is left. */
 export function ChainPicture({ chain, now, rootSha256 }: Props) {
   return (
-    <Panel title="Chain of certificates" aside={<span className="subtle">root first; bars: time that is over</span>}>
+    <Panel
+      title="Chain of certificates"
+      aside={<span className="subtle">root first; the bars are the time that is left</span>}
+    >
       <ol className="chain">
         {chain.map((entry, index) => (
           <Certificate
@@ -46,7 +49,7 @@ function Certificate({ entry, now, role }: CertificateProps) {
   const from = entry.notBefore.getTime();
   const to = entry.notAfter.getTime();
   const state = now < from ? 'early' : now > to ? 'expired' : 'valid';
-  const share = Math.min(1, Math.max(0, (now - from) / Math.max(1, to - from)));
+  const left = Math.min(1, Math.max(0, (to - now) / Math.max(1, to - from)));
   return (
     <li data-state={state}>
       <Mark state={state === 'valid' ? 'passed' : 'failed'} label={state} />
@@ -55,7 +58,7 @@ function Certificate({ entry, now, role }: CertificateProps) {
           <strong>{nameIn(entry.subject)}</strong> <span className="subtle">{role}</span>
         </p>
         <div className="validity" aria-hidden="true">
-          <div style={{ width: `${100 * share}%` }} />
+          <div style={{ width: `${100 * left}%` }} />
         </div>
         <p className="hint">
           {timestamp(from)} to {timestamp(to)}: {remaining(now, from, to)}

@@ -11,7 +11,9 @@ export function DevelopmentOffer({ onGiven }: { readonly onGiven: (given: readon
   if (file === undefined) return null;
   const take = async () => {
     try {
-      onGiven(givenIn(await requestJson(new URL(file, location.href), { signal: new AbortController().signal })));
+      onGiven(
+        givenIn(await requestJson(new URL(file, location.href), { signal: new AbortController().signal })),
+      );
       setProblem(undefined);
     } catch {
       setProblem('It has made none: start make dev with ATTEST=emulated.');

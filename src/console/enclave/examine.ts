@@ -40,9 +40,11 @@ export async function fetchDocument(base: URL, signal: AbortSignal): Promise<Sub
   const nonce = crypto.getRandomValues(new Uint8Array(NONCE_SIZE));
   const url = new URL(`get_attestation?nonce=${toHex(nonce)}`, base);
   const json = await requestJson(url, { signal });
-  const hex = typeof json === 'object' && json !== null && 'attestation' in json ? json.attestation : undefined;
+  const hex =
+    typeof json === 'object' && json !== null && 'attestation' in json ? json.attestation : undefined;
   const bytes = typeof hex === 'string' ? fromHex(hex) : undefined;
-  if (!bytes) throw new RequestError('malformed', `What ${base.host} answered holds no attestation document.`);
+  if (!bytes)
+    throw new RequestError('malformed', `What ${base.host} answered holds no attestation document.`);
   return { bytes, nonce, from: base.host };
 }
 

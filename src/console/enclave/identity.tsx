@@ -10,19 +10,22 @@ import { Tag } from '../parts/tag.tsx';
 interface Props {
   readonly document: AttestationDocument;
   readonly now: number;
-  readonly isVerified: boolean;
+  /** `genuine`: the policy alone refused it. */
+  readonly trust: 'verified' | 'genuine' | 'none';
 }
 
 /** What the document says about the enclave. */
-export function Identity({ document, now, isVerified }: Props) {
+export function Identity({ document, now, trust }: Props) {
   const said = userDataOf(document);
   const { publicKey } = document;
   return (
     <Panel
       title="The enclave"
       aside={
-        isVerified ? (
+        trust === 'verified' ? (
           <Tag tone="success">attested</Tag>
+        ) : trust === 'genuine' ? (
+          <Tag tone="warning">attested, but not accepted</Tag>
         ) : (
           <Tag tone="danger">only claimed: the document is not trusted</Tag>
         )
@@ -30,11 +33,17 @@ export function Identity({ document, now, isVerified }: Props) {
     >
       <Facts
         rows={[
-          ['Application', said ? `${visibleText(said.application)} ${visibleText(said.version)}` : 'not named'],
+          [
+            'Application',
+            said ? `${visibleText(said.application)} ${visibleText(said.version)}` : 'not named',
+          ],
           ['Module', <code key="module">{visibleText(document.moduleId, 120)}</code>],
           ['Made', `${timestamp(document.timestamp)}, ${ageOf(document.timestamp, now)}`],
           ['Signing key', publicKey ? <Bytes key="key" hex={toHex(publicKey)} name="signing key" /> : 'none'],
-          ['Sealing key', said ? <Bytes key="seal" hex={toHex(said.sealingKey)} name="sealing key" /> : 'none'],
+          [
+            'Sealing key',
+            said ? <Bytes key="seal" hex={toHex(said.sealingKey)} name="sealing key" /> : 'none',
+          ],
         ]}
       />
     </Panel>

@@ -15,7 +15,11 @@ export interface Judgement {
 export function judge({ explanation, expectation, subject, now }: Examination): Judgement {
   const { verified, error, document } = explanation;
   if (error) {
-    return { tone: 'danger', ...refusal(error.code), code: `${error.code}: ${visibleText(error.message, 500)}` };
+    return {
+      tone: 'danger',
+      ...refusal(error.code),
+      code: `${error.code}: ${reasonIn(error.message)}`,
+    };
   }
   const { images, roots } = expectation;
   const isDevelopment = roots.length > 0;
@@ -25,7 +29,9 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
       ? ['No registers were given to compare with: it is some enclave, and may run anything.']
       : []),
     ...(isDevelopment
-      ? ['The root is one that you gave: whoever has its key can attest anything. Only AWS’s root stands for hardware.']
+      ? [
+          'The root is one that you gave: whoever has its key can attest anything. Only AWS’s root stands for hardware.',
+        ]
       : []),
     ...(isOld
       ? [
@@ -48,6 +54,19 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
         : 'Genuine and expected, but not fresh';
   return { tone: 'warning', title, text: doubts.join(' ') };
 }
+
+/** The first line: a comparison of registers follows it, which the page shows in its own way. */
+function reasonIn(message: string): string {
+  return visibleText(message.replace(/:?\n.*$/s, ''), 500);
+}
+
+/** Whether the NSM made the document now, whatever it says: the rules before those of the policy passed. */
+export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
+  return explanation.rules.find(({ rule }) => rule === SIGNATURE_RULE)?.state === 'passed';
+}
+
+/** The last rule before the policy's. */
+const SIGNATURE_RULE = 35;
 
 const timeOf = (date: Date) => date.toISOString().slice(11, 16);
 
@@ -98,7 +117,10 @@ function refusal(code: AttestationCode): Words {
     };
   }
   if (/^(POLICY|TIME)_/.test(code)) {
-    return { title: 'Not verified: what it was to be compared with is invalid', text: 'Nothing was decided.' };
+    return {
+      title: 'Not verified: what it was to be compared with is invalid',
+      text: 'Nothing was decided.',
+    };
   }
   return {
     title: 'Not an attestation document',

@@ -4,6 +4,7 @@ import { Bytes } from '../parts/bytes.tsx';
 import { Panel } from '../parts/panel.tsx';
 import { Tag } from '../parts/tag.tsx';
 import type { Examination } from './examine.ts';
+import { isGenuine } from './judge.ts';
 
 const REGISTERS = [
   ['pcr0', 'PCR0', 'the whole image'],
@@ -22,10 +23,7 @@ export function Registers({ examination, document }: Props) {
   const expected = nearest(examination.expectation.images, [found(0), found(1), found(2)]);
   const isDebug = [0, 1, 2].every((index) => /^0*$/.test(found(index)));
   return (
-    <Panel
-      title="Registers"
-      aside={<span className="subtle">SHA-384 of what was started</span>}
-    >
+    <Panel title="Registers" aside={<span className="subtle">SHA-384 of what was started</span>}>
       <ul className="registers">
         {REGISTERS.map(([key, name, meaning], index) => {
           const value = found(index);
@@ -56,10 +54,19 @@ export function Registers({ examination, document }: Props) {
   );
 }
 
-function Comparison({ isDebug, isEqual }: { readonly isDebug: boolean; readonly isEqual: boolean | undefined }) {
+interface ComparisonProps {
+  readonly isDebug: boolean;
+  readonly isGenuine: boolean;
+  /** Undefined: there is nothing to compare with. */
+  readonly isEqual: boolean | undefined;
+}
+
+/** Green only in a genuine document: anybody can claim the registers of anything. */
+function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
   if (isDebug) return <Tag tone="danger">debug</Tag>;
   if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
-  return isEqual ? <Tag tone="success">match</Tag> : <Tag tone="danger">mismatch</Tag>;
+  if (!isEqual) return <Tag tone="danger">mismatch</Tag>;
+  return isTrue ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
 /** Of several images, such as those of an overlap, the one with the most registers in common. */

@@ -3,7 +3,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { ChainPicture } from './chain_picture.tsx';
 import type { Examination } from './examine.ts';
 import { Identity } from './identity.tsx';
-import { judge } from './judge.ts';
+import { isGenuine, judge } from './judge.ts';
 import { Registers } from './registers.tsx';
 import { Rules } from './rules.tsx';
 
@@ -20,7 +20,13 @@ export function Report({ examination }: { readonly examination: Examination }) {
       </Verdict>
       {document && <Registers examination={examination} document={document} />}
       {chain && <ChainPicture chain={chain} now={now} rootSha256={verified?.rootSha256} />}
-      {document && <Identity document={document} now={now} isVerified={verified !== undefined} />}
+      {document && (
+        <Identity
+          document={document}
+          now={now}
+          trust={verified ? 'verified' : isGenuine(examination) ? 'genuine' : 'none'}
+        />
+      )}
       <Rules rules={explanation.rules} isCompared={examination.expectation.images.length > 0} />
     </>
   );

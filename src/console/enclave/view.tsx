@@ -73,8 +73,8 @@ export function EnclaveView({ fields }: Props) {
       <div>
         <h1>Enclave</h1>
         <p className="lead">
-          Asks an enclave who it is, and verifies the answer here, in this page: the certificates up to AWS, the signature,
-          and what the enclave measured of its own image.
+          Asks an enclave who it is, and verifies the answer here, in this page: the certificates up to AWS,
+          the signature, and what the enclave measured of its own image.
         </p>
       </div>
       <div className="panel stack">
@@ -95,8 +95,8 @@ export function EnclaveView({ fields }: Props) {
           label="Files to compare with, or a document"
           onFiles={async (files) => give(await Promise.all(files.map(readGiven)))}
         >
-          Drop nitro.pcrs, the registers that you expect; a document to verify; or dev-root.pem, the root of an emulated
-          enclave. They stay in this page.
+          Drop nitro.pcrs, the registers that you expect; a document to verify; or dev-root.pem, the root of
+          an emulated enclave. They stay in this page.
         </DropZone>
         <ConfigFields fields={fields} onGiven={(item) => give([item])} />
         <DevelopmentOffer onGiven={give} />
@@ -120,8 +120,8 @@ function Empty() {
   return (
     <Panel title="Nothing to see yet">
       <p className="subtle">
-        Write an address and click, or drop a document. You will see one verdict, the chain from the root to the enclave, its
-        registers beside yours, and all 41 rules.
+        Write an address and click, or drop a document. You will see one verdict, the chain from the root to
+        the enclave, its registers beside yours, and all 41 rules.
       </p>
     </Panel>
   );

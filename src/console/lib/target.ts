@@ -1,7 +1,10 @@
 /** Where a click may lead: the address of an enclave or a node, which somebody may have put into a link. */
 
 export type Target =
-  | { readonly url: URL; /** Host and port, which the button names before it sends anything. */ readonly host: string }
+  | {
+      readonly url: URL /** Host and port, which the button names before it sends anything. */;
+      readonly host: string;
+    }
   | { readonly refused: string };
 
 const MAX_LENGTH = 2048;

@@ -1,13 +1,14 @@
 /** Times in words, in UTC. */
 
 const UNITS = [
+  [31_556_952_000, 'years'],
   [86_400_000, 'd'],
   [3_600_000, 'h'],
   [60_000, 'min'],
   [1000, 's'],
 ] as const;
 
-/** Such as `2 h 5 min`: the two greatest units. Years as days, for exactness. @param ms not negative */
+/** Such as `2 h 5 min`: the two greatest units, rounded down. A year is the mean one of the calendar. @param ms not negative */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const start = UNITS.findIndex(([size]) => ms >= size);

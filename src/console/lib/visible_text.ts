@@ -9,7 +9,8 @@ export function visibleText(text: string, maxLength = 300): string {
 }
 
 /** Of the general category C; the separators of lines and paragraphs; and what looks like a space or like nothing. */
-const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0\ufe00-\ufe0f]/u;
+const INVISIBLE =
+  /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;
 
 function visible(character: string): string {
   if (!INVISIBLE.test(character)) return character;

@@ -11,16 +11,12 @@ const PATHS: Readonly<Record<State, string>> = {
 /** @param label read to those who don't see the shape; without one, the text beside it says the same */
 export function Mark({ state, label }: { readonly state: State; readonly label?: string }) {
   return (
-    <svg
-      className="mark"
-      data-state={state}
-      viewBox="0 0 16 16"
-      width="16"
-      height="16"
-      {...(label === undefined ? { 'aria-hidden': true } : { role: 'img', 'aria-label': label })}
-    >
-      <circle cx="8" cy="8" r="8" />
-      <path d={PATHS[state]} />
-    </svg>
+    <>
+      <svg className="mark" data-state={state} viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
+        <circle cx="8" cy="8" r="8" />
+        <path d={PATHS[state]} />
+      </svg>
+      {label !== undefined && <span className="hidden">{label}</span>}
+    </>
   );
 }
