@@ -33,7 +33,11 @@ export function Registers({ examination, document }: Props) {
               <div className="register">
                 <strong>{name}</strong>
                 <span className="subtle">{meaning}</span>
-                <Comparison isDebug={isDebug} isEqual={wanted === undefined ? undefined : wanted === value} />
+                <Comparison
+                  isDebug={isDebug}
+                  isGenuine={isGenuine(examination)}
+                  isEqual={wanted === undefined ? undefined : wanted === value}
+                />
               </div>
               {value === '' ? (
                 <p className="subtle">Not in the document</p>
