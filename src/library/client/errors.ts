@@ -22,6 +22,8 @@ export const CLIENT_CODES = {
   CLIENT_SEALED_ANSWER: 'The answer was not sealed by the enclave for this request, or was changed.',
   CLIENT_SEALING_UNSUPPORTED: 'The platform lacks an algorithm that sealing needs.',
   CLIENT_NOT_REGISTERED: 'No contract accepts the answer under the config on Sui: see NotRegisteredError.',
+  CLIENT_SCHEMA: "The application's schema is not of the known form, or too large.",
+  CLIENT_SIGNED_BYTES: 'The bytes are not exactly one message of the signed type.',
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 

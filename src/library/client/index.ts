@@ -2,12 +2,14 @@
 export { AttestationError, certificatesFromPem, type Image, parsePcrs } from '../attestation/index.ts';
 export { text, u8, u64 } from '../wire/bcs.ts';
 export { type SignedType, signedType } from '../wire/intent.ts';
+export type { SchemaField, SchemaStruct, SchemaType } from '../wire/schema_type.ts';
 export {
   EnclaveClient,
   type RegisteredAnswer,
   type RegisteredEnclaveClient,
   type VerifiedAnswer,
 } from './client.ts';
+export { describeSigned, type SignedField } from './describe_signed.ts';
 export * from './errors.ts';
 export type {
   AttestOptions,
@@ -17,3 +19,11 @@ export type {
   RequestOptions,
 } from './options.ts';
 export { mayHaveExecuted } from './outcome.ts';
+export {
+  type AppSchema,
+  fetchSchema,
+  type JsonSchema,
+  readSchema,
+  type SchemaEndpoint,
+  type SchemaOptions,
+} from './schema.ts';

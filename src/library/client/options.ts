@@ -126,7 +126,7 @@ export function readCallOptions(
 }
 
 /** A misspelt option would silently leave out a check. */
-function requireKnown(options: object, keys: readonly string[]): void {
+export function requireKnown(options: object, keys: readonly string[]): void {
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
   if (unknown !== undefined) {
     throw invalidOption(`unknown option "${unknown}"; known ones: ${keys.join(', ')}`);

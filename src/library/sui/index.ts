@@ -43,6 +43,7 @@ export {
   type SubmittedAnswer,
   signedArguments,
 } from './signed.ts';
+export { type OnChainStruct, type OnChainType, structDifference } from './struct_difference.ts';
 export type { Source } from './structs.ts';
 export {
   beginOverlap,

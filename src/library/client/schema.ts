@@ -1,0 +1,211 @@
+/** The schema of an application: what its endpoints take, and what it signs. Its sender is not authenticated. */
+import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
+import { ClientError } from './errors.ts';
+import { baseUrl, type Http, requestJson } from './http.ts';
+import { duration, readCallOptions, requireKnown } from './options.ts';
+
+/** A JSON Schema (draft 7), as `sui-enclave schema` makes it of valibot's. Its content is not checked. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+}
+
+/** An endpoint of an application. */
+export interface SchemaEndpoint {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** Whether repeating a request has no other effect: see the endpoint's option. */
+  readonly idempotent: boolean;
+}
+
+/** `schema.json` of an application. */
+export interface AppSchema {
+  /** Of this form. */
+  readonly version: 1;
+  readonly signs: readonly SchemaType[];
+  readonly endpoints: readonly SchemaEndpoint[];
+  /** The body of a POST, or the query of a GET that has one, by method and path: `POST /process_data`. */
+  readonly inputs: Readonly<Record<string, JsonSchema>>;
+}
+
+/** In bytes of compact JSON in UTF-8. */
+const MAX_SIZE = 65_536;
+/** How deep objects and lists may lie in the outermost object. */
+const MAX_DEPTH = 8;
+const TYPE_KEYS = ['intent', 'name', 'fields'];
+const FIELD_KEYS = ['name', 'type', 'width', 'fields'];
+const PATH = /^(\/|(\/[A-Za-z0-9_.-]+)+)$/;
+const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]{0,127}$/;
+const FIELD_NAME = /^[a-z][A-Za-z0-9_]{0,127}$/;
+
+/**
+ * Checks a schema, strictly: unknown properties, an unknown version, more than 64 KB and objects and lists that nest
+ * deeper than 8 are refused. The JSON Schemas in `inputs` are bounded, but not checked.
+ *
+ * Exported as `sui-enclave/client`.
+ *
+ * @param value parsed JSON
+ * @returns a copy
+ * @throws ClientError: CLIENT_SCHEMA
+ */
+export function readSchema(value: unknown): AppSchema {
+  const copy = boundedCopy(value);
+  const { version, signs, endpoints, inputs } = record(copy, 'the schema', [
+    'version',
+    'signs',
+    'endpoints',
+    'inputs',
+  ]);
+  if (version !== 1) throw invalidSchema('its version is not 1');
+  const schema: AppSchema = {
+    version,
+    signs: list(signs, 'signs').map(signedTypeOf),
+    endpoints: list(endpoints, 'endpoints').map(endpointOf),
+    inputs: inputsOf(inputs),
+  };
+  requireUnique(
+    schema.signs.map(({ intent }) => `the intent ${intent}`),
+    'signs',
+  );
+  const names = schema.endpoints.map(({ method, path }) => `${method} ${path}`);
+  requireUnique(names, 'endpoints');
+  const stray = Object.keys(schema.inputs).find((name) => !names.includes(name));
+  if (stray !== undefined) throw invalidSchema('inputs names an endpoint that endpoints lacks');
+  return schema;
+}
+
+/** For one request. */
+export interface SchemaOptions {
+  /** Default: 10 seconds. */
+  readonly timeoutMs?: number;
+  readonly fetch?: typeof globalThis.fetch;
+  /** Ends it early: it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks an enclave for the schema of its application, by `GET /schema`. Nothing signs the answer, so the host may have
+ * written it: treat it as the host's word, and compare the signed type with the struct on chain.
+ *
+ * Exported as `sui-enclave/client`.
+ *
+ * @param url base URL of the enclave's endpoints
+ * @throws ClientError: CLIENT_REFUSED, with `serverCode` SCHEMA_NOT_FOUND, where the image has no schema; CLIENT_SCHEMA
+ */
+export async function fetchSchema(url: string | URL, options: SchemaOptions = {}): Promise<AppSchema> {
+  requireKnown(options, ['timeoutMs', 'fetch', 'signal']);
+  const { timeoutMs = 10_000, fetch } = options;
+  const { signal } = readCallOptions({ ...('signal' in options && { signal: options.signal }) }, ['signal']);
+  const http: Http = { base: baseUrl(url), fetch, timeoutMs: duration('timeoutMs', timeoutMs), signal };
+  return readSchema((await requestJson(http, 'schema')).json);
+}
+
+/** @throws ClientError */
+function boundedCopy(value: unknown): unknown {
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    throw invalidSchema('it is not JSON, or nests too deep', { cause });
+  }
+  if (json === undefined) throw invalidSchema('it is not JSON');
+  if (new TextEncoder().encode(json).length > MAX_SIZE) {
+    throw invalidSchema(`it has more than ${MAX_SIZE} bytes`);
+  }
+  const copy: unknown = JSON.parse(json);
+  if (depthOf(copy) > MAX_DEPTH) throw invalidSchema(`it nests deeper than ${MAX_DEPTH}`);
+  return copy;
+}
+
+/** How many objects and lists lie in one another within the value. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return -1;
+  return Object.values(value).reduce((deepest: number, part) => Math.max(deepest, 1 + depthOf(part)), 0);
+}
+
+function signedTypeOf(value: unknown, index: number): SchemaType {
+  const where = `signs[${index}]`;
+  const { intent, name, fields } = record(value, where, TYPE_KEYS);
+  if (typeof intent !== 'number' || !Number.isInteger(intent) || intent < 0 || intent > 255) {
+    throw invalidSchema(`${where}.intent is not an integer from 0 to 255`);
+  }
+  return { intent, name: named(name, STRUCT_NAME, `${where}.name`), fields: fieldsOf(fields, where) };
+}
+
+function fieldsOf(value: unknown, where: string): SchemaField[] {
+  const fields = list(value, `${where}.fields`).map((field, index) =>
+    fieldOf(field, `${where}.fields[${index}]`),
+  );
+  if (fields.length === 0) throw invalidSchema(`${where}.fields is empty`);
+  requireUnique(
+    fields.map(({ name }) => name),
+    where,
+  );
+  return fields;
+}
+
+function fieldOf(value: unknown, where: string): SchemaField {
+  const given = record(value, where, FIELD_KEYS);
+  const name = named(given['name'], FIELD_NAME, `${where}.name`);
+  const { type } = given;
+  if (typeof type !== 'string') throw invalidSchema(`${where}.type is not a type`);
+  const { wrappers, leaf } = unwrapped(type);
+  if (wrappers.some((wrapper, index) => wrapper === 'Option' && wrappers[index + 1] === 'Option')) {
+    throw invalidSchema(`${where}.type is an Option of an Option`);
+  }
+  const isPlain = isPlainType(leaf);
+  if (!isPlain) named(leaf, STRUCT_NAME, `${where}.type`);
+  if (isPlain && 'fields' in given) throw invalidSchema(`${where} has fields, but is no struct`);
+  const fields = isPlain ? undefined : fieldsOf(given['fields'], where);
+  const width = widthOf(type, fields);
+  if (given['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
+  return { name, type, ...(width !== undefined && { width }), ...(fields && { fields }) };
+}
+
+function endpointOf(value: unknown, index: number): SchemaEndpoint {
+  const where = `endpoints[${index}]`;
+  const { method, path, idempotent } = record(value, where, ['method', 'path', 'idempotent']);
+  if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${where}.method is neither GET nor POST`);
+  if (typeof idempotent !== 'boolean') throw invalidSchema(`${where}.idempotent is not true or false`);
+  return { method, path: named(path, PATH, `${where}.path`), idempotent };
+}
+
+function inputsOf(value: unknown): Record<string, JsonSchema> {
+  if (!isObject(value)) throw invalidSchema('inputs is not an object');
+  const inputs = Object.entries(value).map(([name, input]): [string, JsonSchema] => {
+    if (!isObject(input)) throw invalidSchema('an entry of inputs is not an object');
+    return [name, input];
+  });
+  return Object.fromEntries(inputs);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @throws ClientError if it is no object, or has another property than these */
+function record(value: unknown, where: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
+  if (!isObject(value)) throw invalidSchema(`${where} is not an object`);
+  if (Object.keys(value).some((key) => !keys.includes(key))) {
+    throw invalidSchema(`${where} has another property than ${keys.join(', ')}`);
+  }
+  return value;
+}
+
+function list(value: unknown, where: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw invalidSchema(`${where} is not a list`);
+  return value;
+}
+
+function named(value: unknown, form: RegExp, where: string): string {
+  if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${where} is not of its form`);
+  return value;
+}
+
+function requireUnique(names: readonly string[], where: string): void {
+  if (new Set(names).size !== names.length) throw invalidSchema(`${where} has an entry twice`);
+}
+
+/** Messages have nothing of the schema but positions: it is a stranger's. */
+function invalidSchema(what: string, options?: ErrorOptions): ClientError {
+  return new ClientError('CLIENT_SCHEMA', `the schema of the application can't be used: ${what}`, options);
+}

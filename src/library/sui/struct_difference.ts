@@ -1,0 +1,136 @@
+/** Compares what an enclave signs with what a contract on Sui reads. Browser-safe. */
+import { isPlainType, type SchemaField, type SchemaStruct, unwrapped } from '../wire/schema_type.ts';
+
+/** The type of a field as a node's gRPC interface gives it (`sui.rpc.v2.OpenSignatureBody`). */
+export interface OnChainType {
+  /** The number of `OpenSignatureBody.Type`. */
+  readonly type?: number;
+  /** Of a datatype, in full: `0x1::string::String`. */
+  readonly typeName?: string;
+  readonly typeParameterInstantiation: readonly OnChainType[];
+}
+
+/** A struct as a node's gRPC interface gives it (`sui.rpc.v2.DatatypeDescriptor`), by `getDatatype`. */
+export interface OnChainStruct {
+  readonly name?: string;
+  /** 1 for a struct, 2 for an enum. */
+  readonly kind?: number;
+  readonly typeParameters: readonly unknown[];
+  readonly fields: readonly {
+    readonly name?: string;
+    readonly position?: number;
+    readonly type?: OnChainType;
+  }[];
+}
+
+const STRUCT_KIND = 1;
+const VECTOR = 9;
+const DATATYPE = 10;
+/** By their number in `OpenSignatureBody.Type`. */
+const PLAIN: Readonly<Record<number, string>> = {
+  1: 'address',
+  2: 'bool',
+  3: 'u8',
+  4: 'u16',
+  5: 'u32',
+  6: 'u64',
+  7: 'u128',
+  8: 'u256',
+};
+const SHORT = /^0x0*([0-9a-f]+)(::.*)$/;
+const MAX_NAME_LENGTH = 128;
+
+/**
+ * How a signed type differs from a struct on chain, in one sentence: another name, field, order or type. A contract
+ * whose struct differs rebuilds other bytes than the enclave signed, and refuses every answer.
+ *
+ * An `ID` on chain is equal to an address: it has the same bytes.
+ *
+ * Exported as `sui-enclave/sui`.
+ *
+ * @param type of a schema: `SchemaType`
+ * @param onChain as `client.movePackageService.getDatatype` returns it
+ * @param nested the same of every struct within it: one that is not given counts as a difference
+ * @returns undefined if they are equal
+ */
+export function structDifference(
+  type: SchemaStruct,
+  onChain: OnChainStruct,
+  nested: readonly OnChainStruct[] = [],
+): string | undefined {
+  return differenceOf(type, onChain, nested, MAX_NESTING);
+}
+
+/** A struct can't contain itself in Move: only a node that lies answers with more. */
+const MAX_NESTING = 16;
+
+function differenceOf(
+  { name, fields }: SchemaStruct,
+  onChain: OnChainStruct,
+  nested: readonly OnChainStruct[],
+  depth: number,
+): string | undefined {
+  const found = named(onChain.name);
+  if (found !== name) return `the signed type is ${name}, and the struct on chain ${found}`;
+  if (onChain.kind !== undefined && onChain.kind !== STRUCT_KIND) return `${name} on chain is not a struct`;
+  if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
+  if (depth === 0) return `${name} nests too deep`;
+  // The order in an answer is the node's; that of the bytes is the position.
+  const there = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
+  for (const [index, field] of fields.entries()) {
+    const other = there[index];
+    const place = `field ${index + 1} of ${name}`;
+    if (other === undefined) return `${place}, ${field.name}, is not on chain`;
+    const otherName = named(other.name);
+    if (otherName !== field.name)
+      return `${place} is signed as ${field.name}, and on chain it is ${otherName}`;
+    const otherType = textOf(other.type, MAX_NESTING);
+    if (otherType !== field.type) {
+      return `${name}.${field.name} is signed as ${field.type}, and on chain it is ${otherType}`;
+    }
+    const difference = nestedDifference(field, nested, depth - 1);
+    if (difference !== undefined) return difference;
+  }
+  const extra = there[fields.length];
+  return extra === undefined ? undefined : `${name} on chain has one more field, ${named(extra.name)}`;
+}
+
+function nestedDifference(
+  { type, fields }: SchemaField,
+  nested: readonly OnChainStruct[],
+  depth: number,
+): string | undefined {
+  if (fields === undefined) return undefined;
+  const { leaf } = unwrapped(type);
+  const onChain = nested.find(({ name }) => name === leaf);
+  if (onChain === undefined) return `the struct ${leaf} on chain was not read`;
+  return differenceOf({ name: leaf, fields }, onChain, nested, depth);
+}
+
+/** A type as Move's sources write it, with what a schema can't have in full. */
+function textOf(type: OnChainType | undefined, depth: number): string {
+  if (type?.type === undefined || depth === 0) return 'unknown';
+  const plain = PLAIN[type.type];
+  if (plain !== undefined) return plain;
+  const items = type.typeParameterInstantiation.map((item) => textOf(item, depth - 1));
+  if (type.type === VECTOR) return `vector<${items.join(', ')}>`;
+  if (type.type !== DATATYPE) return 'unknown';
+  const [, address = '', path = ''] = SHORT.exec(type.typeName ?? '') ?? [];
+  const full = `0x${address}${path}`;
+  if (full === '0x1::string::String') return 'String';
+  if (full === '0x2::object::ID') return 'address';
+  if (full === '0x1::option::Option') return `Option<${items.join(', ')}>`;
+  const name = named(path.split('::').at(-1));
+  // A struct of the framework, of a contract's own called String, or with parameters: no signed type has it.
+  const isForeign = address === '1' || address === '2' || isPlainType(name) || items.length > 0;
+  return isForeign ? bounded(items.length > 0 ? `${full}<${items.join(', ')}>` : full) : name;
+}
+
+/** A node's text, as a name. */
+function named(name: string | undefined): string {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? '') ? bounded(name ?? '') : 'unknown';
+}
+
+function bounded(text: string): string {
+  return text.slice(0, MAX_NAME_LENGTH);
+}

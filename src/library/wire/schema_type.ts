@@ -1,0 +1,91 @@
+/** Signed types in JSON, for forms, readers of bytes and generators of code. Browser-safe. */
+import type { MoveType } from './bcs.ts';
+import type { DeclaredStruct } from './intent.ts';
+
+/** A field of a struct. */
+export interface SchemaField {
+  readonly name: string;
+  /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
+  readonly type: string;
+  /** Its size in bytes, where all values have the same. */
+  readonly width?: number;
+  /** Of the struct that the type is, or that its items are. In the order of their bytes. */
+  readonly fields?: readonly SchemaField[];
+}
+
+/** A struct. */
+export interface SchemaStruct {
+  readonly name: string;
+  /** In the order of their bytes. */
+  readonly fields: readonly SchemaField[];
+}
+
+/** A type that an enclave signs. */
+export interface SchemaType extends SchemaStruct {
+  /** 0 to 255. */
+  readonly intent: number;
+}
+
+/** Sizes in bytes of the types that have one. */
+const WIDTHS = new Map([
+  ['bool', 1],
+  ['u8', 1],
+  ['u16', 2],
+  ['u32', 4],
+  ['u64', 8],
+  ['u128', 16],
+  ['u256', 32],
+  ['address', 32],
+]);
+const TEXT = 'String';
+
+/** A type without its vectors and Options. */
+export interface Unwrapped {
+  /** From the outside in. */
+  readonly wrappers: readonly ('vector' | 'Option')[];
+  /** A type of Move, `String`, or the name of a struct. */
+  readonly leaf: string;
+}
+
+/** `vector<Option<u64>>` as its parts. Whether the leaf exists is the caller's to check. */
+export function unwrapped(type: string): Unwrapped {
+  const wrappers: ('vector' | 'Option')[] = [];
+  let leaf = type;
+  for (;;) {
+    const [, wrapper, inner] = /^(vector|Option)<(.*)>$/s.exec(leaf) ?? [];
+    if (inner === undefined) return { wrappers, leaf };
+    wrappers.push(wrapper === 'vector' ? 'vector' : 'Option');
+    leaf = inner;
+  }
+}
+
+/** Whether it is a type of Move or `String`, and not the name of a struct. */
+export function isPlainType(leaf: string): boolean {
+  return leaf === TEXT || WIDTHS.has(leaf);
+}
+
+/** The size in bytes of a type, undefined where it depends on the value. @param fields of the struct, if it is one */
+export function widthOf(type: string, fields: readonly SchemaField[] | undefined): number | undefined {
+  if (fields === undefined) return WIDTHS.get(type);
+  if (unwrapped(type).wrappers.length > 0) return undefined;
+  let sum = 0;
+  for (const field of fields) {
+    const width = widthOf(field.type, field.fields);
+    if (width === undefined) return undefined;
+    sum += width;
+  }
+  return sum;
+}
+
+/** A signed type as the schema of an application has it. */
+export function schemaTypeOf({ intent, payload }: DeclaredStruct): SchemaType {
+  return { intent, name: payload.name, fields: payload.fields.map(fieldOf) };
+}
+
+function fieldOf({ name, type, move }: DeclaredStruct['payload']['fields'][number]): SchemaField {
+  let leaf: MoveType = type;
+  while (leaf.item !== undefined) leaf = leaf.item;
+  const fields = leaf.fields?.map(fieldOf);
+  const width = widthOf(move, fields);
+  return { name, type: move, ...(width !== undefined && { width }), ...(fields && { fields }) };
+}
