@@ -1,9 +1,13 @@
+import { lazy, Suspense } from 'react';
 import { EnclaveView } from './enclave/view.tsx';
 import { linkTo, readRoute, VIEWS, type View } from './lib/route.ts';
 import { useHash } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
-const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave' };
+/** It brings the client of Sui, which nobody needs before. */
+const ChainView = lazy(() => import('./chain/view.tsx'));
+
+const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', chain: 'Chain' };
 
 export function App() {
   const hash = useHash();
@@ -28,7 +32,10 @@ export function App() {
       </header>
       <main id="content" tabIndex={-1}>
         <Failure key={hash}>
-          <EnclaveView fields={fields} />
+          <Suspense fallback={<p className="subtle">Loading…</p>}>
+            {view === 'enclave' && <EnclaveView fields={fields} />}
+            {view === 'chain' && <ChainView fields={fields} />}
+          </Suspense>
         </Failure>
       </main>
       <footer className="foot">
