@@ -26,6 +26,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     inClone: true,
     load: () => import('./dev/new_app.ts'),
   },
+  schema: {
+    reader: 'author',
+    summary: 'write the schemas of applications, which their images answer with',
+    inClone: true,
+    load: () => import('./schema/schema.ts'),
+  },
   dev: {
     reader: 'author',
     summary: 'start an application against fakes, and restart it when a file changes',

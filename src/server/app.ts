@@ -79,6 +79,8 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly idempotent: boolean;
+  /** The schema of its body or query, for `sui-enclave schema`. */
+  readonly input?: v.GenericSchema;
   /**
    * Checks a body or query.
    *
@@ -131,11 +133,14 @@ export function endpoint<Input = undefined>(
 ): Endpoint {
   checkEndpoint(definition);
   const { method, path, idempotent = true } = definition;
-  return { method, path, idempotent, accept: acceptOf(definition) };
+  const input = definition.method === 'GET' ? definition.query : definition.body;
+  return { method, path, idempotent, ...(input && { input }), accept: acceptOf(definition, input) };
 }
 
-function acceptOf<Input>(definition: Get<Input> | Post<Input>): Endpoint['accept'] {
-  const schema = definition.method === 'GET' ? definition.query : definition.body;
+function acceptOf<Input>(
+  definition: Get<Input> | Post<Input>,
+  schema: Schema<Input> | undefined,
+): Endpoint['accept'] {
   if (schema === undefined) {
     // Input includes undefined, as NeedsQuery has it.
     const handler: Handler<Input | undefined> = definition;

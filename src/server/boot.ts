@@ -30,6 +30,8 @@ export interface BootOptions {
   readonly log: Logger;
   readonly manifest: Manifest;
   readonly module: ApplicationModule;
+  /** The content of schema.json. Default: none. */
+  readonly schema?: string | undefined;
   /** The NSM's device. For development and tests, never from the environment: a replacement. */
   readonly nsm: NsmTransport;
   /** The server's version, for the boot report. */
@@ -69,7 +71,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const application = createApplication(options, enclave, secrets, upstream);
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
-    ...{ config, log, manifest, application, secrets, provisioning },
+    ...{ config, log, manifest, application, secrets, provisioning, schema: options.schema },
     ...{ publicKey, sealingKey, documents, clock, report },
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,

@@ -29,6 +29,7 @@ export const ENCLAVE_ERRORS = {
     status: 403,
     meaning: "the provisioner's signature does not match these secrets as they are sealed for this enclave",
   },
+  SCHEMA_NOT_FOUND: { status: 404, meaning: 'the image has no `schema.json` of its application' },
   SECRETS_FINAL: { status: 409, meaning: 'the enclave has its secrets: the first valid set is final' },
   SEALED_TOO_LARGE: { status: 413, meaning: 'the sealed secrets are over 48,000 bytes' },
   SEALED_KEY_UNKNOWN: {

@@ -7,6 +7,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import type { ApplicationModule } from './app.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
+import { readSchemaFile } from './schema_file.ts';
 
 /**
  * @param appsDir folder with one subfolder for each application, ending in a slash
@@ -15,7 +16,7 @@ import { type Manifest, parseManifest } from './manifest.ts';
 export async function loadApplication(
   appsDir: URL,
   name: string,
-): Promise<{ manifest: Manifest; module: ApplicationModule }> {
+): Promise<{ manifest: Manifest; module: ApplicationModule; schema: string | undefined }> {
   const folder = new URL(`${name}/`, appsDir);
   const yaml = await readFile(new URL('app.yaml', folder), 'utf8').catch(() => {
     const others = applicationNames(appsDir).join(', ') || 'none';
@@ -28,7 +29,7 @@ export async function loadApplication(
       `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
     );
   }
-  return { manifest, module };
+  return { manifest, module, schema: readSchemaFile(fileURLToPath(new URL('schema.json', folder))) };
 }
 
 function isApplicationModule(value: unknown): value is ApplicationModule {

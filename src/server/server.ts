@@ -6,7 +6,7 @@ import { mountRoutes } from 'sui-enclave-service/http/author_routes';
 import { createHttpServer, whenClosed } from 'sui-enclave-service/http/http_server';
 import type { InFlight } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
-import { sendJson, sendText } from 'sui-enclave-service/http/respond';
+import { JsonText, sendJson, sendText } from 'sui-enclave-service/http/respond';
 import { validate } from 'sui-enclave-service/http/validate';
 import type { Logger } from 'sui-enclave-service/log';
 import * as v from 'valibot';
@@ -30,6 +30,8 @@ export interface ServerParts {
   readonly log: Logger;
   readonly application: Application;
   readonly manifest: Pick<Manifest, 'plain'>;
+  /** The content of schema.json. */
+  readonly schema: string | undefined;
   /** The 32 bytes that `/health_check` returns and the attestation document contains. */
   readonly publicKey: Uint8Array;
   readonly sealingKey: SealingKey;
@@ -63,6 +65,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );
+      addSchema(app, parts, inFlight);
       addRoutes(app, parts, inFlight, bodies);
     },
   });
@@ -97,6 +100,18 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
     inFlight.workAtOnce(response, () => {
       const now = { clock: clock.state(), last_end: readLastEnd(config.lastEnd) };
       sendJson(response, 200, { ...report, ...now });
+    }),
+  );
+}
+
+function addSchema(app: Express, { schema }: ServerParts, inFlight: InFlight): void {
+  const answer = schema === undefined ? undefined : new JsonText(schema);
+  app.get('/schema', (_request, response) =>
+    inFlight.workAtOnce(response, () => {
+      if (!answer) {
+        throw new EnclaveServerError('SCHEMA_NOT_FOUND', 'this image has no schema.json of its application');
+      }
+      sendJson(response, 200, answer);
     }),
   );
 }

@@ -12,7 +12,7 @@ import { NsmDevice } from './nsm/device.ts';
 export interface StartOptions {
   readonly version: string;
   /** @param name the application that `APP` names */
-  load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule }>;
+  load(name: string): Promise<{ manifest: Manifest; module: ApplicationModule; schema: string | undefined }>;
   /** The application where `APP` is not set. Default: none, so that `APP` must be set. */
   readonly defaultApp?: string;
   /** Absolute path of the NSM addon. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { command, runAsProcess } from '../command.ts';
+import { SCHEMA_FILE, schemaFileOf } from '../schema/app_schema.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -58,7 +59,7 @@ class ExistsError extends EnclaveError {
 }
 
 /** @returns the paths that it wrote */
-function write(name: string): string[] {
+async function write(name: string): Promise<string[]> {
   const files = [...filesOf(readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8'))].map(
     ([path, content]) => [rename(path, name), rename(content, name)] as const,
   );
@@ -79,7 +80,10 @@ function write(name: string): string[] {
     ['check', '--write', '--log-level=error', ...code],
     options,
   );
-  return paths;
+  const folder = `src/apps/${name}`;
+  const schema = join(folder, SCHEMA_FILE);
+  writeFileSync(join(ROOT, schema), await schemaFileOf(join(ROOT, folder)), { flag: 'wx' });
+  return [...paths, schema];
 }
 
 export const main = command({
@@ -89,8 +93,8 @@ name, such as stocks or gas_prices. Existing files are not changed.`,
   arguments: { name: { schema: applicationName } },
   options: {},
   notes: 'exit codes: 0 written; 1 an application or package of that name exists; 2 invalid command line',
-  run({ args: { name } }) {
-    const files = write(name);
+  async run({ args: { name } }) {
+    const files = await write(name);
     const text = `${files.join('\n')}
 
 Try:   make dev APP=${name}

@@ -12,15 +12,16 @@ import { ImageError } from './errors.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** The image's own entry: the application is part of the bundle, app.yaml a file beside it. */
+/** The image's own entry: the application is part of the bundle, app.yaml and schema.json are files beside it. */
 const entryOf = (version: string, application: string) => `
 import { readFileSync } from 'node:fs';
 import { parseManifest } from 'sui-enclave-server/manifest';
+import { readSchemaFile } from 'sui-enclave-server/schema_file';
 import { start } from 'sui-enclave-server/start';
 import module from ${JSON.stringify(application)};
 
 const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
-void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module }) });
+void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module, schema: readSchemaFile('/app/schema.json') }) });
 `;
 
 /**

@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseManifest } from 'sui-enclave-server/manifest';
+import { readSchemaFile } from 'sui-enclave-server/schema_file';
 import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { writeCpio } from './cpio.ts';
@@ -64,9 +65,16 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
     ['app/server.js', file(join(stage, 'server.js'))],
     ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
     ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
+    ...schemaEntry(appDir),
   ]);
   await tryStart(join(stage, 'node'), application, environment);
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
+}
+
+/** schema.json as it is beside app.ts, if it is: nothing of the application runs to make it. @throws ConfigError */
+export function schemaEntry(appDir: string): [path: string, file: { readonly data: Buffer }][] {
+  const schema = readSchemaFile(join(appDir, 'schema.json'));
+  return schema === undefined ? [] : [['app/schema.json', { data: Buffer.from(schema) }]];
 }
 
 /** The shared libraries that the programs need, directly or not, except the loader. */

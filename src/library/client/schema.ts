@@ -1,4 +1,5 @@
 /** The schema of an application: what its endpoints take, and what it signs. Its sender is not authenticated. */
+import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from '../wire/schema_bounds.ts';
 import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
 import { ClientError } from './errors.ts';
 import { baseUrl, type Http, requestJson } from './http.ts';
@@ -27,10 +28,6 @@ export interface AppSchema {
   readonly inputs: Readonly<Record<string, JsonSchema>>;
 }
 
-/** In bytes of compact JSON in UTF-8. */
-const MAX_SIZE = 65_536;
-/** How deep objects and lists may lie in the outermost object. */
-const MAX_DEPTH = 8;
 const TYPE_KEYS = ['intent', 'name', 'fields'];
 const FIELD_KEYS = ['name', 'type', 'width', 'fields'];
 const PATH = /^(\/|(\/[A-Za-z0-9_.-]+)+)$/;
@@ -108,18 +105,12 @@ function boundedCopy(value: unknown): unknown {
     throw invalidSchema('it is not JSON, or nests too deep', { cause });
   }
   if (json === undefined) throw invalidSchema('it is not JSON');
-  if (new TextEncoder().encode(json).length > MAX_SIZE) {
-    throw invalidSchema(`it has more than ${MAX_SIZE} bytes`);
+  if (new TextEncoder().encode(json).length > MAX_SCHEMA_SIZE) {
+    throw invalidSchema(`it has more than ${MAX_SCHEMA_SIZE} bytes`);
   }
   const copy: unknown = JSON.parse(json);
-  if (depthOf(copy) > MAX_DEPTH) throw invalidSchema(`it nests deeper than ${MAX_DEPTH}`);
+  if (isTooDeep(copy)) throw invalidSchema(`it nests deeper than ${MAX_SCHEMA_DEPTH}`);
   return copy;
-}
-
-/** How many objects and lists lie in one another within the value. */
-function depthOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return -1;
-  return Object.values(value).reduce((deepest: number, part) => Math.max(deepest, 1 + depthOf(part)), 0);
 }
 
 function signedTypeOf(value: unknown, index: number): SchemaType {

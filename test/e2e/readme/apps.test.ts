@@ -236,8 +236,11 @@ describe('npm run new_app -- market_news', () => {
     written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
   });
 
-  test('writes every file of the page under the name, and no other', () => {
-    expect(written).toEqual([...files.keys()].map((path) => path.replaceAll('price', NAME)));
+  test('writes every file of the page under the name, its schema, and no other', () => {
+    expect(written).toEqual([
+      ...[...files.keys()].map((path) => path.replaceAll('price', NAME)),
+      `src/apps/${NAME}/schema.json`,
+    ]);
     for (const path of written) {
       const text = readFileSync(join(dir, path), 'utf8');
       expect(text, path).not.toMatch(/price/i);

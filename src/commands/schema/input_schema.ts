@@ -1,0 +1,152 @@
+/**
+ * JSON Schemas (draft 7) of valibot's: of what a caller may send, not of what a handler gets. A rule that JSON Schema
+ * can't express stands in `description`, as the name of valibot's action and its message.
+ */
+import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
+import type * as v from 'valibot';
+
+type Schema = v.GenericSchema;
+type Action = v.PipeItem<unknown, unknown, v.BaseIssue<unknown>>;
+
+/** Rules in words: of a schema that `inputOnly` changed, and of a JSON Schema until its end. */
+const RULES = Symbol('rules');
+
+interface Ruled {
+  [RULES]?: readonly string[];
+}
+
+/** Actions that change types alone, at compile time. */
+const WITHOUT_EFFECT = ['brand', 'flavor', 'readonly'];
+
+/** A default or an example that JSON can't represent stays in it as it is. */
+export function inputSchema(schema: Schema): JsonSchema {
+  const converted = toJsonSchema(inputOnly(schema, new Map()), {
+    ignoreActions: WITHOUT_EFFECT,
+    overrideSchema({ valibotSchema, jsonSchema, errors }) {
+      const rules = [...((valibotSchema as Ruled)[RULES] ?? []), ...(errors ? [ruleOf(valibotSchema)] : [])];
+      return rules.length > 0 ? withRules(jsonSchema, rules) : undefined;
+    },
+    overrideAction({ valibotAction, jsonSchema, errors }) {
+      if (errors) return withRules(withoutFlagged(jsonSchema, valibotAction), [ruleOf(valibotAction)]);
+      // A pattern says less than its author's words.
+      const isPattern = valibotAction.type === 'regex' && messageOf(valibotAction) !== undefined;
+      return isPattern ? withRules(jsonSchema, [ruleOf(valibotAction)]) : undefined;
+    },
+  });
+  const { $schema: _, ...rest } = described(converted);
+  return rest;
+}
+
+/**
+ * The same schema up to its first transformation. What follows is about other values than the caller's: as rules in words.
+ *
+ * @param known those that were done, by the original: a lazy schema may contain itself
+ */
+function inputOnly(schema: Schema, known: Map<Schema, Schema>): Schema {
+  const before = known.get(schema);
+  if (before) return before;
+  const rules = rulesOfUse(schema);
+  const copy = { ...schema, ...(rules.length > 0 && { [RULES]: rules }) };
+  known.set(schema, copy);
+  const inner = (part: unknown) => (isSchema(part) ? inputOnly(part, known) : part);
+  for (const [key, part] of Object.entries(schema)) {
+    if (key === 'pipe' && Array.isArray(part)) {
+      Object.assign(copy, { pipe: [...inputPipe(part, known), ...fallbackOf(schema, part)] });
+    } else if (key === 'getter' && typeof part === 'function') {
+      Object.assign(copy, { getter: (input: unknown) => inner(part(input)) });
+    } else if (key === 'default' && typeof part === 'function') Object.assign(copy, { default: undefined });
+    else if (Array.isArray(part)) Object.assign(copy, { [key]: part.map(inner) });
+    else if (isSchema(part)) Object.assign(copy, { [key]: inner(part) });
+    else if (key === 'entries') Object.assign(copy, { entries: mapped(Object(part), inner) });
+  }
+  return copy;
+}
+
+function mapped(entries: object, inner: (part: unknown) => unknown): object {
+  return Object.fromEntries(Object.entries(entries).map(([key, entry]) => [key, inner(entry)]));
+}
+
+const MADE_DEFAULT = 'default: made when it is read';
+const FALLBACK = 'fallback: another value takes the place of an invalid one';
+
+/** What a schema does besides its type. A default that is made for each request has no place in a file. */
+function rulesOfUse(schema: Schema): string[] {
+  const isMade = 'default' in schema && typeof schema.default === 'function';
+  return [...(isMade ? [MADE_DEFAULT] : []), ...('fallback' in schema ? [FALLBACK] : [])];
+}
+
+/** The fallback of a whole pipe is not that of its first item. */
+function fallbackOf(schema: Schema, [first]: readonly unknown[]): unknown[] {
+  if (!('fallback' in schema) || 'fallback' in Object(first)) return [];
+  return [later({ type: FALLBACK })];
+}
+
+/** An action that has no place in a JSON Schema. */
+function later(item: unknown): unknown {
+  return { kind: 'validation', type: 'later', item };
+}
+
+/** The items of a pipe up to its first transformation, and one that stands for the others. */
+function inputPipe(pipe: readonly unknown[], known: Map<Schema, Schema>): unknown[] {
+  const items = flat(pipe);
+  const end = items.findIndex((item, index) => index > 0 && (isSchema(item) || isTransformation(item)));
+  const head = (end === -1 ? items : items.slice(0, end)).map((item) =>
+    isSchema(item) ? inputOnly(item, known) : item,
+  );
+  if (end === -1) return head;
+  return [...head, ...items.slice(end).map(later)];
+}
+
+function flat(pipe: readonly unknown[]): unknown[] {
+  return pipe.flatMap((item) => ('pipe' in Object(item) ? flat(Object(item).pipe) : [item]));
+}
+
+function isSchema(value: unknown): value is Schema {
+  return Object(value).kind === 'schema';
+}
+
+function isTransformation(item: unknown): boolean {
+  const { kind, type } = Object(item);
+  return kind === 'transformation' && !WITHOUT_EFFECT.includes(type);
+}
+
+/** `check: must name a place`. */
+function ruleOf(given: Schema | Action): string {
+  const action: Partial<Record<string, unknown>> = { ...given };
+  const item: Partial<Record<string, unknown>> =
+    action['type'] === 'later' ? { ...Object(action['item']) } : action;
+  const message = messageOf(item);
+  const expects = typeof item['expects'] === 'string' ? ` ${item['expects']}` : '';
+  return message === undefined ? `${item['type']}${expects}` : `${item['type']}: ${message}`;
+}
+
+function messageOf(item: object): string | undefined {
+  return 'message' in item && typeof item.message === 'string' ? item.message : undefined;
+}
+
+/** A pattern without the flags of its regular expression would refuse what the application accepts. */
+function withoutFlagged(schema: JsonSchema, action: Action): JsonSchema {
+  const { requirement } = Object(action);
+  if (!(requirement instanceof RegExp) || requirement.flags === '' || schema.pattern !== requirement.source) {
+    return schema;
+  }
+  const { pattern: _, ...rest } = schema;
+  return rest;
+}
+
+function withRules(schema: JsonSchema & Ruled, rules: readonly string[]): JsonSchema {
+  return Object.assign(schema, { [RULES]: [...(schema[RULES] ?? []), ...rules] });
+}
+
+/** Moves the rules into the descriptions, at every depth. */
+function described<Part>(part: Part & Ruled): Part {
+  if (typeof part !== 'object' || part === null) return part;
+  for (const inner of Object.values(part)) described(inner);
+  const { [RULES]: rules } = part;
+  if (rules) {
+    const own = 'description' in part && typeof part.description === 'string' ? [part.description] : [];
+    delete part[RULES];
+    Object.assign(part, { description: [...own, ...rules].join('; ') });
+  }
+  return part;
+}
