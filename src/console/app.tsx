@@ -4,10 +4,11 @@ import { linkTo, readRoute, VIEWS, type View } from './lib/route.ts';
 import { useHash } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
+const CallView = lazy(() => import('./call/view.tsx'));
 /** It brings the client of Sui, which nobody needs before. */
 const ChainView = lazy(() => import('./chain/view.tsx'));
 
-const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', chain: 'Chain' };
+const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };
 
 export function App() {
   const hash = useHash();
@@ -34,6 +35,7 @@ export function App() {
         <Failure key={hash}>
           <Suspense fallback={<p className="subtle">Loading…</p>}>
             {view === 'enclave' && <EnclaveView fields={fields} />}
+            {view === 'call' && <CallView fields={fields} />}
             {view === 'chain' && <ChainView fields={fields} />}
           </Suspense>
         </Failure>

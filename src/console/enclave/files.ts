@@ -1,6 +1,7 @@
 /** What a dropped file is, by its content. Nothing of it leaves the page. */
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { fromHex } from '../lib/bytes.ts';
+import type { Expectation } from './examine.ts';
 
 export type Given =
   | { readonly kind: 'document'; readonly name: string; readonly bytes: Uint8Array }
@@ -33,6 +34,19 @@ export function givenOf(name: string, bytes: Uint8Array): Given {
   const document = fromHex(hexIn(text));
   if (document) return { kind: 'document', name, bytes: document };
   return { kind: 'refused', name, why: 'it is no document, no file of registers and no certificate' };
+}
+
+/** What was given now, in place of what was given before of the same kind. */
+export function replaced(before: readonly Given[], added: readonly Given[]): readonly Given[] {
+  const kinds = new Set(added.map(({ kind }) => kind));
+  return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
+}
+
+export function expectationOf(given: readonly Given[]): Expectation {
+  return {
+    images: given.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
+    roots: given.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
+  };
 }
 
 /** An answer of `/get_attestation`, or hexadecimal as it is. */

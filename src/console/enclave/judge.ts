@@ -70,7 +70,7 @@ const SIGNATURE_RULE = 35;
 
 const timeOf = (date: Date) => date.toISOString().slice(11, 16);
 
-type Words = Pick<Judgement, 'title' | 'text'>;
+export type Words = Pick<Judgement, 'title' | 'text'>;
 
 const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   POLICY_PCRS: {
@@ -107,7 +107,8 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   },
 };
 
-function refusal(code: AttestationCode): Words {
+/** Why a document is refused, by the code of the library's error. */
+export function refusal(code: AttestationCode): Words {
   const known = REFUSALS[code];
   if (known) return known;
   if (/^(CERTIFICATE|CHAIN)_/.test(code)) {

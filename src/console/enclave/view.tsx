@@ -9,8 +9,8 @@ import { TextField } from '../parts/text_field.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 import { ConfigFields } from './config_fields.tsx';
 import { DevelopmentOffer } from './development.tsx';
-import { type Examination, type Expectation, examine, fetchDocument, type Subject } from './examine.ts';
-import { type Given, readGiven } from './files.ts';
+import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
+import { expectationOf, type Given, readGiven, replaced } from './files.ts';
 import { GivenList } from './given_list.tsx';
 import { Report } from './report.tsx';
 
@@ -49,11 +49,10 @@ export function EnclaveView({ fields }: Props) {
 
   /** Takes what was given now in place of what was given before of the same kind, and looks again. */
   const give = (added: readonly Given[]) => {
-    const replaced = new Set(added.map(({ kind }) => kind));
-    const all = [
-      ...given.filter(({ kind }) => kind !== 'refused' && !replaced.has(kind)),
-      ...added.filter(({ kind }) => kind !== 'document'),
-    ];
+    const all = replaced(
+      given,
+      added.filter(({ kind }) => kind !== 'document'),
+    );
     setGiven(all);
     const document = added.find((item) => item.kind === 'document');
     const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
@@ -125,11 +124,4 @@ function Empty() {
       </p>
     </Panel>
   );
-}
-
-function expectationOf(given: readonly Given[]): Expectation {
-  return {
-    images: given.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
-    roots: given.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
-  };
 }

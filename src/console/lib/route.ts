@@ -1,6 +1,6 @@
 /** The view and the fields that the address names: `#/enclave?url=…`. A link fills fields in, and sends nothing. */
 
-export const VIEWS = ['enclave', 'chain'] as const;
+export const VIEWS = ['enclave', 'call', 'chain'] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {
@@ -14,6 +14,7 @@ export interface Route {
  */
 const FIELDS: Readonly<Record<View, readonly string[]>> = {
   enclave: ['url', 'config', 'node'],
+  call: ['url'],
   chain: ['config', 'node'],
 };
 /** In characters. */

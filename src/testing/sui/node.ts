@@ -11,6 +11,7 @@ import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
+import { datatypeOf } from './datatype.ts';
 import { EventLog } from './events.ts';
 import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
 import { Refusal } from './failures.ts';
@@ -235,6 +236,10 @@ export class LoopbackNode {
         // Full nodes describe the modules here, and give their bytecode with the object only.
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
+    },
+    'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
+      const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
+      return GrpcTypes.GetDatatypeResponse.toBinary({ datatype });
     },
     'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
       const request = GrpcTypes.VerifySignatureRequest.fromBinary(bytes);

@@ -1,6 +1,7 @@
 /** Enclaves on loopback that are not as they should be: each answers `/get_attestation` in its own way. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { decode, encode } from 'cborg';
 import { onTestFinished } from 'vitest';
 import { encodeUserData } from '../../../src/library/sealing/user_data.ts';
@@ -61,3 +62,29 @@ export const debugNsm = () =>
     undefined,
     [0, 1, 2].map(() => new Uint8Array(48)),
   );
+
+/** What a host makes of an answer. */
+export interface Forged {
+  readonly text: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A host that forwards everything to an enclave, and changes what comes back. @param forge undefined: as it is */
+export async function hostOf(
+  enclave: string,
+  forge: (path: string, text: string) => Forged | undefined,
+): Promise<string> {
+  return await serve(async (path, response, request) => {
+    const body = await buffer(request);
+    const answer = await fetch(new URL(path, enclave), {
+      method: request.method ?? 'GET',
+      headers: { 'content-type': request.headers['content-type'] ?? 'application/json' },
+      ...(body.length > 0 && { body }),
+    });
+    const text = await answer.text();
+    const forged = forge(path, text);
+    response.setHeader('access-control-expose-headers', 'x-enclave-key');
+    for (const [name, value] of Object.entries(forged?.headers ?? {})) response.setHeader(name, value);
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(forged?.text ?? text);
+  });
+}
