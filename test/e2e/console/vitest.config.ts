@@ -8,6 +8,6 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Each has a browser and servers of its own, and CI has two cores.
-    fileParallelism: false,
+    maxWorkers: 2,
   },
 });
