@@ -15,6 +15,7 @@ export function App() {
   const { view, fields } = readRoute(hash);
   return (
     <>
+      <title>{`${NAMES[view]} · sui-enclave console`}</title>
       <button type="button" className="skip" onClick={skip}>
         To the content
       </button>

@@ -9,7 +9,7 @@ import { SelectField } from '../parts/select_field.tsx';
 import { Tag } from '../parts/tag.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 import { type CallOutcome, callEnclave } from './call.ts';
-import { CallReport } from './call_report.tsx';
+import { CallReport, CallVerdict } from './call_report.tsx';
 import { InputField } from './input_field.tsx';
 import { bodyOf, fieldsOf, keyOf, type Values } from './schema_form.ts';
 import { type Comparison, StructFields } from './struct_fields.tsx';
@@ -106,12 +106,13 @@ export function CallPanel({ schema, base, expectation }: Props) {
           </Verdict>
         )}
         {outcome && (
-          <CallReport
+          <CallVerdict
             outcome={outcome}
             difference={comparison?.typeName === type.name ? comparison.difference : undefined}
           />
         )}
       </div>
+      {outcome && <CallReport outcome={outcome} />}
     </>
   );
 }

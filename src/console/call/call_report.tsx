@@ -16,15 +16,21 @@ interface Props {
   readonly difference: string | undefined;
 }
 
-/** The verdict on a call, and what it rests on: bytes, signature, the Move call, and what the host saw. */
-export function CallReport({ outcome, difference }: Props) {
-  const { result, request, seen } = outcome;
+/** One sentence on the call. */
+export function CallVerdict({ outcome, difference }: Props) {
   const { tone, title, text, code } = judgeCall(outcome, difference);
   return (
+    <Verdict tone={tone} title={title} code={code}>
+      <p>{text}</p>
+    </Verdict>
+  );
+}
+
+/** What the verdict rests on: bytes, signature, the Move call, and what the host saw. */
+export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
+  const { result, request, seen } = outcome;
+  return (
     <>
-      <Verdict tone={tone} title={title} code={code}>
-        <p>{text}</p>
-      </Verdict>
       {'answer' in result && (
         <>
           <Panel title="Answer">

@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { AttestationError } from 'sui-enclave/attestation';
 import { acceptedImages } from 'sui-enclave/sui';
 import { DevelopmentOffer } from '../enclave/development.tsx';
 import { examine, fetchDocument } from '../enclave/examine.ts';
@@ -98,6 +99,8 @@ async function attest(
     return { kind: 'attested', publicKey: toHex(verified.document.publicKey ?? new Uint8Array()) };
   } catch (error) {
     if (error instanceof RequestError) return { kind: 'silent', why: error.message };
+    // The config has registers that no enclave may have.
+    if (error instanceof AttestationError) return { kind: 'refused', why: error.message };
     throw error;
   }
 }

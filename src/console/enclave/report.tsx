@@ -7,17 +7,23 @@ import { isGenuine, judge } from './judge.ts';
 import { Registers } from './registers.tsx';
 import { Rules } from './rules.tsx';
 
-/** All that is known of a document: the verdict first, and then what it rests on. */
-export function Report({ examination }: { readonly examination: Examination }) {
-  const { explanation, now, subject } = examination;
+/** One sentence on the document. */
+export function ExaminationVerdict({ examination }: { readonly examination: Examination }) {
   const { tone, title, text, code } = judge(examination);
+  return (
+    <Verdict tone={tone} title={title} code={code}>
+      <p>{text}</p>
+      <p className="subtle">From {visibleText(examination.subject.from, 80)}.</p>
+    </Verdict>
+  );
+}
+
+/** What the verdict rests on. */
+export function Report({ examination }: { readonly examination: Examination }) {
+  const { explanation, now } = examination;
   const { document, chain, verified } = explanation;
   return (
     <>
-      <Verdict tone={tone} title={title} code={code}>
-        <p>{text}</p>
-        <p className="subtle">From {visibleText(subject.from, 80)}.</p>
-      </Verdict>
       {document && <Registers examination={examination} document={document} />}
       {chain && <ChainPicture chain={chain} now={now} rootSha256={verified?.rootSha256} />}
       {document && (

@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { RequestError } from '../lib/request.ts';
 import { targetOf } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
@@ -12,10 +13,16 @@ import { DevelopmentOffer } from './development.tsx';
 import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
 import { expectationOf, type Given, readGiven, replaced } from './files.ts';
 import { GivenList } from './given_list.tsx';
-import { Report } from './report.tsx';
+import { ExaminationVerdict, Report } from './report.tsx';
 
 interface Props {
   readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Why there is no verdict on a document. */
+interface Failed {
+  readonly failure: string;
+  readonly isAnswered: boolean;
 }
 
 /** Attests an enclave, or verifies a document, in the page. */
@@ -23,9 +30,12 @@ export function EnclaveView({ fields }: Props) {
   const [address, setAddress] = useState(fields['url'] ?? '');
   const [given, setGiven] = useState<readonly Given[]>([]);
   const [subject, setSubject] = useState<Subject>();
-  const [outcome, setOutcome] = useState<Examination | { readonly failure: string }>();
+  const [outcome, setOutcome] = useState<Examination | Failed>();
   const job = useJob((error) =>
-    setOutcome({ failure: error instanceof Error ? error.message : 'It failed for an unknown reason.' }),
+    setOutcome({
+      failure: error instanceof Error ? error.message : 'It failed for an unknown reason.',
+      isAnswered: !(error instanceof RequestError),
+    }),
   );
   const target = targetOf(address);
   const isRefused = address.trim() !== '' && 'refused' in target;
@@ -104,12 +114,13 @@ export function EnclaveView({ fields }: Props) {
       </div>
       <div role="status" className="view">
         {outcome && 'failure' in outcome && (
-          <Verdict tone="danger" title="No answer to verify">
+          <Verdict tone="danger" title={outcome.isAnswered ? 'Nothing was verified' : 'No answer to verify'}>
             <p>{visibleText(outcome.failure, 500)}</p>
           </Verdict>
         )}
-        {outcome && 'explanation' in outcome && <Report examination={outcome} />}
+        {outcome && 'explanation' in outcome && <ExaminationVerdict examination={outcome} />}
       </div>
+      {outcome && 'explanation' in outcome && <Report examination={outcome} />}
       {outcome === undefined && job.step === undefined && <Empty />}
     </div>
   );

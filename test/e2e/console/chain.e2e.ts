@@ -2,10 +2,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigContent } from '../../../src/library/sui/structs.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { ChainFixture } from '../../src/commands/sui/chain_fixture.ts';
 import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
 import { documentOf, enclaveWith } from './enclaves.ts';
@@ -72,7 +74,9 @@ describe('the chain of make dev-sui', () => {
   });
 
   test('shows the config, its holder, its enclave and its events, and nobody is asked before a click', async () => {
-    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave]);
+    const { nsm } = DevelopmentTrust.load(pathToFileURL(`${sui.folder}/`), 'weather');
+    const other = await enclaveWith(nsm);
+    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, other]);
     await page.waitForTimeout(200);
     expect(origins()).toEqual([new URL(sui.console).origin]);
     await read(page);
@@ -90,6 +94,10 @@ describe('the chain of make dev-sui', () => {
     await ask(page, enclave);
     await page.waitForSelector('text=It answers with a registered key');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
+    // The same image under the same root, but a key that nobody has registered.
+    await ask(page, other);
+    await page.waitForSelector('text=its key is not registered');
+    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');
     // The same registers, in the view of the enclave.
     await page.click('text=Compare an enclave with it');
