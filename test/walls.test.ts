@@ -28,7 +28,7 @@ const manifestOf = (folder: string): Manifest => JSON.parse(read(join(folder, 'p
 const repository = manifestOf('.');
 const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { cwd: ROOT }).map((path) => {
   const folder = dirname(path);
-  const files = globSync(`${folder}/**/*.ts`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
+  const files = globSync(`${folder}/**/*.{ts,tsx}`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return { ...manifestOf(folder), folder, files };
 });
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
@@ -233,6 +233,19 @@ test('an application imports one module of the server, and what is in an image i
     expect(imported).toContain('sui-enclave-server');
     expect(imported.filter((item) => /^sui-enclave-server\/|\bfake\b|testing/.test(item))).toEqual([]);
   }
+});
+
+test('the console uses nothing but what is published, and no package imports it', () => {
+  const files = byName.get('sui-enclave-console')?.files ?? [];
+  const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
+  expect(imported).toContain('sui-enclave/attestation');
+  expect(imported.filter((item) => !/^sui-enclave\/(attestation|client|sui)$/.test(item))).toEqual([]);
+  expect(files.flatMap(importsOf).filter((specifier) => specifier.startsWith('node:'))).toEqual(
+    // Its build.
+    ['node:fs', 'node:path', 'node:url'],
+  );
+  const others = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap((item) => item.files);
+  expect(others.filter((file) => importsOf(file).some((item) => item.includes('console/')))).toEqual([]);
 });
 
 test('scripts and packages never import test', () => {

@@ -5,11 +5,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, type Io, runAsProcess } from '../command.ts';
 import { findProject } from '../project.ts';
+import { consolePort, developmentFiles, startConsole } from './console.ts';
 import { WatchedFiles } from './watched_files.ts';
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
@@ -19,8 +20,14 @@ const SETTLE_MS = 100;
 /** Requests in flight may finish in this time. */
 const STOP_MS = 2000;
 
-/** A message from a server: a file that it loads, its port when it listens, or a request for the seed. */
-type Message = { readonly file: string } | { readonly port: string } | { readonly wants: 'seed' };
+/**
+ * A message from a server: a file that it loads; its port when it listens, with the name of its registers' file if it
+ * attests; or a request for the seed.
+ */
+type Message =
+  | { readonly file: string }
+  | { readonly port: string; readonly pcrsName?: string | undefined }
+  | { readonly wants: 'seed' };
 
 /** The server that runs, and what must be the same after a restart. */
 class RestartedServer {
@@ -33,6 +40,7 @@ class RestartedServer {
   readonly #io: Pick<Io, 'log'>;
   /** Of the project: only its files are watched. */
   readonly #root: string;
+  readonly #consolePort: number;
   #server: ChildProcess;
   /** The port that the system chose for PORT=0 stays the same. */
   #port: string | undefined;
@@ -41,15 +49,19 @@ class RestartedServer {
   /** A file that changed before the first server listened. */
   #changedEarly: string | undefined;
   #isEnding = false;
+  /** Outlives restarts. */
+  #console: { close(): void } | undefined;
 
-  constructor(root: string, io: Pick<Io, 'log'>) {
+  constructor(root: string, io: Pick<Io, 'log'>, port: number) {
     this.#root = root;
     this.#io = io;
+    this.#consolePort = port;
     this.#server = this.#start();
   }
 
   async end(signal: NodeJS.Signals): Promise<void> {
     this.#isEnding = true;
+    this.#console?.close();
     this.#files.close();
     await this.#restarting;
     await this.#stop(signal);
@@ -74,6 +86,7 @@ class RestartedServer {
         child.send({ seed: this.#seed }, () => {});
         return;
       }
+      this.#console ??= this.#showConsole(message.port, message.pcrsName);
       this.#port = message.port;
       this.#files.finishRound();
       // It may have loaded the file as it was before.
@@ -87,6 +100,16 @@ class RestartedServer {
       );
     });
     return child;
+  }
+
+  #showConsole(port: string, pcrsName: string | undefined): { close(): void } {
+    const folder = pathToFileURL(`${resolve(process.env['OUT'] || join(this.#root, 'out'))}/`);
+    return startConsole({
+      port: this.#consolePort,
+      log: (line) => this.#io.log(line),
+      link: `#/enclave?url=${encodeURIComponent(`http://127.0.0.1:${port}`)}`,
+      development: () => (pcrsName === undefined ? {} : developmentFiles(folder, ['dev-root.pem', pcrsName])),
+    });
   }
 
   async #stop(signal: NodeJS.Signals): Promise<void> {
@@ -133,11 +156,13 @@ export const main = command({
   OUT     the folder of that root and of the registers (default: out)
   EMULATED_IMAGE
           which version of the application ATTEST=emulated attests, 1 to 9: each has other registers (default: 1)
+  CONSOLE_PORT
+          the port of the console, a page to look at the enclave with (default: chosen by the system)
 and the settings of the server and of the application
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
-  run(_, { io }) {
-    const server = new RestartedServer(findProject().root, io);
+  run(_, { env, io }) {
+    const server = new RestartedServer(findProject().root, io, consolePort(env));
     endOnSignal((signal) => server.end(signal));
     return { json: {} };
   },

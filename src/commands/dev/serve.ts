@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   if (trust) console.log(trust.save());
   console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
-  process.send?.({ port: new URL(server.url).port || '80' });
+  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
   const end = async () => {
     await server.close();
     await fakes?.close();

@@ -11,10 +11,12 @@ import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
+import { datatypeOf } from './datatype.ts';
 import { EventLog } from './events.ts';
 import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
+import { History, LEDGER_PATH } from './history.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
 
@@ -44,6 +46,7 @@ export class LoopbackNode {
   readonly ledger = new Ledger();
   readonly executor: Executor;
   readonly events = new EventLog();
+  readonly #history = new History();
   /** Faults, by the name of the method. */
   readonly faults = new Map<string, Fault>();
   /** Changes answers: objects by id, before they are sent. */
@@ -113,6 +116,10 @@ export class LoopbackNode {
     const name = path.split('/').at(-1) ?? '';
     this.calls.push(name);
     if (this.servesPages && answersPreflight(request, response)) return;
+    if (this.servesPages && request.method === 'GET' && path === LEDGER_PATH) {
+      response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
+      return void response.end(JSON.stringify(this.#history.page(this.#visible)));
+    }
     if (!isGrpcWeb(request))
       return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);
     const fault = this.faults.get(name);
@@ -230,6 +237,10 @@ export class LoopbackNode {
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
     },
+    'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
+      const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
+      return GrpcTypes.GetDatatypeResponse.toBinary({ datatype });
+    },
     'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
       const request = GrpcTypes.VerifySignatureRequest.fromBinary(bytes);
       const { message, signature, address = '' } = request;
@@ -305,6 +316,7 @@ export class LoopbackNode {
     const events = this.events.record(emitted, data, digest);
     if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
     this.#effects.set(digest, effects);
+    this.#history.record(data, digest, effects, events);
     return GrpcTypes.ExecuteTransactionResponse.toBinary({
       transaction: GrpcTypes.ExecutedTransaction.create({
         digest,

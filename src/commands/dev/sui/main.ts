@@ -6,6 +6,7 @@ import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
 import { EMULATED, IS_CLONE, typed } from '../../places.ts';
+import { consolePort, developmentFiles, startConsole } from '../console.ts';
 import type { DevSui } from './service.ts';
 
 export const main = command({
@@ -19,14 +20,16 @@ It keeps nothing: each start is a new chain. A funded account's key is in out/de
 environment:
   PORT         the node's port. Default: 9000, as that of sui start
   FAUCET_PORT  the faucet's port. Default: 9123, as that of sui start --with-faucet
+  CONSOLE_PORT the port of the console, a page to look at the chain with. Default: chosen by the system
   LAG_MS       how long reads do not show what was executed, at most 60000: dapps have to wait. Default: 300
   OUT          the folder of dev-root.pem and dev-sui.key. Default: out
 
 exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be used`,
-  async run(_, { env }) {
+  async run(_, { env, io: { log } }) {
     const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 9000 });
     const faucetPort = integer(env, 'FAUCET_PORT', { from: 0, to: 65_535, default: 9123 });
     if (port === faucetPort && port !== 0) throw new ConfigError('PORT and FAUCET_PORT must differ');
+    const pagePort = consolePort(env);
     const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
     // With the Move compiler and a whole node, it takes most of a second to load.
@@ -38,7 +41,16 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
       env,
       lagMs,
     });
-    endOnSignal(service.close);
+    const page = startConsole({
+      port: pagePort,
+      log,
+      link: `#/chain?node=${encodeURIComponent(service.node.url)}`,
+      development: () => developmentFiles(pathToFileURL(`${folder}/`), ['dev-root.pem']),
+    });
+    endOnSignal(() => {
+      page.close();
+      return service.close();
+    });
     const { node, faucetUrl, account, checksProofs } = service;
     return {
       json: { url: node.url, faucetUrl, ...account, root: join(folder, 'dev-root.pem'), checksProofs },

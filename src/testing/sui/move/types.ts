@@ -151,7 +151,7 @@ export class Datatypes {
 }
 
 /** Reads the text that `readModule` gives. */
-function layoutOf({ layout }: Datatype): Layout {
+export function layoutOf({ layout }: Datatype): Layout {
   const [, kind, body = ''] = /^(struct|enum) \{(.*)\}$/.exec(layout) ?? [];
   if (kind === 'struct') return { kind, fields: fieldsOf(body) };
   const variants = splitList(body).map((text) => {

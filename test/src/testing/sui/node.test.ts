@@ -134,3 +134,27 @@ test('gas is near to what was measured, and so is the proposed budget', async ()
   const image = parsePcrs(fixture.nsm.pcrsFile().replace(/^./gm, '7'));
   near((await send((tx) => updatePcrs(tx, { ...call, image }))).gas, 0.00106);
 });
+
+test('a page may list what happened, the latest first, and only where pages may ask', async () => {
+  const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
+  await expect(
+    send((tx) => updatePcrs(tx, { ...CALL, configId: capId, capId, image: creation().image })),
+  ).rejects.toThrow();
+  const url = `${fixture.node.url}/model/ledger`;
+  expect((await fetch(url)).status).toBe(415);
+  fixture.node.servesPages = true;
+  const answer = await fetch(url);
+  expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+  expect(await answer.json()).toMatchObject({
+    model: true,
+    counts: { transactions: 1, events: 1 },
+    transactions: [
+      { sender: fixture.address, calls: [`${PACKAGE}::enclave::create_enclave_config`], failure: null },
+    ],
+    objects: expect.arrayContaining([
+      expect.objectContaining({ id: configId, kind: 'shared', owner: 'shared' }),
+      expect.objectContaining({ id: capId, kind: 'address', owner: fixture.address }),
+    ]),
+    events: [{ type: expect.stringContaining('::enclave::EnclaveConfigCreated<'), sender: fixture.address }],
+  });
+});

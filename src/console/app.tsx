@@ -1,0 +1,57 @@
+import { lazy, Suspense } from 'react';
+import { EnclaveView } from './enclave/view.tsx';
+import { linkTo, readRoute, VIEWS, type View } from './lib/route.ts';
+import { useHash } from './lib/use_route.ts';
+import { Failure } from './parts/failure.tsx';
+
+const CallView = lazy(() => import('./call/view.tsx'));
+/** It brings the client of Sui, which nobody needs before. */
+const ChainView = lazy(() => import('./chain/view.tsx'));
+
+const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };
+
+export function App() {
+  const hash = useHash();
+  const { view, fields } = readRoute(hash);
+  return (
+    <>
+      <title>{`${NAMES[view]} · sui-enclave console`}</title>
+      <button type="button" className="skip" onClick={skip}>
+        To the content
+      </button>
+      <header className="bar">
+        <a className="brand" href={linkTo('enclave')}>
+          <img src={icon} alt="" width="24" height="24" />
+          sui-enclave <span className="subtle">console</span>
+        </a>
+        <nav aria-label="Views">
+          {VIEWS.map((name) => (
+            <a key={name} href={linkTo(name)} aria-current={name === view ? 'page' : undefined}>
+              {NAMES[name]}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <main id="content" tabIndex={-1}>
+        <Failure key={hash}>
+          <Suspense fallback={<p className="subtle">Loading…</p>}>
+            {view === 'enclave' && <EnclaveView fields={fields} />}
+            {view === 'call' && <CallView fields={fields} />}
+            {view === 'chain' && <ChainView fields={fields} />}
+          </Suspense>
+        </Failure>
+      </main>
+      <footer className="foot">
+        Everything is verified in this page. It reads, and signs nothing; it sends a request only when you
+        click, and only to the host that the button names.
+      </footer>
+    </>
+  );
+}
+
+const icon = new URL('./icon.svg', import.meta.url).href;
+
+/** A button, since the fragment of the address names the view, and can't name a place in the page. */
+function skip(): void {
+  document.querySelector<HTMLElement>('#content')?.focus();
+}

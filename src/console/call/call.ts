@@ -1,0 +1,98 @@
+/** Calls an endpoint of an attested enclave, and has the library verify the answer. */
+import {
+  describeSigned,
+  EnclaveClient,
+  type SchemaEndpoint,
+  type SchemaType,
+  type SignedField,
+  type VerifiedAnswer,
+} from 'sui-enclave/client';
+import { type Expectation, fetchDocument, itself } from '../enclave/examine.ts';
+import { fromHex } from '../lib/bytes.ts';
+import { type Observed, observing } from './observed.ts';
+import { signedTypeOf } from './signed_type.ts';
+
+export interface CallRequest {
+  readonly base: URL;
+  readonly endpoint: SchemaEndpoint;
+  readonly type: SchemaType;
+  readonly body: unknown;
+  readonly isSealed: boolean;
+  readonly expectation: Expectation;
+}
+
+export interface CallOutcome {
+  readonly request: CallRequest;
+  readonly seen: readonly Observed[];
+  readonly result:
+    | {
+        readonly answer: VerifiedAnswer<unknown>;
+        /** What was signed, in BCS. */
+        readonly bytes: Uint8Array;
+        readonly fields: readonly SignedField[];
+      }
+    | {
+        readonly error: unknown;
+        /** The key that signed the answer, though no enclave attests it; undefined: none is known. */
+        readonly otherKey: string | undefined;
+      };
+}
+
+/** Data may be of any age: the page shows the time that was signed. */
+const ANY_AGE = Number.POSITIVE_INFINITY;
+
+/** @throws the signal's reason; what it throws otherwise is in the outcome */
+export async function callEnclave(request: CallRequest, signal: AbortSignal): Promise<CallOutcome> {
+  const { base, endpoint, type, body, isSealed, expectation } = request;
+  const { images, roots } = expectation;
+  const seen: Observed[] = [];
+  const schema = signedTypeOf(type);
+  try {
+    const accepted = images.length > 0 ? images : [itself((await fetchDocument(base, signal)).bytes)];
+    const client = new EnclaveClient(base, {
+      policy: { images: accepted },
+      ...(roots.length > 0 && { roots }),
+      sealed: isSealed,
+      maxAnswerAgeMs: ANY_AGE,
+      fetch: observing(seen, base),
+    });
+    const answer = await client.call(endpoint.path, body, schema, {
+      idempotent: endpoint.idempotent,
+      signal,
+    });
+    const { intent, timestampMs, data } = answer;
+    const bytes = schema.message.serialize({ intent, timestamp_ms: timestampMs, payload: data }).toBytes();
+    return { request, seen, result: { answer, bytes, fields: describeSigned(type, bytes) } };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { request, seen, result: { error, otherKey: await otherKeyIn(seen, type) } };
+  }
+}
+
+/** The key that an answer names, if it has signed that answer. */
+async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<string | undefined> {
+  const last = seen.findLast(({ key }) => key !== undefined);
+  if (last?.key === undefined) return undefined;
+  try {
+    const { response, signature } = JSON.parse(last.answer);
+    const { intent, timestamp_ms, data } = response;
+    const message = signedTypeOf(type).message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
+    const key = await crypto.subtle.importKey(
+      'raw',
+      fromHex(last.key) ?? new Uint8Array(),
+      'Ed25519',
+      false,
+      ['verify'],
+    );
+    const isSigned = await crypto.subtle.verify(
+      'Ed25519',
+      key,
+      fromHex(String(signature)) ?? new Uint8Array(),
+      new Uint8Array(message),
+    );
+    return isSigned ? last.key : undefined;
+  } catch {
+    // No answer of this type, or no Ed25519 in this browser: then nothing is known of a key.
+    return undefined;
+  }
+}

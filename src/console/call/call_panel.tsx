@@ -1,0 +1,118 @@
+import { type FormEvent, useState } from 'react';
+import type { AppSchema, SchemaEndpoint } from 'sui-enclave/client';
+import type { Expectation } from '../enclave/examine.ts';
+import { useJob } from '../lib/use_job.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Panel } from '../parts/panel.tsx';
+import { Progress } from '../parts/progress.tsx';
+import { SelectField } from '../parts/select_field.tsx';
+import { Tag } from '../parts/tag.tsx';
+import { Verdict } from '../parts/verdict.tsx';
+import { type CallOutcome, callEnclave } from './call.ts';
+import { CallReport, CallVerdict } from './call_report.tsx';
+import { InputField } from './input_field.tsx';
+import { bodyOf, fieldsOf, keyOf, type Values } from './schema_form.ts';
+import { type Comparison, StructFields } from './struct_fields.tsx';
+
+interface Props {
+  readonly schema: AppSchema;
+  readonly base: URL;
+  readonly expectation: Expectation;
+}
+
+const nameOf = ({ method, path }: SchemaEndpoint) => `${method} ${path}`;
+
+/** The form of an application, as its host tells it, and what a call gave. */
+export function CallPanel({ schema, base, expectation }: Props) {
+  const { endpoints, signs, inputs } = schema;
+  const [name, setName] = useState(endpoints[0] ? nameOf(endpoints[0]) : '');
+  const [typeName, setTypeName] = useState(signs[0]?.name ?? '');
+  const [values, setValues] = useState<Values>({});
+  const [isSealed, setSealed] = useState(false);
+  const [wrong, setWrong] = useState<{ readonly key: string; readonly problem: string }>();
+  const [comparison, setComparison] = useState<Comparison>();
+  const [outcome, setOutcome] = useState<CallOutcome>();
+  const [failure, setFailure] = useState<string>();
+  const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
+  const endpoint = endpoints.find((item) => nameOf(item) === name);
+  const type = signs.find((item) => item.name === typeName);
+  const input = inputs[name];
+  const fields = input === undefined ? [] : fieldsOf(input);
+
+  if (!endpoint || !type) {
+    return (
+      <Panel title="Nothing to call" aside={<Tag tone="warning">as told by the host</Tag>}>
+        <p className="subtle">This application has no endpoint whose answers it signs.</p>
+      </Panel>
+    );
+  }
+
+  const call = (event: FormEvent) => {
+    event.preventDefault();
+    const made = bodyOf(fields, values);
+    setWrong('problem' in made ? { key: keyOf(made.field), problem: made.problem } : undefined);
+    if ('problem' in made) return;
+    setOutcome(undefined);
+    setFailure(undefined);
+    const body = endpoint.method === 'POST' ? made.body : undefined;
+    job.start(async ({ signal, step }) => {
+      step(`Attesting and calling ${base.host}`);
+      setOutcome(await callEnclave({ base, endpoint, type, body, isSealed, expectation }, signal));
+    });
+  };
+
+  return (
+    <>
+      <form className="panel stack" onSubmit={call}>
+        <div className="register">
+          <h3>Form</h3>
+          <Tag tone="warning">as told by the host</Tag>
+          <span className="hint">Nobody signed it: compare the type with the contract below.</span>
+        </div>
+        <div className="pair even">
+          <SelectField label="Endpoint" value={name} onChange={setName} options={endpoints.map(nameOf)} />
+          <SelectField
+            label="Type that it signs"
+            value={typeName}
+            onChange={setTypeName}
+            options={signs.map((item) => item.name)}
+          />
+        </div>
+        {fields.map((field) => (
+          <InputField
+            key={keyOf(field)}
+            field={field}
+            value={values[keyOf(field)] ?? ''}
+            problem={wrong?.key === keyOf(field) ? wrong.problem : undefined}
+            onChange={(value) => setValues({ ...values, [keyOf(field)]: value })}
+          />
+        ))}
+        <label className="check">
+          <input type="checkbox" checked={isSealed} onChange={(event) => setSealed(event.target.checked)} />
+          <span>Seal the request to the attested enclave: the host then sees nothing but sizes</span>
+        </label>
+        <div className="buttons">
+          <button type="submit" className="ds-button">
+            {`Call ${visibleText(base.host, 60)}`}
+          </button>
+        </div>
+        <Progress job={job} />
+      </form>
+      <StructFields type={type} onCompared={setComparison} />
+      <div role="status" className="view">
+        {failure !== undefined && (
+          <Verdict tone="danger" title="The call failed in this page">
+            <p>{visibleText(failure, 400)}</p>
+          </Verdict>
+        )}
+        {outcome && (
+          <CallVerdict
+            outcome={outcome}
+            difference={comparison?.typeName === type.name ? comparison.difference : undefined}
+          />
+        )}
+      </div>
+      {outcome && <CallReport outcome={outcome} />}
+    </>
+  );
+}

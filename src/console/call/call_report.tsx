@@ -1,0 +1,65 @@
+import { toHex } from '../lib/bytes.ts';
+import { timestamp } from '../lib/times.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Bytes } from '../parts/bytes.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { Verdict } from '../parts/verdict.tsx';
+import type { CallOutcome } from './call.ts';
+import { judgeCall } from './judge_call.ts';
+import { MoveCall } from './move_call.tsx';
+import { Seen } from './seen.tsx';
+import { SignedBytes } from './signed_bytes.tsx';
+
+interface Props {
+  readonly outcome: CallOutcome;
+  readonly difference: string | undefined;
+}
+
+/** One sentence on the call. */
+export function CallVerdict({ outcome, difference }: Props) {
+  const { tone, title, text, code } = judgeCall(outcome, difference);
+  return (
+    <Verdict tone={tone} title={title} code={code}>
+      <p>{text}</p>
+    </Verdict>
+  );
+}
+
+/** What the verdict rests on: bytes, signature, the Move call, and what the host saw. */
+export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
+  const { result, request, seen } = outcome;
+  return (
+    <>
+      {'answer' in result && (
+        <>
+          <Panel title="Answer">
+            <Facts
+              rows={[
+                ['Dated', timestamp(Number(result.answer.timestampMs))],
+                ...result.fields
+                  .filter(({ path }) => path.startsWith('payload.'))
+                  .slice(0, 50)
+                  .map(({ path, value }): [string, string] => [
+                    visibleText(path.slice('payload.'.length), 80),
+                    visibleText(value, 300),
+                  ]),
+              ]}
+            />
+          </Panel>
+          <SignedBytes bytes={result.bytes} fields={result.fields} />
+          <Panel title="Signature">
+            <Facts
+              rows={[
+                ['Ed25519', <Bytes key="s" hex={toHex(result.answer.signature)} name="signature" />],
+                ['Verifies under', <Bytes key="k" hex={toHex(result.answer.publicKey)} name="key" />],
+              ]}
+            />
+          </Panel>
+          <MoveCall type={request.type} fields={result.fields} signature={result.answer.signature} />
+        </>
+      )}
+      <Seen seen={seen} isSealed={request.isSealed} />
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+/** The verdict on a call in words. */
+import { AttestationError } from 'sui-enclave/attestation';
+import { type ClientCode, ClientError, EnclaveRefusedError } from 'sui-enclave/client';
+import { type Judgement, refusal, type Words } from '../enclave/judge.ts';
+import { RequestError } from '../lib/request.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import type { CallOutcome } from './call.ts';
+
+const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
+  CLIENT_SIGNATURE: {
+    title: 'Tampered with: no attested key signed these bytes',
+    text: 'The answer or the schema is not what the enclave signed: somebody on the way changed one of them.',
+  },
+  CLIENT_MALFORMED_ANSWER: {
+    title: 'Not a signed answer of this type',
+    text: 'What came back does not fit the type that the schema names.',
+  },
+  CLIENT_INTENT: {
+    title: 'Another type: the answer has another intent',
+    text: 'The enclave signed something, but not of the type that the schema names.',
+  },
+  CLIENT_UNREACHABLE: { title: 'No answer', text: 'The enclave did not answer.' },
+  CLIENT_SEALED_ANSWER: {
+    title: 'Tampered with: the answer was not sealed for this request',
+    text: 'Somebody on the way changed it, or answered in the place of the enclave.',
+  },
+  CLIENT_UNAUTHENTICATED: {
+    title: 'Not sealed: anybody on the way may have answered',
+    text: 'The answer to a sealed request came in clear.',
+  },
+};
+
+/** @param difference how the struct on chain differs from the signed type; undefined: it does not, or is not known */
+export function judgeCall({ result, request }: CallOutcome, difference: string | undefined): Judgement {
+  if ('error' in result) return ofError(result.error, result.otherKey);
+  if (difference !== undefined) {
+    return {
+      tone: 'danger',
+      title: 'The schema differs from the contract',
+      text: `No contract would accept this answer as what it shows here: ${visibleText(difference, 300)}.`,
+    };
+  }
+  const { images, roots } = request.expectation;
+  const doubts = [
+    ...(images.length === 0
+      ? ['No registers were given to compare with: some enclave signed it, which may run anything.']
+      : []),
+    ...(roots.length > 0 ? ['The root is one that you gave: whoever has its key can attest anything.'] : []),
+  ];
+  if (doubts.length > 0) {
+    const title =
+      images.length === 0
+        ? 'Signed by an attested key, compared with nothing'
+        : 'Signed, under a development root';
+    return { tone: 'warning', title, text: doubts.join(' ') };
+  }
+  return {
+    tone: 'success',
+    title: 'Signed by the enclave that you expect',
+    text: 'The key is attested under AWS’s root, for the registers that you gave, and it signed exactly the bytes below.',
+  };
+}
+
+function ofError(error: unknown, otherKey: string | undefined): Judgement {
+  const tone = 'danger';
+  if (error instanceof AttestationError) {
+    return { tone, ...refusal(error.code), code: codeOf(error) };
+  }
+  if (error instanceof EnclaveRefusedError) {
+    const said = [error.serverCode, error.serverMessage].filter((text) => text !== null).join(': ');
+    return {
+      tone: 'warning',
+      title: `The enclave refused it, with status ${error.status}`,
+      text: said === '' ? 'It gave no reason.' : `Its reason, which nobody signed: ${visibleText(said, 400)}`,
+    };
+  }
+  if (error instanceof ClientError) {
+    if (error.code === 'CLIENT_SIGNATURE' && otherKey !== undefined) {
+      return {
+        tone,
+        title: 'Other key: it is signed, but by no attested key',
+        text: `The key ${otherKey} signed it, and no enclave at this address attests that key.`,
+        code: codeOf(error),
+      };
+    }
+    const words = REFUSALS[error.code] ?? { title: 'Refused', text: 'The answer can’t be trusted.' };
+    return { tone, ...words, code: codeOf(error) };
+  }
+  if (error instanceof RequestError)
+    return { tone, title: 'No answer', text: visibleText(error.message, 400) };
+  const message = error instanceof Error ? error.message : 'It failed for an unknown reason.';
+  return { tone, title: 'The call failed in this page', text: visibleText(message, 400) };
+}
+
+function codeOf({ code, message }: { readonly code: string; readonly message: string }): string {
+  return `${code}: ${visibleText(message.replace(/:?\n.*$/s, ''), 500)}`;
+}

@@ -1,0 +1,103 @@
+/** The fields of a form from a JSON Schema that a host sent, and the body that they make. Nothing of it is trusted. */
+import type { JsonSchema } from 'sui-enclave/client';
+
+export interface FormField {
+  /** Of the properties from the outermost object; empty: the whole body. */
+  readonly path: readonly string[];
+  readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'choice' | 'json';
+  /** Of a choice, as JSON. */
+  readonly choices: readonly string[];
+  readonly isRequired: boolean;
+  /** The host's words about it; empty where it has none. */
+  readonly description: string;
+}
+
+/** A text that the person wrote, by `keyOf` the field. */
+export type Values = Readonly<Record<string, string>>;
+
+export type Body = { readonly body: unknown } | { readonly field: FormField; readonly problem: string };
+
+const MAX_FIELDS = 64;
+const MAX_DEPTH = 6;
+const MAX_CHOICES = 50;
+
+export function keyOf({ path }: FormField): string {
+  return JSON.stringify(path);
+}
+
+/** Whatever a form can't show becomes a field for JSON. */
+export function fieldsOf(schema: JsonSchema): readonly FormField[] {
+  return within(schema, [], true).slice(0, MAX_FIELDS);
+}
+
+function within(schema: JsonSchema, path: readonly string[], isRequired: boolean): FormField[] {
+  const { type, properties, required, enum: choices } = schema;
+  const description = typeof schema['description'] === 'string' ? schema['description'] : '';
+  const field = { path, isRequired, description, choices: [] };
+  if (Array.isArray(choices) && choices.length <= MAX_CHOICES) {
+    return [{ ...field, kind: 'choice', choices: choices.map((choice) => JSON.stringify(choice)) }];
+  }
+  if (type === 'object' && isRecord(properties) && path.length < MAX_DEPTH && isRequired) {
+    const names = Array.isArray(required) ? required : [];
+    return Object.entries(properties)
+      .slice(0, MAX_FIELDS)
+      .flatMap(([name, inner]) =>
+        isRecord(inner) ? within(inner, [...path, name], names.includes(name)) : [],
+      );
+  }
+  if (type === 'string') return [{ ...field, kind: 'text' }];
+  if (type === 'integer' || type === 'number' || type === 'boolean') return [{ ...field, kind: type }];
+  return [{ ...field, kind: 'json' }];
+}
+
+/** What is left empty and is not required is left out. */
+export function bodyOf(fields: readonly FormField[], values: Values): Body {
+  let body: unknown = {};
+  for (const field of fields) {
+    const text = values[keyOf(field)] ?? '';
+    if (text === '' && !field.isRequired) continue;
+    const value = readValue(field, text);
+    if ('problem' in value) return { field, problem: value.problem };
+    body = withValue(body, field.path, value.value);
+  }
+  return { body };
+}
+
+function readValue({ kind }: FormField, text: string): { value: unknown } | { problem: string } {
+  switch (kind) {
+    case 'text':
+      return { value: text };
+    case 'integer':
+      if (!/^-?[0-9]{1,80}$/.test(text)) return { problem: 'Write an integer.' };
+      if (!Number.isSafeInteger(Number(text))) return { problem: 'Larger than JSON holds exactly.' };
+      return { value: Number(text) };
+    case 'number':
+      if (text.trim() === '' || !Number.isFinite(Number(text))) return { problem: 'Write a number.' };
+      return { value: Number(text) };
+    case 'boolean':
+      if (text !== 'true' && text !== 'false') return { problem: 'Choose one.' };
+      return { value: text === 'true' };
+    default:
+      try {
+        return { value: JSON.parse(text) };
+      } catch {
+        return { problem: kind === 'choice' ? 'Choose one.' : 'Write JSON, such as ["a", 1].' };
+      }
+  }
+}
+
+/** By entries, so that a property called `__proto__` is one. */
+function withValue(body: unknown, path: readonly string[], value: unknown): unknown {
+  const [name, ...rest] = path;
+  if (name === undefined) return value;
+  const entries = isRecord(body) ? Object.entries(body) : [];
+  const before = entries.find(([key]) => key === name)?.[1];
+  return Object.fromEntries([
+    ...entries.filter(([key]) => key !== name),
+    [name, withValue(before, rest, value)],
+  ]);
+}
+
+function isRecord(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

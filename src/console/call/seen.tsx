@@ -1,0 +1,74 @@
+import { visibleText } from '../lib/visible_text.ts';
+import { Panel } from '../parts/panel.tsx';
+import { Tag } from '../parts/tag.tsx';
+import type { Observed } from './observed.ts';
+
+interface Props {
+  readonly seen: readonly Observed[];
+  readonly isSealed: boolean;
+}
+
+/** What the host could see of the call, request by request. */
+export function Seen({ seen, isSealed }: Props) {
+  return (
+    <Panel
+      title="What the host saw"
+      aside={
+        isSealed ? (
+          <Tag tone="success">nothing but sizes</Tag>
+        ) : (
+          <Tag tone="warning">everything, in clear</Tag>
+        )
+      }
+    >
+      {seen.length === 0 && <p className="subtle">No request reached it.</p>}
+      <ol className="events">
+        {byPath(seen).map((requests) => (
+          <SeenRequests key={requests[0]?.path} requests={requests} />
+        ))}
+      </ol>
+    </Panel>
+  );
+}
+
+/** A client repeats what fails, and attests again: those are one entry. */
+function byPath(seen: readonly Observed[]): Observed[][] {
+  const groups = new Map<string, Observed[]>();
+  for (const item of seen) {
+    const path = item.path.replace(/\?.*$/s, '');
+    groups.set(path, [...(groups.get(path) ?? []), { ...item, path }]);
+  }
+  return [...groups.values()];
+}
+
+function SeenRequests({ requests }: { readonly requests: readonly Observed[] }) {
+  const last = requests.at(-1);
+  if (!last) return null;
+  const sum = (of: (item: Observed) => number) => requests.reduce((total, item) => total + of(item), 0);
+  const times = requests.length === 1 ? '' : `${requests.length} times, `;
+  const isAttestation = last.path === '/get_attestation';
+  return (
+    <li>
+      <p>
+        <code>{visibleText(last.path, 120)}</code>{' '}
+        <span className="subtle">
+          {`${times}${sum(({ sent }) => sent)} bytes sent, ${sum(({ received }) => received)} received`}
+        </span>
+      </p>
+      {isAttestation && <p className="hint">The attestation document, which is public.</p>}
+      {last.isSealed && (
+        <p className="hint">Sealed: neither the request nor the answer can be read on the way.</p>
+      )}
+      {last.request !== '' && (
+        <p className="hint">
+          request <code>{visibleText(last.request, 400)}</code>
+        </p>
+      )}
+      {last.answer !== '' && !isAttestation && (
+        <p className="hint">
+          answer <code>{visibleText(last.answer, 400)}</code>
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,48 @@
+/** The codec of a signed type that a schema describes. */
+import { type BcsType, bcs } from '@mysten/bcs';
+import { type SchemaType, type SignedType, signedType, text, u8, u64 } from 'sui-enclave/client';
+import { fromHex, toHex } from '../lib/bytes.ts';
+
+/** A value of a type that is known at run time only. */
+// biome-ignore lint/suspicious/noExplicitAny: BcsType is invariant in its value, which no type can name here.
+type AnyType = BcsType<any>;
+type Field = SchemaType['fields'][number];
+
+/** Move's `address` in JSON: `0x` and hexadecimal. */
+const address = bcs.bytes(32).transform({
+  name: 'address',
+  input: (value: string) => fromHex(value) ?? new Uint8Array(),
+  output: (value) => `0x${toHex(value)}`,
+});
+
+const PLAIN: Readonly<Record<string, AnyType>> = {
+  bool: bcs.bool(),
+  u8,
+  u16: bcs.u16(),
+  u32: bcs.u32(),
+  u64,
+  u128: bcs.u128(),
+  u256: bcs.u256(),
+  address,
+  String: text,
+  'vector<u8>': bcs.byteVector(),
+};
+
+/** @param type of a schema that `readSchema` returned. @throws TypeError for a type that it does not know */
+export function signedTypeOf({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
+  return signedType(intent, structOf(name, fields));
+}
+
+function structOf(name: string, fields: readonly Field[]): AnyType {
+  return bcs.struct(name, Object.fromEntries(fields.map((field) => [field.name, typeOf(field.type, field)])));
+}
+
+function typeOf(type: string, field: Field): AnyType {
+  const plain = PLAIN[type];
+  if (plain) return plain;
+  const [, wrapper, item = ''] = /^(vector|Option)<(.*)>$/s.exec(type) ?? [];
+  if (wrapper === 'vector') return bcs.vector(typeOf(item, field));
+  if (wrapper === 'Option') return bcs.option(typeOf(item, field));
+  if (field.fields === undefined) throw new TypeError('the schema has a type that is not known');
+  return structOf(type, field.fields);
+}

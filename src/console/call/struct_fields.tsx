@@ -1,0 +1,99 @@
+import { useState } from 'react';
+import type { SchemaType } from 'sui-enclave/client';
+import { targetOf } from '../lib/target.ts';
+import { useJob } from '../lib/use_job.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Progress } from '../parts/progress.tsx';
+import { TextField } from '../parts/text_field.tsx';
+import { Verdict } from '../parts/verdict.tsx';
+
+/** What came of a comparison. */
+export interface Comparison {
+  readonly typeName: string;
+  /** Undefined: they are equal. */
+  readonly difference: string | undefined;
+}
+
+interface Props {
+  readonly type: SchemaType;
+  readonly onCompared: (comparison: Comparison | undefined) => void;
+}
+
+/** Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the other. */
+export function StructFields({ type, onCompared }: Props) {
+  const [struct, setStruct] = useState('');
+  const [node, setNode] = useState('');
+  const [shown, setShown] = useState<Comparison>();
+  const [problem, setProblem] = useState<string>();
+  const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
+  const target = targetOf(node);
+  const [, packageId, moduleName] = /^(0x[0-9a-fA-F]{1,64})::([A-Za-z]\w*)$/.exec(struct.trim()) ?? [];
+  const isReady = packageId !== undefined && moduleName !== undefined && !('refused' in target);
+
+  const compare = () => {
+    if (!isReady) return;
+    setProblem(undefined);
+    setShown(undefined);
+    onCompared(undefined);
+    job.start(async ({ signal, step }) => {
+      step(`Asking ${target.host} for the struct`);
+      const { differenceOnChain } = await import('../chain/struct.ts');
+      const difference = await differenceOnChain(target.url, { packageId, moduleName }, type, signal);
+      const comparison = { typeName: type.name, difference };
+      setShown(comparison);
+      onCompared(comparison);
+    });
+  };
+
+  return (
+    <div className="panel">
+      <details>
+        <summary>Compare the type with a contract on Sui</summary>
+        <div className="stack inset">
+          <TextField
+            label={`Package and module that declare ${visibleText(type.name, 80)}`}
+            placeholder="0x…::weather"
+            value={struct}
+            onChange={setStruct}
+          />
+          <div className="asking">
+            <TextField
+              label="Node (gRPC)"
+              placeholder="https://fullnode.testnet.sui.io:443"
+              value={node}
+              onChange={setNode}
+              problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
+            />
+            <button
+              type="button"
+              className="ds-button"
+              data-variant="secondary"
+              disabled={!isReady}
+              onClick={compare}
+            >
+              {'refused' in target ? 'Compare' : `Compare at ${visibleText(target.host, 50)}`}
+            </button>
+          </div>
+          <Progress job={job} />
+          <div role="status">
+            {problem !== undefined && <p className="hint problem">{visibleText(problem, 400)}</p>}
+            {shown && shown.difference === undefined && (
+              <Verdict tone="success" title="The contract reads the same struct">
+                <p>Names, order and types are equal, as the node gives them.</p>
+              </Verdict>
+            )}
+            {shown?.difference !== undefined && (
+              <Verdict tone="danger" title="The schema differs from the contract">
+                <p>{visibleText(shown.difference, 300)}</p>
+                <p>
+                  The host may have changed the schema, or it is of another version. Don’t trust what the form
+                  says.
+                </p>
+              </Verdict>
+            )}
+          </div>
+        </div>
+      </details>
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import { toHex } from '../lib/bytes.ts';
+import { timestamp } from '../lib/times.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Bytes } from '../parts/bytes.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { Tag } from '../parts/tag.tsx';
+import { lightOf } from './lights.ts';
+import type { ChainState } from './read.ts';
+
+/** In the page: more would be a wall. */
+const MAX_LISTED = 100;
+
+/** Every enclave that was registered, the newest first, with a light. */
+export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly state: ChainState }) {
+  const { enclaves, destroyed } = list;
+  const newest = enclaves.toSorted((a, b) => Number(b.registeredAtMs - a.registeredAtMs));
+  const rest = newest.length - MAX_LISTED;
+  return (
+    <Panel
+      title="Enclaves"
+      aside={<span className="subtle">{`${enclaves.length} registered, ${destroyed.length} destroyed`}</span>}
+    >
+      {enclaves.length === 0 && (
+        <p className="subtle">No enclave is registered under this config: register_enclave does that.</p>
+      )}
+      <ul className="cards">
+        {newest.slice(0, MAX_LISTED).map((enclave) => {
+          const { tone, word, why } = lightOf(enclave, config, readAtMs);
+          return (
+            <li key={enclave.id}>
+              <p className="register">
+                <Tag tone={tone}>{word}</Tag>
+                <span className="subtle">{visibleText(why)}</span>
+              </p>
+              <Facts
+                rows={[
+                  ['Enclave', <Bytes key="id" hex={enclave.id} name="id of the enclave" />],
+                  ['Key', <Bytes key="key" hex={toHex(enclave.publicKey)} name="key of the enclave" />],
+                  [
+                    'Registered',
+                    `at version ${enclave.configVersion}; attested ${timestamp(Number(enclave.registeredAtMs))}`,
+                  ],
+                ]}
+              />
+            </li>
+          );
+        })}
+      </ul>
+      {rest > 0 && <p className="hint">{`And ${rest} more, which are older.`}</p>}
+    </Panel>
+  );
+}

@@ -1,0 +1,57 @@
+/** The state of an enclave under a config, in one word and a colour. */
+import { type EnclaveConfig, isKeyTooOld, type ListedEnclave } from 'sui-enclave/sui';
+import type { Tone } from '../parts/verdict.tsx';
+
+export interface Light {
+  readonly tone: Tone;
+  readonly word: string;
+  readonly why: string;
+}
+
+/** Of an enclave that is registered, whether it answers or not. @param nowMs milliseconds since 1970 */
+export function lightOf(enclave: ListedEnclave, config: EnclaveConfig, nowMs: number): Light {
+  if (config.isRetired) {
+    return {
+      tone: 'danger',
+      word: 'retired',
+      why: 'The config has ended: contracts accept none of its enclaves.',
+    };
+  }
+  if (enclave.isStale) {
+    return {
+      tone: 'warning',
+      word: 'stale',
+      why: `It was registered at version ${enclave.configVersion}, and contracts accept it no longer.`,
+    };
+  }
+  if (isKeyTooOld(enclave, config, nowMs)) {
+    return { tone: 'warning', word: 'key too old', why: 'Its key is older than the config allows.' };
+  }
+  if (enclave.configVersion < config.configVersion) {
+    return {
+      tone: 'success',
+      word: 'in overlap',
+      why: 'Contracts accept its version until the overlap ends.',
+    };
+  }
+  return { tone: 'success', word: 'registered', why: 'Contracts accept what it signs.' };
+}
+
+/** What an enclave that was asked turned out to be. */
+export type Asked =
+  | { readonly kind: 'silent'; readonly why: string }
+  | { readonly kind: 'refused'; readonly why: string }
+  | { readonly kind: 'attested'; readonly publicKey: string };
+
+/** Of an enclave that was asked, by its key in hexadecimal among those of the registered ones. */
+export function lightOfAsked(asked: Asked, registered: ReadonlyMap<string, Light>): Light {
+  if (asked.kind === 'silent') return { tone: 'danger', word: 'silent', why: asked.why };
+  if (asked.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: asked.why };
+  const light = registered.get(asked.publicKey);
+  if (light) return { ...light, why: `It answers with a registered key. ${light.why}` };
+  return {
+    tone: 'danger',
+    word: 'unknown key',
+    why: 'It is attested and runs an accepted image, but its key is not registered: it may have restarted.',
+  };
+}

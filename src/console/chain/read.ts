@@ -1,0 +1,139 @@
+/** Reads a config and its enclaves from a Sui node. Loaded only when it is asked for: it brings the client of Sui. */
+import type { SuiClientTypes } from '@mysten/sui/client';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import type { Image } from 'sui-enclave/attestation';
+import {
+  acceptedImages,
+  type EnclaveConfig,
+  type EnclaveEvent,
+  type EnclaveList,
+  type EventPage,
+  listEnclaves,
+  NodeRefusedError,
+  readConfig,
+  readEvents,
+} from 'sui-enclave/sui';
+
+/** Who holds a capability of a config. */
+export interface Holder {
+  readonly role: 'capability' | 'registrar';
+  readonly id: string;
+  /** An address; or how it is held otherwise, in words. */
+  readonly owner: { readonly address: string } | { readonly words: string };
+}
+
+export interface ChainState {
+  readonly node: URL;
+  readonly config: EnclaveConfig;
+  readonly list: EnclaveList;
+  readonly holders: readonly Holder[];
+  /** Of this config, the latest first; undefined where the node offers none. */
+  readonly events: readonly EnclaveEvent[] | undefined;
+  /** Milliseconds since 1970. */
+  readonly readAtMs: number;
+}
+
+/** The most events that are looked for, and the most pages: nodes search a part of the ledger at once. */
+const MAX_EVENTS = 100;
+const MAX_PAGES = 40;
+
+export function nodeAt(url: URL): SuiGrpcClient {
+  return new SuiGrpcClient({
+    // Only names of packages depend on it, and this page uses none.
+    network: 'custom',
+    baseUrl: url.href.replace(/\/$/, ''),
+    fetchInit: { credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' },
+  });
+}
+
+/** The images that contracts accept now. @throws SuiError; the signal's reason */
+export async function readImages(
+  node: URL,
+  configId: string,
+  signal: AbortSignal,
+): Promise<readonly Image[]> {
+  const config = await readConfig(nodeAt(node), configId, { signal });
+  return acceptedImages(config, Date.now());
+}
+
+/** @throws SuiError; the signal's reason */
+export async function readChain(
+  node: URL,
+  configId: string,
+  { signal, step }: { readonly signal: AbortSignal; readonly step: (words: string) => void },
+): Promise<ChainState> {
+  const client = nodeAt(node);
+  step(`Reading the config from ${node.host}`);
+  const config = await readConfig(client, configId, { signal });
+  step('Reading who holds its capabilities');
+  const holders = await readHolders(client, config, signal);
+  step('Reading its enclaves');
+  const list = await listEnclaves(client, config, { signal });
+  step('Reading its events');
+  const events = await readHistory(client, config, signal);
+  return { node, config, list, holders, events, readAtMs: Date.now() };
+}
+
+async function readHolders(
+  client: SuiGrpcClient,
+  { capabilityId, registrars }: EnclaveConfig,
+  signal: AbortSignal,
+): Promise<Holder[]> {
+  const ids = [capabilityId, ...registrars];
+  const { objects } = await client.core.getObjects({ objectIds: ids, signal });
+  return ids.map((id, index) => {
+    const object = objects[index];
+    const isThere = object !== undefined && !(object instanceof Error);
+    return {
+      role: index === 0 ? 'capability' : 'registrar',
+      id,
+      owner: isThere
+        ? ownerOf(object.owner)
+        : { words: 'nobody: it was deleted, or is inside another object' },
+    };
+  });
+}
+
+function ownerOf(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
+  switch (owner.$kind) {
+    case 'AddressOwner':
+      return { address: owner.AddressOwner };
+    case 'ObjectOwner':
+      return { address: owner.ObjectOwner };
+    case 'ConsensusAddressOwner':
+      return { address: owner.ConsensusAddressOwner.owner };
+    case 'Shared':
+      return { words: 'everyone: it is shared' };
+    case 'Immutable':
+      return { words: 'everyone: it is immutable' };
+    default:
+      return { words: 'unknown' };
+  }
+}
+
+async function readHistory(
+  client: SuiGrpcClient,
+  { id, enclavePackage, application }: EnclaveConfig,
+  signal: AbortSignal,
+): Promise<EnclaveEvent[] | undefined> {
+  const found: EnclaveEvent[] = [];
+  let cursor: string | null = null;
+  try {
+    for (let count = 0; count < MAX_PAGES && found.length < MAX_EVENTS; count += 1) {
+      const page: EventPage = await readEvents(client, {
+        enclavePackage,
+        application,
+        order: 'descending',
+        cursor,
+        signal,
+      });
+      found.push(...page.events.filter(({ data }) => 'configId' in data && data.configId === id));
+      if (!page.hasNextPage) break;
+      cursor = page.cursor;
+    }
+    return found.slice(0, MAX_EVENTS);
+  } catch (error) {
+    if (error instanceof NodeRefusedError && error.status === 'UNIMPLEMENTED') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,42 @@
+import type { EnclaveEvent } from 'sui-enclave/sui';
+import { timestamp } from '../lib/times.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Panel } from '../parts/panel.tsx';
+import { subjectOf, wordsOf } from './event_words.ts';
+
+/** What happened to the config, the latest first. */
+export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] | undefined }) {
+  return (
+    <Panel title="Time line" aside={<span className="subtle">the latest first, 100 at most</span>}>
+      {events === undefined ? (
+        <p className="subtle">
+          This node offers no events: what is above is the present state, without its history.
+        </p>
+      ) : events.length === 0 ? (
+        <p className="subtle">The node has no events of this config; it may have pruned them.</p>
+      ) : (
+        <ol className="events">
+          {events.map((event) => (
+            <li key={`${event.transactionDigest} ${event.eventIndex}`}>
+              <p>{wordsOf(event)}</p>
+              <p className="hint">
+                {timeOf(event)}by <code>{visibleText(event.sender, 66)}</code>
+                {subjectOf(event) !== undefined && (
+                  <>
+                    {' '}
+                    · <code>{visibleText(subjectOf(event) ?? '', 66)}</code>
+                  </>
+                )}
+              </p>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function timeOf(event: EnclaveEvent): string {
+  if (event.name === 'EnclaveRegistered') return `attested ${timestamp(Number(event.data.registeredAtMs))}, `;
+  return event.checkpoint === null ? '' : `checkpoint ${event.checkpoint}, `;
+}

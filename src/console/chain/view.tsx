@@ -1,0 +1,133 @@
+import { type FormEvent, useState } from 'react';
+import { targetOf } from '../lib/target.ts';
+import { useJob } from '../lib/use_job.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Panel } from '../parts/panel.tsx';
+import { Progress } from '../parts/progress.tsx';
+import { TextField } from '../parts/text_field.tsx';
+import { Verdict } from '../parts/verdict.tsx';
+import { AskPanel } from './ask_panel.tsx';
+import { ConfigPanel } from './config_panel.tsx';
+import { EnclavesPanel } from './enclaves_panel.tsx';
+import { type Ledger, readLedger } from './ledger.ts';
+import { LedgerPanels } from './ledger_panels.tsx';
+import { NetworkField } from './network_field.tsx';
+import { type ChainState, readChain } from './read.ts';
+import { TimeLine } from './time_line.tsx';
+
+interface Props {
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+type Outcome =
+  | { readonly state: ChainState }
+  | { readonly ledger: Ledger; readonly node: URL }
+  | { readonly failure: string };
+
+/** A config on Sui: what it accepts, who may change it, its enclaves, and what happened. */
+export default function ChainView({ fields }: Props) {
+  const [node, setNode] = useState(fields['node'] ?? '');
+  const [config, setConfig] = useState(fields['config'] ?? '');
+  const [outcome, setOutcome] = useState<Outcome>();
+  const job = useJob((error) =>
+    setOutcome({ failure: error instanceof Error ? error.message : 'It failed.' }),
+  );
+  const target = targetOf(node);
+  const host = 'refused' in target ? undefined : target.host;
+  const isConfig = config.trim() !== '';
+
+  const read = (event: FormEvent) => {
+    event.preventDefault();
+    if ('refused' in target || !isConfig) return;
+    setOutcome(undefined);
+    job.start(async (work) => {
+      setOutcome({ state: await readChain(target.url, config.trim(), work) });
+    });
+  };
+
+  const list = () => {
+    if ('refused' in target) return;
+    setOutcome(undefined);
+    job.start(async ({ signal, step }) => {
+      step(`Asking ${target.host} for its ledger`);
+      setOutcome({ ledger: await readLedger(target.url, signal), node: target.url });
+    });
+  };
+
+  return (
+    <div className="view">
+      <div>
+        <h1>Chain</h1>
+        <p className="lead">
+          Reads a config from a node of Sui: the registers that contracts accept, who may change them, and
+          every enclave that was registered. The node decides what you see here, so name one that you trust.
+        </p>
+      </div>
+      <form className="panel stack" onSubmit={read}>
+        <div className="pair">
+          <NetworkField node={node} onNode={setNode} />
+          <TextField
+            label="Node (gRPC)"
+            placeholder="https://fullnode.testnet.sui.io:443"
+            value={node}
+            onChange={setNode}
+            problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
+          />
+        </div>
+        <TextField
+          label="Config"
+          placeholder="0x…"
+          value={config}
+          onChange={setConfig}
+          hint="The id of an EnclaveConfig, which create_config prints. Nothing is sent before you click."
+        />
+        <div className="buttons">
+          <button type="submit" className="ds-button" disabled={host === undefined || !isConfig}>
+            {host === undefined ? 'Read' : `Read from ${visibleText(host, 60)}`}
+          </button>
+          <button
+            type="button"
+            className="ds-button"
+            data-variant="secondary"
+            disabled={host === undefined}
+            onClick={list}
+          >
+            {host === undefined
+              ? 'List the ledger of make dev-sui'
+              : `List the ledger of ${visibleText(host, 60)}`}
+          </button>
+        </div>
+        <p className="hint">
+          Only the model of make dev-sui lists its ledger; a node of Sui has too much of it.
+        </p>
+        <Progress job={job} />
+      </form>
+      <div role="status" className="view">
+        {outcome && 'failure' in outcome && (
+          <Verdict tone="danger" title="Nothing could be read">
+            <p>{visibleText(outcome.failure, 500)}</p>
+          </Verdict>
+        )}
+      </div>
+      {outcome && 'state' in outcome && (
+        <>
+          <ConfigPanel state={outcome.state} />
+          <EnclavesPanel state={outcome.state} />
+          <AskPanel state={outcome.state} />
+          <TimeLine events={outcome.state.events} />
+        </>
+      )}
+      {outcome && 'ledger' in outcome && (
+        <LedgerPanels ledger={outcome.ledger} host={outcome.node.host} node={outcome.node.href} />
+      )}
+      {outcome === undefined && job.step === undefined && (
+        <Panel title="Nothing to see yet">
+          <p className="subtle">
+            Name a node and a config, and click. You will see what contracts accept, a light for each enclave,
+            and a time line where the node offers events.
+          </p>
+        </Panel>
+      )}
+    </div>
+  );
+}

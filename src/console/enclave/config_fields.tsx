@@ -1,0 +1,64 @@
+import { useState } from 'react';
+import { targetOf } from '../lib/target.ts';
+import { useJob } from '../lib/use_job.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Progress } from '../parts/progress.tsx';
+import { TextField } from '../parts/text_field.tsx';
+import type { Given } from './files.ts';
+
+interface Props {
+  readonly fields: Readonly<Record<string, string>>;
+  readonly onGiven: (given: Given) => void;
+}
+
+/** Takes the expected registers from a config on Sui, as the named node gives them. */
+export function ConfigFields({ fields, onGiven }: Props) {
+  const [config, setConfig] = useState(fields['config'] ?? '');
+  const [node, setNode] = useState(fields['node'] ?? '');
+  const [problem, setProblem] = useState<string>();
+  const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
+  const target = targetOf(node);
+  const read = () => {
+    if ('refused' in target) return;
+    setProblem(undefined);
+    job.start(async ({ signal, step }) => {
+      step(`Reading the config from ${target.host}`);
+      const { readImages } = await import('../chain/read.ts');
+      const images = await readImages(target.url, config.trim(), signal);
+      onGiven({ kind: 'registers', name: `config ${config.trim().slice(0, 10)}… at ${target.host}`, images });
+    });
+  };
+  return (
+    <details open={fields['config'] !== undefined}>
+      <summary>Compare with a config on Sui</summary>
+      <div className="stack inset">
+        <TextField label="Config" placeholder="0x…" value={config} onChange={setConfig} />
+        <div className="asking">
+          <TextField
+            label="Node (gRPC)"
+            placeholder="https://fullnode.testnet.sui.io:443"
+            value={node}
+            onChange={setNode}
+            problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
+            hint="The node decides what the config says: name one that you trust."
+          />
+          <button
+            type="button"
+            className="ds-button"
+            data-variant="secondary"
+            disabled={'refused' in target || config.trim() === ''}
+            onClick={read}
+          >
+            {'refused' in target ? 'Read' : `Read from ${visibleText(target.host, 50)}`}
+          </button>
+        </div>
+        <Progress job={job} />
+        {problem !== undefined && (
+          <p className="hint problem" role="alert">
+            {visibleText(problem, 400)}
+          </p>
+        )}
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,63 @@
+/** What a dropped file is, by its content. Nothing of it leaves the page. */
+import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
+import { fromHex } from '../lib/bytes.ts';
+import type { Expectation } from './examine.ts';
+
+export type Given =
+  | { readonly kind: 'document'; readonly name: string; readonly bytes: Uint8Array }
+  | { readonly kind: 'registers'; readonly name: string; readonly images: readonly Image[] }
+  | { readonly kind: 'roots'; readonly name: string; readonly roots: readonly Uint8Array[] }
+  | { readonly kind: 'refused'; readonly name: string; readonly why: string };
+
+/** In bytes: a document in hexadecimal has 66 KB at most. */
+const MAX_SIZE = 262_144;
+
+export async function readGiven(file: File): Promise<Given> {
+  const { name } = file;
+  if (file.size > MAX_SIZE) return { kind: 'refused', name, why: 'it has more than 256 KB' };
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return givenOf(name, bytes);
+}
+
+export function givenOf(name: string, bytes: Uint8Array): Given {
+  const text = textOf(bytes);
+  // A document is CBOR, of which no byte sequence is such a text.
+  if (text === undefined) return { kind: 'document', name, bytes };
+  try {
+    if (/^-----BEGIN CERTIFICATE-----/m.test(text)) {
+      return { kind: 'roots', name, roots: certificatesFromPem(text) };
+    }
+    if (/\bPCR[0-9]/.test(text)) return { kind: 'registers', name, images: [parsePcrs(text)] };
+  } catch (error) {
+    return { kind: 'refused', name, why: error instanceof Error ? error.message : 'it is malformed' };
+  }
+  const document = fromHex(hexIn(text));
+  if (document) return { kind: 'document', name, bytes: document };
+  return { kind: 'refused', name, why: 'it is no document, no file of registers and no certificate' };
+}
+
+/** What was given now, in place of what was given before of the same kind. */
+export function replaced(before: readonly Given[], added: readonly Given[]): readonly Given[] {
+  const kinds = new Set(added.map(({ kind }) => kind));
+  return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
+}
+
+export function expectationOf(given: readonly Given[]): Expectation {
+  return {
+    images: given.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
+    roots: given.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
+  };
+}
+
+/** An answer of `/get_attestation`, or hexadecimal as it is. */
+function hexIn(text: string): string {
+  return /^\s*\{\s*"attestation"\s*:\s*"([0-9a-fA-F]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
+}
+
+function textOf(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

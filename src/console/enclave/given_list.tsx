@@ -1,0 +1,43 @@
+import { visibleText } from '../lib/visible_text.ts';
+import { Mark } from '../parts/mark.tsx';
+import type { Given } from './files.ts';
+
+const WORDS = { document: 'document', registers: 'expected registers', roots: 'root' } as const;
+
+interface Props {
+  readonly given: readonly Given[];
+  readonly onDrop: (item: Given) => void;
+}
+
+/** What the verdict depends on, besides the document. */
+export function GivenList({ given, onDrop }: Props) {
+  const roots = given.some(({ kind }) => kind === 'roots');
+  return (
+    <ul className="chips" aria-label="What is compared">
+      {!roots && (
+        <li className="chip fixed">
+          <span className="subtle">root</span> AWS Nitro, built in
+        </li>
+      )}
+      {given.map((item) => {
+        const name = visibleText(item.name, 80);
+        return (
+          <li key={`${item.kind} ${item.name}`} className="chip">
+            {item.kind === 'refused' ? (
+              <span>
+                <Mark state="failed" label="Refused" /> {name}: {visibleText(item.why, 200)}
+              </span>
+            ) : (
+              <span>
+                <span className="subtle">{WORDS[item.kind]}</span> {name}
+              </span>
+            )}
+            <button type="button" aria-label={`Remove ${name}`} onClick={() => onDrop(item)}>
+              ×
+            </button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,64 @@
+import { type AttestationDocument, readUserData } from 'sui-enclave/attestation';
+import { toHex } from '../lib/bytes.ts';
+import { duration, timestamp } from '../lib/times.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { Bytes } from '../parts/bytes.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { Tag } from '../parts/tag.tsx';
+
+interface Props {
+  readonly document: AttestationDocument;
+  readonly now: number;
+  /** `genuine`: the policy alone refused it. */
+  readonly trust: 'verified' | 'genuine' | 'none';
+}
+
+/** What the document says about the enclave. */
+export function Identity({ document, now, trust }: Props) {
+  const said = userDataOf(document);
+  const { publicKey } = document;
+  return (
+    <Panel
+      title="The enclave"
+      aside={
+        trust === 'verified' ? (
+          <Tag tone="success">attested</Tag>
+        ) : trust === 'genuine' ? (
+          <Tag tone="warning">attested, but not accepted</Tag>
+        ) : (
+          <Tag tone="danger">only claimed: the document is not trusted</Tag>
+        )
+      }
+    >
+      <Facts
+        rows={[
+          [
+            'Application',
+            said ? `${visibleText(said.application)} ${visibleText(said.version)}` : 'not named',
+          ],
+          ['Module', <code key="module">{visibleText(document.moduleId, 120)}</code>],
+          ['Made', `${timestamp(document.timestamp)}, ${ageOf(document.timestamp, now)}`],
+          ['Signing key', publicKey ? <Bytes key="key" hex={toHex(publicKey)} name="signing key" /> : 'none'],
+          [
+            'Sealing key',
+            said ? <Bytes key="seal" hex={toHex(said.sealingKey)} name="sealing key" /> : 'none',
+          ],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function ageOf(at: number, now: number): string {
+  return at > now ? `${duration(at - now)} ahead of this clock` : `${duration(now - at)} ago`;
+}
+
+function userDataOf(document: AttestationDocument) {
+  try {
+    return readUserData(document);
+  } catch {
+    // Another program's document has other user data, or none.
+    return undefined;
+  }
+}

@@ -1,0 +1,130 @@
+/** The verdict on a document in words. */
+import type { AttestationCode } from 'sui-enclave/attestation';
+import { duration } from '../lib/times.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import type { Tone } from '../parts/verdict.tsx';
+import type { Examination } from './examine.ts';
+
+export interface Judgement {
+  readonly tone: Tone;
+  readonly title: string;
+  readonly text: string;
+  readonly code?: string;
+}
+
+export function judge({ explanation, expectation, subject, now }: Examination): Judgement {
+  const { verified, error, document } = explanation;
+  if (error) {
+    return {
+      tone: 'danger',
+      ...refusal(error.code),
+      code: `${error.code}: ${reasonIn(error.message)}`,
+    };
+  }
+  const { images, roots } = expectation;
+  const isDevelopment = roots.length > 0;
+  const isOld = subject.nonce === undefined;
+  const doubts = [
+    ...(images.length === 0
+      ? ['No registers were given to compare with: it is some enclave, and may run anything.']
+      : []),
+    ...(isDevelopment
+      ? [
+          'The root is one that you gave: whoever has its key can attest anything. Only AWS’s root stands for hardware.',
+        ]
+      : []),
+    ...(isOld
+      ? [
+          `It was not asked for just now: the document is ${duration(Math.max(0, now - (document?.timestamp ?? now)))} old, and whoever had it could show it.`,
+        ]
+      : []),
+  ];
+  if (doubts.length === 0) {
+    return {
+      tone: 'success',
+      title: 'Trusted: it runs the image that you expect',
+      text: `Every rule passed, under AWS’s root, for a nonce that this page made. Until ${timeOf(verified.validUntil)} UTC the same document would verify again.`,
+    };
+  }
+  const title =
+    images.length === 0
+      ? 'Genuine, but compared with nothing'
+      : isDevelopment
+        ? 'Trusted, under a development root'
+        : 'Genuine and expected, but not fresh';
+  return { tone: 'warning', title, text: doubts.join(' ') };
+}
+
+/** The first line: a comparison of registers follows it, which the page shows in its own way. */
+function reasonIn(message: string): string {
+  return visibleText(message.replace(/:?\n.*$/s, ''), 500);
+}
+
+/** Whether the NSM made the document now, whatever it says: the rules before those of the policy passed. */
+export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
+  return explanation.rules.find(({ rule }) => rule === SIGNATURE_RULE)?.state === 'passed';
+}
+
+/** The last rule before the policy's. */
+const SIGNATURE_RULE = 35;
+
+const timeOf = (date: Date) => date.toISOString().slice(11, 16);
+
+export type Words = Pick<Judgement, 'title' | 'text'>;
+
+const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
+  POLICY_PCRS: {
+    title: 'Wrong registers: it runs another image',
+    text: 'The document is genuine, but what it measured is not what you expect. Below, the registers stand side by side.',
+  },
+  POLICY_DEBUG: {
+    title: 'Debug mode: its host can read everything in it',
+    text: 'Its registers are all zero, so nothing is known of what it runs. Never trust it with anything.',
+  },
+  POLICY_NONCE: {
+    title: 'Replayed: it answers another request',
+    text: 'The document is genuine, but does not contain the nonce that this page sent: somebody showed an older one.',
+  },
+  CERTIFICATE_EXPIRED: {
+    title: 'Expired: a certificate is over',
+    text: 'An enclave’s own certificate lasts three hours. Ask the enclave again for a fresh document.',
+  },
+  CERTIFICATE_NOT_YET_VALID: {
+    title: 'Not valid yet',
+    text: 'A certificate begins in the future: is the clock of this machine right?',
+  },
+  CHAIN_ROOT: {
+    title: 'Unknown root: AWS did not attest this',
+    text: 'The chain begins with a certificate that is not trusted here. An emulated enclave’s root is the file dev-root.pem: drop it, if that is what you look at.',
+  },
+  CHAIN_SIGNATURE: {
+    title: 'Forged: a certificate is not signed by the one above it',
+    text: 'Somebody made or changed the chain. Trust nothing in this document.',
+  },
+  COSE_SIGNATURE_MISMATCH: {
+    title: 'Tampered with: the signature does not match',
+    text: 'The document was changed after it was signed. Trust nothing in it.',
+  },
+};
+
+/** Why a document is refused, by the code of the library's error. */
+export function refusal(code: AttestationCode): Words {
+  const known = REFUSALS[code];
+  if (known) return known;
+  if (/^(CERTIFICATE|CHAIN)_/.test(code)) {
+    return {
+      title: 'Refused: the certificates do not hold',
+      text: 'AWS issues no such chain. Trust nothing in this document.',
+    };
+  }
+  if (/^(POLICY|TIME)_/.test(code)) {
+    return {
+      title: 'Not verified: what it was to be compared with is invalid',
+      text: 'Nothing was decided.',
+    };
+  }
+  return {
+    title: 'Not an attestation document',
+    text: 'The bytes do not have the form that every genuine document has.',
+  };
+}

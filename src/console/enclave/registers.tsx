@@ -1,0 +1,81 @@
+import type { AttestationDocument, Image } from 'sui-enclave/attestation';
+import { toHex } from '../lib/bytes.ts';
+import { Bytes } from '../parts/bytes.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { Tag } from '../parts/tag.tsx';
+import type { Examination } from './examine.ts';
+import { isGenuine } from './judge.ts';
+
+const REGISTERS = [
+  ['pcr0', 'PCR0', 'the whole image'],
+  ['pcr1', 'PCR1', 'kernel and boot system'],
+  ['pcr2', 'PCR2', 'the application'],
+] as const;
+
+interface Props {
+  readonly examination: Examination;
+  readonly document: AttestationDocument;
+}
+
+/** What the enclave measured, beside what was expected. */
+export function Registers({ examination, document }: Props) {
+  const found = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
+  const expected = nearest(examination.expectation.images, [found(0), found(1), found(2)]);
+  const isDebug = [0, 1, 2].every((index) => /^0*$/.test(found(index)));
+  return (
+    <Panel title="Registers" aside={<span className="subtle">SHA-384 of what was started</span>}>
+      <ul className="registers">
+        {REGISTERS.map(([key, name, meaning], index) => {
+          const value = found(index);
+          const wanted = expected?.[key];
+          return (
+            <li key={name}>
+              <div className="register">
+                <strong>{name}</strong>
+                <span className="subtle">{meaning}</span>
+                <Comparison
+                  isDebug={isDebug}
+                  isGenuine={isGenuine(examination)}
+                  isEqual={wanted === undefined ? undefined : wanted === value}
+                />
+              </div>
+              {value === '' ? (
+                <p className="subtle">Not in the document</p>
+              ) : (
+                <Bytes hex={value} name={`${name} found`} />
+              )}
+              {wanted !== undefined && wanted !== value && (
+                <div className="expected">
+                  <span className="subtle">expected</span>
+                  <Bytes hex={wanted} name={`${name} expected`} />
+                </div>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Panel>
+  );
+}
+
+interface ComparisonProps {
+  readonly isDebug: boolean;
+  readonly isGenuine: boolean;
+  /** Undefined: there is nothing to compare with. */
+  readonly isEqual: boolean | undefined;
+}
+
+/** Green only in a genuine document: anybody can claim the registers of anything. */
+function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
+  if (isDebug) return <Tag tone="danger">debug</Tag>;
+  if (isEqual === undefined) return <Tag tone="neutral">not compared</Tag>;
+  if (!isEqual) return <Tag tone="danger">mismatch</Tag>;
+  return isTrue ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
+}
+
+/** Of several images, such as those of an overlap, the one with the most registers in common. */
+function nearest(images: readonly Image[], found: readonly [string, string, string]): Image | undefined {
+  const common = ({ pcr0, pcr1, pcr2 }: Image) =>
+    [pcr0, pcr1, pcr2].filter((value, index) => value === found[index]).length;
+  return images.toSorted((a, b) => common(b) - common(a))[0];
+}

@@ -1,0 +1,50 @@
+import type { RuleResult } from 'sui-enclave/attestation';
+import { visibleText } from '../lib/visible_text.ts';
+import { Mark } from '../parts/mark.tsx';
+import { Panel } from '../parts/panel.tsx';
+
+interface Props {
+  readonly rules: readonly RuleResult[];
+  /** Whether there were registers to compare with. */
+  readonly isCompared: boolean;
+}
+
+/** Registers of an accepted image. */
+const IMAGE_RULE = 37;
+
+/** Every rule with what was found. Those that passed are folded away, unless one failed among them. */
+export function Rules({ rules, isCompared }: Props) {
+  const failed = rules.find(({ state }) => state === 'failed');
+  const passed = rules.filter(({ state }) => state === 'passed').length;
+  const all = rules.map((rule) =>
+    rule.rule === IMAGE_RULE && rule.state === 'passed' && !isCompared
+      ? { ...rule, found: 'compared with nothing: none were given' }
+      : rule,
+  );
+  return (
+    <Panel title="Rules" aside={<span className="subtle">{`${passed} of ${rules.length} passed`}</span>}>
+      {failed && <RuleList rules={[failed]} />}
+      <details>
+        <summary>{`All ${rules.length} rules`}</summary>
+        <RuleList rules={all} />
+      </details>
+    </Panel>
+  );
+}
+
+function RuleList({ rules }: { readonly rules: readonly RuleResult[] }) {
+  return (
+    <ol className="rules">
+      {rules.map(({ rule, title, state, found }) => (
+        <li key={rule} value={rule}>
+          <Mark state={state} label={state} />
+          <span className="number">{rule}</span>
+          <span>
+            {visibleText(title)}
+            {found !== undefined && <span className="found">{visibleText(found, 400)}</span>}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,138 @@
+import { type FormEvent, useState } from 'react';
+import { RequestError } from '../lib/request.ts';
+import { targetOf } from '../lib/target.ts';
+import { useJob } from '../lib/use_job.ts';
+import { visibleText } from '../lib/visible_text.ts';
+import { DropZone } from '../parts/drop_zone.tsx';
+import { Panel } from '../parts/panel.tsx';
+import { Progress } from '../parts/progress.tsx';
+import { TextField } from '../parts/text_field.tsx';
+import { Verdict } from '../parts/verdict.tsx';
+import { ConfigFields } from './config_fields.tsx';
+import { DevelopmentOffer } from './development.tsx';
+import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
+import { expectationOf, type Given, readGiven, replaced } from './files.ts';
+import { GivenList } from './given_list.tsx';
+import { ExaminationVerdict, Report } from './report.tsx';
+
+interface Props {
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+/** Why there is no verdict on a document. */
+interface Failed {
+  readonly failure: string;
+  readonly isAnswered: boolean;
+}
+
+/** Attests an enclave, or verifies a document, in the page. */
+export function EnclaveView({ fields }: Props) {
+  const [address, setAddress] = useState(fields['url'] ?? '');
+  const [given, setGiven] = useState<readonly Given[]>([]);
+  const [subject, setSubject] = useState<Subject>();
+  const [outcome, setOutcome] = useState<Examination | Failed>();
+  const job = useJob((error) =>
+    setOutcome({
+      failure: error instanceof Error ? error.message : 'It failed for an unknown reason.',
+      isAnswered: !(error instanceof RequestError),
+    }),
+  );
+  const target = targetOf(address);
+  const isRefused = address.trim() !== '' && 'refused' in target;
+
+  const report = async (about: Subject, all: readonly Given[]) =>
+    setOutcome(await examine(about, expectationOf(all)));
+
+  const attest = (event: FormEvent) => {
+    event.preventDefault();
+    if ('refused' in target) return;
+    setOutcome(undefined);
+    setSubject(undefined);
+    job.start(async ({ signal, step }) => {
+      step(`Asking ${target.host} for a document with a fresh nonce`);
+      const asked = await fetchDocument(target.url, signal);
+      step('Verifying the document by 41 rules');
+      setSubject(asked);
+      await report(asked, given);
+    });
+  };
+
+  /** Takes what was given now in place of what was given before of the same kind, and looks again. */
+  const give = (added: readonly Given[]) => {
+    const all = replaced(
+      given,
+      added.filter(({ kind }) => kind !== 'document'),
+    );
+    setGiven(all);
+    const document = added.find((item) => item.kind === 'document');
+    const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
+    if (!about) return;
+    setSubject(about);
+    job.start(() => report(about, all));
+  };
+
+  const drop = (item: Given) => {
+    const all = given.filter((other) => other !== item);
+    setGiven(all);
+    if (subject) job.start(() => report(subject, all));
+  };
+
+  return (
+    <div className="view">
+      <div>
+        <h1>Enclave</h1>
+        <p className="lead">
+          Asks an enclave who it is, and verifies the answer here, in this page: the certificates up to AWS,
+          the signature, and what the enclave measured of its own image.
+        </p>
+      </div>
+      <div className="panel stack">
+        <form className="asking" onSubmit={attest}>
+          <TextField
+            label="Address of the enclave"
+            placeholder="https://enclave.example"
+            value={address}
+            onChange={setAddress}
+            problem={isRefused ? target.refused : undefined}
+            hint="Nothing is sent before you click."
+          />
+          <button type="submit" className="ds-button" disabled={'refused' in target}>
+            {'refused' in target ? 'Attest' : `Attest ${visibleText(target.host, 60)}`}
+          </button>
+        </form>
+        <DropZone
+          label="Files to compare with, or a document"
+          onFiles={async (files) => give(await Promise.all(files.map(readGiven)))}
+        >
+          Drop nitro.pcrs, the registers that you expect; a document to verify; or dev-root.pem, the root of
+          an emulated enclave. They stay in this page.
+        </DropZone>
+        <ConfigFields fields={fields} onGiven={(item) => give([item])} />
+        <DevelopmentOffer onGiven={give} />
+        <GivenList given={given} onDrop={drop} />
+        <Progress job={job} />
+      </div>
+      <div role="status" className="view">
+        {outcome && 'failure' in outcome && (
+          <Verdict tone="danger" title={outcome.isAnswered ? 'Nothing was verified' : 'No answer to verify'}>
+            <p>{visibleText(outcome.failure, 500)}</p>
+          </Verdict>
+        )}
+        {outcome && 'explanation' in outcome && <ExaminationVerdict examination={outcome} />}
+      </div>
+      {outcome && 'explanation' in outcome && <Report examination={outcome} />}
+      {outcome === undefined && job.step === undefined && <Empty />}
+    </div>
+  );
+}
+
+function Empty() {
+  return (
+    <Panel title="Nothing to see yet">
+      <p className="subtle">
+        Write an address and click, or drop a document. You will see one verdict, the chain from the root to
+        the enclave, its registers beside yours, and all 41 rules.
+      </p>
+    </Panel>
+  );
+}

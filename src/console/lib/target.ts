@@ -1,0 +1,28 @@
+/** Where a click may lead: the address of an enclave or a node, which somebody may have put into a link. */
+
+export type Target =
+  | {
+      readonly url: URL /** Host and port, which the button names before it sends anything. */;
+      readonly host: string;
+    }
+  | { readonly refused: string };
+
+const MAX_LENGTH = 2048;
+
+/** The base URL of an enclave or a node. Keeps a path, drops query and fragment. */
+export function targetOf(text: string): Target {
+  const given = text.trim();
+  if (given.length > MAX_LENGTH) return { refused: 'The address is too long.' };
+  const url = URL.parse(given);
+  if (url === null) return { refused: 'Write a whole address, such as https://enclave.example.' };
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    return { refused: `Only http and https are called, not ${url.protocol.slice(0, 40)}` };
+  }
+  if (url.username !== '' || url.password !== '') {
+    return { refused: 'An address with a user name is refused: what is before the @ can look like a host.' };
+  }
+  url.search = '';
+  url.hash = '';
+  if (!url.pathname.endsWith('/')) url.pathname += '/';
+  return { url, host: url.host };
+}

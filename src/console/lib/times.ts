@@ -1,0 +1,32 @@
+/** Times in words, in UTC. */
+
+const UNITS = [
+  [31_556_952_000, 'years'],
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1000, 's'],
+] as const;
+
+/** Such as `2 h 5 min`: the two greatest units, rounded down. A year is the mean one of the calendar. @param ms not negative */
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const start = UNITS.findIndex(([size]) => ms >= size);
+  let rest = ms;
+  const parts = UNITS.slice(start, start + 2).map(([size, unit]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return count === 0 ? '' : `${count.toLocaleString('en')} ${unit}`;
+  });
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+/** `2026-11-23 03:52:10 UTC`; what is no time stays a number. */
+export function timestamp(ms: number): string {
+  const date = new Date(ms);
+  if (Number.isNaN(date.getTime())) return `${ms} ms`;
+  return date
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, ' UTC');
+}

@@ -1,0 +1,18 @@
+/**
+ * A text of an enclave or a node as one can look at it: control, format and private characters, lone surrogates and line
+ * ends are written as escapes, since they could hide or reorder what is around them. React escapes the rest.
+ */
+export function visibleText(text: string, maxLength = 300): string {
+  const cut = [...text.slice(0, 4 * maxLength)];
+  const shortened = cut.slice(0, maxLength).map(visible).join('');
+  return cut.length > maxLength || text.length > 4 * maxLength ? `${shortened}…` : shortened;
+}
+
+/** Of the general category C; the separators of lines and paragraphs; and what looks like a space or like nothing. */
+const INVISIBLE =
+  /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;
+
+function visible(character: string): string {
+  if (!INVISIBLE.test(character)) return character;
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+}

@@ -1,0 +1,22 @@
+import { useState } from 'react';
+
+/** @param name what is copied, for those who hear the page */
+export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
+  const [said, setSaid] = useState('');
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => setSaid('Copied'),
+      () => setSaid('Not copied'),
+    );
+  return (
+    <button
+      type="button"
+      className="copy"
+      aria-label={`Copy ${name}`}
+      onClick={copy}
+      onBlur={() => setSaid('')}
+    >
+      <span role="status">{said === '' ? 'Copy' : said}</span>
+    </button>
+  );
+}

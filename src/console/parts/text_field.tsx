@@ -1,0 +1,39 @@
+import { type InputHTMLAttributes, type ReactNode, useId } from 'react';
+
+interface Props extends Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: ReactNode;
+  /** Why the value can't be used. */
+  readonly problem?: string | undefined;
+}
+
+export function TextField({ label, value, onChange, hint, problem, ...input }: Props) {
+  const id = useId();
+  const about = hint !== undefined || problem !== undefined ? `${id}-about` : undefined;
+  return (
+    <div className="ds-field field">
+      <label className="ds-label" htmlFor={id}>
+        {label}
+      </label>
+      <input
+        {...input}
+        id={id}
+        className="ds-input"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        aria-describedby={about}
+        aria-invalid={problem !== undefined}
+        autoComplete="off"
+        autoCapitalize="off"
+        spellCheck={false}
+      />
+      {about !== undefined && (
+        <p id={about} className={problem === undefined ? 'hint' : 'hint problem'}>
+          {problem ?? hint}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+/** A struct of a published module, as `MovePackageService.GetDatatype` describes it. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import { Refusal } from './failures.ts';
+import type { Ledger } from './ledger.ts';
+import { layoutOf, type MoveType, splitList } from './move/types.ts';
+
+const { OpenSignatureBody_Type: Type, DatatypeDescriptor_DatatypeKind: Kind } = GrpcTypes;
+
+const PLAIN: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
+  address: Type.ADDRESS,
+  bool: Type.BOOL,
+  u8: Type.U8,
+  u16: Type.U16,
+  u32: Type.U32,
+  u64: Type.U64,
+  u128: Type.U128,
+  u256: Type.U256,
+};
+
+/** @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
+export function datatypeOf(
+  { packages }: Ledger,
+  { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
+): GrpcTypes.DatatypeDescriptor {
+  const { modules = [], original } = packages.get(packageId) ?? {};
+  const found = modules
+    .map((bytecode) => readModule(bytecode, original))
+    .find((module) => module.name === moduleName)
+    ?.datatypes.get(name);
+  if (!found) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
+  const layout = layoutOf(found);
+  if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model describes no enum');
+  return GrpcTypes.DatatypeDescriptor.create({
+    typeName: `${packageId}::${moduleName}::${name}`,
+    definingId: packageId,
+    module: moduleName,
+    name,
+    kind: Kind.STRUCT,
+    typeParameters: splitList(found.typeParameters).map((parameter) => ({
+      constraints: [],
+      isPhantom: parameter.endsWith(' phantom'),
+    })),
+    fields: layout.fields.map(({ name, type }, position) =>
+      GrpcTypes.FieldDescriptor.create({ name, position, type: bodyOf(type) }),
+    ),
+  });
+}
+
+function bodyOf(type: MoveType): GrpcTypes.OpenSignatureBody {
+  switch (type.kind) {
+    case 'primitive':
+      return GrpcTypes.OpenSignatureBody.create({ type: PLAIN[type.name] ?? Type.TYPE_UNKNOWN });
+    case 'parameter':
+      return GrpcTypes.OpenSignatureBody.create({ type: Type.TYPE_PARAMETER, typeParameter: type.index });
+    case 'struct': {
+      const { address, module, name, args } = type;
+      return GrpcTypes.OpenSignatureBody.create({
+        type: Type.DATATYPE,
+        typeName: `${address}::${module}::${name}`,
+        typeParameterInstantiation: args.map(bodyOf),
+      });
+    }
+    default:
+      return GrpcTypes.OpenSignatureBody.create({
+        type: Type.VECTOR,
+        typeParameterInstantiation: [bodyOf(type.of)],
+      });
+  }
+}

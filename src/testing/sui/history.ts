@@ -1,0 +1,85 @@
+/**
+ * What happened on a loopback node, as a page of JSON for people to look at: `GET /model/ledger`. Nodes have no such
+ * interface, so nothing but a page of development may use it.
+ */
+import type { GrpcTypes } from '@mysten/sui/grpc';
+import type { TransactionData } from './commands.ts';
+import type { Ledger } from './ledger.ts';
+
+export const LEDGER_PATH = 'model/ledger';
+
+/** The most that one answer has of each kind, the latest first. */
+const MAX_LISTED = 200;
+/** In characters, of a reason that an engine gives. */
+const MAX_REASON = 300;
+
+interface Executed {
+  readonly digest: string;
+  readonly sender: string;
+  readonly atMs: number;
+  /** The functions that it called, and the kinds of its other commands. */
+  readonly calls: readonly string[];
+  /** Why it failed; null: it did not. */
+  readonly failure: string | null;
+  /** What it cost in MIST, less what was paid back. */
+  readonly gas: string;
+}
+
+interface Emitted {
+  readonly type: string;
+  readonly digest: string;
+  readonly sender: string;
+}
+
+export class History {
+  readonly #transactions: Executed[] = [];
+  readonly #events: Emitted[] = [];
+
+  record(
+    { sender, kind }: TransactionData,
+    digest: string,
+    { status, gasUsed }: GrpcTypes.TransactionEffects,
+    events: readonly GrpcTypes.Event[],
+  ): void {
+    const { commands = [] } = kind.ProgrammableTransaction ?? {};
+    const { computationCost = 0n, storageCost = 0n, storageRebate = 0n } = gasUsed ?? {};
+    this.#transactions.push({
+      digest,
+      sender,
+      atMs: Date.now(),
+      calls: commands.map(({ $kind, MoveCall: call }) =>
+        call ? `${call.package}::${call.module}::${call.function}` : $kind,
+      ),
+      failure: status?.success === false ? reasonOf(status.error) : null,
+      gas: String(computationCost + storageCost - storageRebate),
+    });
+    this.#events.push(...events.map(({ eventType = '' }) => ({ type: eventType, digest, sender })));
+  }
+
+  /** The latest of each kind, and how many there are. */
+  page({ objects }: Ledger): object {
+    const all = [...objects.values()].map(({ id, type, owner, version }) => ({
+      id,
+      type,
+      version: String(version),
+      owner: 'address' in owner ? owner.address : owner.kind,
+      kind: owner.kind,
+    }));
+    const newest = all.toSorted((a, b) => Number(BigInt(b.version) - BigInt(a.version)));
+    return {
+      model: true,
+      counts: {
+        transactions: this.#transactions.length,
+        objects: all.length,
+        events: this.#events.length,
+      },
+      transactions: this.#transactions.toReversed().slice(0, MAX_LISTED),
+      objects: newest.slice(0, MAX_LISTED),
+      events: this.#events.toReversed().slice(0, MAX_LISTED),
+    };
+  }
+}
+
+function reasonOf(error: GrpcTypes.ExecutionError | undefined): string {
+  return (error?.description ?? 'it failed').slice(0, MAX_REASON);
+}

@@ -1,0 +1,208 @@
+/** The view Chain, against `make dev-sui` with the enclave of `make dev`, and against a node that tests can change. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ConfigContent } from '../../../src/library/sui/structs.ts';
+import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
+import { ChainFixture } from '../../src/commands/sui/chain_fixture.ts';
+import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
+import { documentOf, enclaveWith } from './enclaves.ts';
+
+let browser: Browser;
+let sui: Running;
+let node: string;
+
+beforeAll(async () => {
+  browser = await launch();
+  sui = await start('sui/main.ts', { FAUCET_PORT: '0', LAG_MS: '0' }, /^http\S+ {2}a MODEL/m);
+  node = /^(http\S+) {2}a MODEL/m.exec(sui.output)?.[1] ?? '';
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await sui?.close();
+});
+
+const linkTo = (url: string, config = '') =>
+  `${sui.console}#/chain?node=${encodeURIComponent(url)}&config=${config}`;
+
+async function read(page: Page): Promise<void> {
+  await page.click('button[type=submit] >> nth=0');
+  await page.waitForSelector('.verdict, .facts');
+}
+
+/** The words of the lights in a panel. */
+const lightsIn = (page: Page, title: string) =>
+  page.locator(`.panel:has(h3:text-is("${title}")) .cards .ds-tag`).allTextContents();
+
+async function ask(page: Page, url: string): Promise<void> {
+  await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', url);
+  await page.click(`text=Ask ${new URL(url).host}`);
+  await page.waitForSelector(`.cards strong:text-is("${new URL(url).host}")`);
+}
+
+describe('the chain of make dev-sui', () => {
+  let dev: Running;
+  let enclave: string;
+  let config: string;
+
+  /** A command of the admin, as a process. */
+  async function run(name: string, ...args: string[]): Promise<Record<string, string>> {
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      SUI_PRIVATE_KEY: readFileSync(join(sui.folder, 'dev-sui.key'), 'utf8').trim(),
+      DEPLOYMENTS: join(sui.folder, 'deployments'),
+    };
+    const all = ['src/commands/main.ts', name, ...args, '--network', 'localnet', '--rpc-url', node, '--json'];
+    return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout);
+  }
+
+  beforeAll(async () => {
+    dev = await start('main.ts', { ATTEST: 'emulated', OUT: sui.folder }, /npm run verify -- \S+/);
+    enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+    await run('publish', 'weather');
+    config = (await run('create_config', 'weather', '--pcrs', join(sui.folder, 'dev.pcrs')))['config'] ?? '';
+    await run('register_enclave', enclave, '--root', join(sui.folder, 'dev-root.pem'));
+  });
+
+  afterAll(async () => {
+    await dev?.close();
+  });
+
+  test('shows the config, its holder, its enclave and its events, and nobody is asked before a click', async () => {
+    const { nsm } = DevelopmentTrust.load(pathToFileURL(`${sui.folder}/`), 'weather');
+    const other = await enclaveWith(nsm);
+    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, other]);
+    await page.waitForTimeout(200);
+    expect(origins()).toEqual([new URL(sui.console).origin]);
+    await read(page);
+    expect(await page.textContent('.panel:has(.facts) h3')).toBe('Config “weather”');
+    expect(await lightsIn(page, 'Enclaves')).toEqual(['registered']);
+    expect(await page.locator('.events > li p:first-child').allTextContents()).toEqual([
+      'An enclave was registered at version 0',
+      'The config was created as “weather”, version 0',
+    ]);
+    // It answers, but this page does not know the root of make dev.
+    await ask(page, enclave);
+    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['not trusted']);
+    await page.click('text=Use root and registers of make dev');
+    await page.waitForSelector('text=under the root of make dev');
+    await ask(page, enclave);
+    await page.waitForSelector('text=It answers with a registered key');
+    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
+    // The same image under the same root, but a key that nobody has registered.
+    await ask(page, other);
+    await page.waitForSelector('text=its key is not registered');
+    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
+    await inspect(page, 'chain');
+    // The same registers, in the view of the enclave.
+    await page.click('text=Compare an enclave with it');
+    await page.click('button:has-text("Read from")');
+    await page.waitForSelector('.chip:has-text("expected registers")');
+    await page.fill('input >> nth=0', enclave);
+    await page.click('text=Use root and registers of make dev');
+    await page.waitForSelector('.chip:has-text("dev-root.pem")');
+    await page.click('button[type=submit]');
+    expect(await verdictOf(page)).toMatchObject({ title: 'Trusted, under a development root' });
+  });
+
+  test('lists transactions, events and objects', async () => {
+    const { page } = await look(browser, linkTo(node), [node]);
+    await page.click('text=List the ledger');
+    await page.waitForSelector('.events > li');
+    const panel = (title: string) => page.locator(`.panel:has(h3:text-is("${title}"))`);
+    expect(await panel('Transactions').locator('.register').allTextContents()).toEqual([
+      expect.stringContaining('enclave::register_enclave'),
+      expect.stringContaining('enclave::create_enclave_config'),
+      expect.stringContaining('Publish'),
+    ]);
+    expect(await panel('Events').textContent()).toContain('::enclave::EnclaveRegistered<');
+    expect(await panel('Objects').textContent()).toContain('0x2::package::UpgradeCap');
+    await inspect(page, 'ledger');
+    await page.click('text=Look at this config');
+    expect(await page.inputValue('input >> nth=1')).toBe(config);
+  });
+});
+
+describe('a config', () => {
+  let fixture: ChainFixture;
+  let config: string;
+  let capId: string;
+  beforeEach(async () => {
+    fixture = await ChainFixture.start();
+    fixture.node.servesPages = true;
+    capId = fixture.publish();
+    config = await fixture.config(capId);
+  });
+  afterEach(() => fixture.close());
+
+  test('has a light for each enclave: stale, and silent where it does not answer', async () => {
+    const enclave = await enclaveWith(fixture.nsm);
+    await fixture.register(config, capId, enclave);
+    await fixture.rotate(config, capId);
+    const { page } = await look(browser, linkTo(fixture.node.url, config), [
+      fixture.node.url,
+      enclave,
+      'http://127.0.0.1:9',
+    ]);
+    await read(page);
+    expect(await lightsIn(page, 'Enclaves')).toEqual(['stale']);
+    await ask(page, 'http://127.0.0.1:9');
+    expect(await lightsIn(page, 'Ask an enclave')).toEqual(['silent']);
+    expect(await page.locator('.events > li p:first-child').first().textContent()).toMatch(
+      /^New registers: version 1; enclaves of older versions are stale/,
+    );
+    await inspect(page, 'chain-stale');
+  });
+
+  test('is read from a node without events too, and the page says so', async () => {
+    fixture.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'no' });
+    const { page } = await look(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
+    await read(page);
+    expect(await page.textContent('.panel:has(h3:text-is("Time line"))')).toContain('offers no events');
+    expect(await page.textContent('.panel:has(h3:text-is("Enclaves"))')).toContain(
+      'No enclave is registered',
+    );
+  });
+
+  test('with a hostile name is text', async () => {
+    fixture.node.lie = (object) => {
+      if (!object.type.includes('::EnclaveConfig<')) return object;
+      const name = '<img src=x onerror=alert(1)>\u202egnp\n';
+      return {
+        ...object,
+        content: ConfigContent.serialize({ ...ConfigContent.parse(object.content), name }).toBytes(),
+      };
+    };
+    const { page } = await look(browser, linkTo(fixture.node.url, config), [fixture.node.url]);
+    await read(page);
+    expect(await page.textContent('.panel:has(.facts) h3')).toBe(
+      'Config “<img src=x onerror=alert(1)>\\u{202e}gnp\\u{a}”',
+    );
+    expect(await page.locator('main img').count()).toBe(0);
+    await inspect(page, 'hostile');
+  });
+
+  test('that is not there, or at a node that is down, is a verdict', async () => {
+    const { page } = await look(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
+    await read(page);
+    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
+    expect(await page.textContent('.verdict')).toMatch(/0x1{64}/);
+    fixture.node.close();
+    await read(page);
+    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read' });
+  });
+
+  test('is not looked for at a node that lists no ledger', async () => {
+    fixture.node.servesPages = false;
+    const enclave = await enclaveWith(fixture.nsm, (_, nonce) => documentOf(fixture.nsm, nonce));
+    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    await page.click('text=List the ledger');
+    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read' });
+    expect(await page.textContent('.verdict')).toContain('only the model of make dev-sui');
+  });
+});

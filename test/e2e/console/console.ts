@@ -1,0 +1,151 @@
+/** The console in headless Chromium, and what must be true of it in every test. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright';
+import { expect, onTestFinished, vi } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const SHOTS = join(ROOT, 'build/console');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A command of development as a process, with a folder of its own. */
+export interface Running {
+  readonly output: string;
+  /** The address of its console, up to the fragment. */
+  readonly console: string;
+  readonly folder: string;
+  close(): Promise<void>;
+}
+
+/** @param entry below src/commands/dev @param ready what it prints when it answers */
+export async function start(entry: string, env: Record<string, string>, ready: RegExp): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), 'console-'));
+  const child = spawn(process.execPath, [`src/commands/dev/${entry}`], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', OUT: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const address = /^Console: {2}(http:\S+?)#/m;
+  await vi.waitUntil(() => ready.test(output) && address.test(output), { timeout: 30_000 });
+  return {
+    output,
+    console: address.exec(output)?.[1] ?? '',
+    folder,
+    async close() {
+      const ended = once(child, 'close');
+      child.kill('SIGTERM');
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+export async function launch(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    // Chromium's own sandbox does not start for root; the pages are this project's.
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  });
+}
+
+export interface Looked {
+  readonly page: Page;
+  /** The origins that were asked, in order, each once. */
+  readonly origins: () => string[];
+}
+
+/**
+ * A page at an address. When the test is over, it has broken its content security policy nowhere, has thrown nothing, and
+ * has asked no origin but its own and those that the test names.
+ */
+export async function look(
+  browser: Browser,
+  address: string,
+  allowed: readonly string[] = [],
+  options: BrowserContextOptions = {},
+): Promise<Looked> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  await context.addInitScript(() => {
+    const found: string[] = [];
+    Object.assign(globalThis, { violations: found });
+    document.addEventListener('securitypolicyviolation', (event) => {
+      found.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+    });
+  });
+  const asked = new Set<string>();
+  const thrown: string[] = [];
+  context.on('request', (request) => asked.add(new URL(request.url()).origin));
+  const page = await context.newPage();
+  page.on('pageerror', (error) => thrown.push(error.message));
+  page.on('console', (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) thrown.push(message.text());
+  });
+  onTestFinished(async () => {
+    const violations = await page.evaluate(() => Reflect.get(globalThis, 'violations'));
+    await context.close();
+    expect({ violations, thrown }).toEqual({ violations: [], thrown: [] });
+    const own = new URL(address).origin;
+    expect([...asked].filter((origin) => ![own, ...allowed].includes(origin))).toEqual([]);
+  });
+  await page.goto(address);
+  await page.waitForSelector('h1');
+  return { page, origins: () => [...asked] };
+}
+
+/** The verdict's title and tone. */
+export async function verdictOf(page: Page): Promise<{ title: string; tone: string; code: string }> {
+  const verdict = page.locator('.verdict').first();
+  await verdict.waitFor();
+  return {
+    title: (await verdict.locator('h2').textContent()) ?? '',
+    tone: (await verdict.getAttribute('data-tone')) ?? '',
+    code: (await verdict.locator('.code').allTextContents()).join(''),
+  };
+}
+
+const WIDTHS = [1280, 390] as const;
+const SCHEMES = ['light', 'dark'] as const;
+
+/**
+ * A screenshot in each width and scheme, no horizontal scroll at 360 px, and WCAG 2.1 AA by axe: in each width once and in
+ * each scheme once, since it takes most of the time, and no rule is about both.
+ */
+export async function inspect(page: Page, name: string): Promise<void> {
+  mkdirSync(SHOTS, { recursive: true });
+  await page.evaluate(AXE);
+  for (const colorScheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme });
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      const isChecked = (width === 1280) === (colorScheme === 'light');
+      if (isChecked) expect(await violationsOf(page), `${name}, ${width}, ${colorScheme}`).toEqual([]);
+      await page.screenshot({ path: join(SHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+  await page.setViewportSize({ width: 360, height: 800 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth), `${name} at 360 px`).toBe(360);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+async function violationsOf(page: Page): Promise<string[]> {
+  return await page.evaluate(async () => {
+    const axe = Reflect.get(globalThis, 'axe');
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
+    const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ['violations'] });
+    return violations.map(
+      ({ id, nodes }: { id: string; nodes: { target: string[] }[] }) =>
+        `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`,
+    );
+  });
+}

@@ -1,0 +1,291 @@
+/** The view Enclave, against the server of `make dev ATTEST=emulated` and against enclaves that deceive. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
+import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
+import { debugNsm, documentOf, enclaveWith, serve } from './enclaves.ts';
+
+let browser: Browser;
+let dev: Running;
+let enclave: string;
+
+beforeAll(async () => {
+  browser = await launch();
+  dev = await start('main.ts', { ATTEST: 'emulated' }, /npm run verify -- \S+/);
+  enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await dev?.close();
+});
+
+const linkTo = (url: string) => `${dev.console}#/enclave?url=${encodeURIComponent(url)}`;
+const file = (name: string, content: string | Uint8Array) => ({
+  name,
+  mimeType: 'application/octet-stream',
+  buffer: Buffer.from(content),
+});
+
+async function attest(page: Page): Promise<void> {
+  await page.click('button[type=submit]');
+  await page.waitForSelector('.verdict');
+}
+
+/** A page that has attested an enclave, under the root of its NSM, with the registers that are expected. */
+async function attested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
+  const looked = await look(browser, linkTo(url), [url]);
+  const files = [file('dev-root.pem', nsm.rootPem()), ...(pcrs === '' ? [] : [file('nitro.pcrs', pcrs)])];
+  await looked.page.setInputFiles('input[type=file]', files);
+  await attest(looked.page);
+  return looked;
+}
+
+describe('the enclave of make dev', () => {
+  test('is trusted under the root that make dev offers, and nobody is asked before a click', async () => {
+    const { page, origins } = await look(browser, linkTo(enclave), [enclave]);
+    expect(await page.inputValue('input >> nth=0')).toBe(enclave);
+    const button = page.locator('button[type=submit]');
+    expect(await button.textContent()).toBe(`Attest ${new URL(enclave).host}`);
+    await page.waitForTimeout(300);
+    expect(origins()).toEqual([new URL(dev.console).origin]);
+    await inspect(page, 'empty');
+    await page.click('text=Use root and registers of make dev');
+    await page.waitForSelector('text=dev.pcrs');
+    await attest(page);
+    expect(await verdictOf(page)).toEqual({
+      title: 'Trusted, under a development root',
+      tone: 'warning',
+      code: '',
+    });
+    expect(await page.locator('.registers .ds-tag').allTextContents()).toEqual(['match', 'match', 'match']);
+    expect(await page.locator('.chain > li').count()).toBe(5);
+    expect(await page.textContent('.facts')).toContain('weather');
+    await page.click('text=All 41 rules');
+    expect(await page.locator('details .rules > li').count()).toBe(41);
+    expect(await page.locator('details .rules [data-state=passed]').count()).toBe(41);
+    await inspect(page, 'trusted');
+  });
+
+  test('is not trusted under the root that is built in', async () => {
+    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    await attest(page);
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Unknown root: AWS did not attest this',
+      tone: 'danger',
+      code: expect.stringMatching(/^CHAIN_ROOT: /),
+    });
+    // The root, dropped later, changes the verdict, without a request.
+    await page.setInputFiles('input[type=file]', join(dev.folder, 'dev-root.pem'));
+    await page.waitForSelector('text=Genuine, but compared with nothing');
+    await page.setInputFiles('input[type=file]', join(dev.folder, 'dev.pcrs'));
+    await page.waitForSelector('text=Trusted, under a development root');
+    await page.click('[aria-label="Remove dev-root.pem"]');
+    await page.waitForSelector('text=Unknown root');
+  });
+
+  test('can be walked through with the keyboard alone', async () => {
+    const { page } = await look(browser, linkTo(enclave), [enclave]);
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.textContent || document.activeElement?.id);
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('To the content');
+    await page.keyboard.press('Enter');
+    expect(await focused()).toMatch(/^Enclave/);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toMatch(/^Attest /);
+    await page.keyboard.press('Enter');
+    expect(await verdictOf(page)).toMatchObject({ tone: 'danger' });
+    // On, over the fields and the copy buttons, to the rules.
+    for (let tabs = 0; tabs < 40 && (await focused()) !== 'All 41 rules'; tabs += 1) {
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Enter');
+    expect(await page.locator('details[open] .rules > li').count()).toBe(41);
+  });
+});
+
+describe('the verdict is its own for', () => {
+  test('wrong registers', async () => {
+    const nsm = new EmulatedNsm();
+    const other = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
+    const { page } = await attested(await enclaveWith(nsm), nsm, other);
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Wrong registers: it runs another image',
+      code: expect.stringMatching(/^POLICY_PCRS: /),
+    });
+    expect(await page.locator('.registers .ds-tag').allTextContents()).toEqual([
+      'match',
+      'match',
+      'mismatch',
+    ]);
+    expect(await page.locator('.registers .expected code').textContent()).toBe('ab'.repeat(48));
+    expect(await page.textContent('.panel:has(.facts)')).toContain('attested, but not accepted');
+    await inspect(page, 'wrong-registers');
+  });
+
+  test('debug mode', async () => {
+    const nsm = debugNsm();
+    const { page } = await attested(await enclaveWith(nsm), nsm, '');
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Debug mode: its host can read everything in it',
+      code: expect.stringMatching(/^POLICY_DEBUG: /),
+    });
+    expect(await page.locator('.registers .ds-tag').allTextContents()).toEqual(['debug', 'debug', 'debug']);
+    await inspect(page, 'debug');
+  });
+
+  test('an expired document', async () => {
+    const nsm = new EmulatedNsm(() => Date.now() - 4 * 3_600_000);
+    const { page } = await attested(await enclaveWith(nsm), nsm);
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Expired: a certificate is over',
+      code: expect.stringMatching(/^CERTIFICATE_EXPIRED: /),
+    });
+    expect(await page.locator('.registers .ds-tag').first().textContent()).toBe('only claimed: match');
+    expect(await page.textContent('.panel:has(.facts)')).toContain('only claimed: the document');
+    expect(await page.locator('.chain > li').last().getAttribute('data-state')).toBe('expired');
+    expect(await page.textContent('.chain > li:last-child')).toMatch(/expired (59 min|1 h)/);
+    expect(await page.locator('details .rules [data-state="not reached"]').count()).toBeGreaterThan(10);
+    await inspect(page, 'expired');
+  });
+
+  test('a document that was changed', async () => {
+    const nsm = new EmulatedNsm();
+    const url = await enclaveWith(nsm, (document) => {
+      // In the name of the module, which the signature covers.
+      const at = document.indexOf('i-0development');
+      document.write('j', at);
+      return document;
+    });
+    const { page } = await attested(url, nsm);
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Tampered with: the signature does not match',
+      code: expect.stringMatching(/^COSE_SIGNATURE_MISMATCH: /),
+    });
+  });
+
+  test('an answer to another request', async () => {
+    const nsm = new EmulatedNsm();
+    const { page } = await attested(await enclaveWith(nsm, () => documentOf(nsm, 'aa'.repeat(32))), nsm);
+    expect(await verdictOf(page)).toMatchObject({
+      title: 'Replayed: it answers another request',
+      code: expect.stringMatching(/^POLICY_NONCE: /),
+    });
+  });
+
+  test('bytes that are no document', async () => {
+    const nsm = new EmulatedNsm();
+    const { page } = await attested(await enclaveWith(nsm, () => Buffer.from('<html>')), nsm);
+    expect(await verdictOf(page)).toMatchObject({ title: 'Not an attestation document', tone: 'danger' });
+  });
+
+  test('a document from a file, which may be of any age', async () => {
+    const { page, origins } = await look(browser, dev.console);
+    const nsm = new EmulatedNsm();
+    await page.setInputFiles('input[type=file]', [
+      file('dev-root.pem', nsm.rootPem()),
+      file('nitro.pcrs', nsm.pcrsFile()),
+      file('document.bin', await documentOf(nsm, '00')),
+    ]);
+    expect(await verdictOf(page)).toMatchObject({ title: 'Trusted, under a development root' });
+    expect(await page.textContent('.verdict')).toContain('not asked for just now');
+    expect(origins()).toEqual([new URL(dev.console).origin]);
+  });
+
+  test('an enclave that is down', async () => {
+    const { page } = await look(browser, linkTo('http://127.0.0.1:9'), ['http://127.0.0.1:9']);
+    await attest(page);
+    expect(await verdictOf(page)).toMatchObject({ title: 'No answer to verify', tone: 'danger' });
+    await inspect(page, 'down');
+  });
+
+  test('an enclave that refuses, or answers with something else', async () => {
+    let answer = '';
+    let status = 503;
+    const url = await serve((_, response) => response.writeHead(status).end(answer));
+    const { page } = await look(browser, linkTo(url), [url]);
+    await attest(page);
+    expect(await page.textContent('.verdict')).toContain('status 503');
+    status = 200;
+    for (const [text, words] of [
+      ['<html>', 'is not JSON'],
+      ['{}', 'holds no attestation document'],
+      ['x'.repeat(1_048_577), 'more than 1048576 bytes'],
+    ] as const) {
+      answer = text;
+      await attest(page);
+      await page.waitForSelector(`.verdict:has-text("${words}")`);
+    }
+  });
+});
+
+test('long work shows what it does, and can be cancelled', async () => {
+  const url = await serve(() => {});
+  const { page } = await look(browser, linkTo(url), [url]);
+  await page.click('button[type=submit]');
+  await page.waitForSelector(`text=Asking ${new URL(url).host}`);
+  await inspect(page, 'loading');
+  await page.click('text=Cancel');
+  await page.waitForSelector('text=Nothing to see yet');
+  expect(await page.locator('.verdict').count()).toBe(0);
+});
+
+describe('a hostile link', () => {
+  test.each([
+    ['javascript:alert(1)', /not javascript:/],
+    ['data:text/html,<script>alert(1)</script>', /not data:/],
+    ['https://bank.example@127.0.0.1', /user name/],
+  ])('%s leads nowhere', async (url, reason) => {
+    const { page, origins } = await look(browser, linkTo(url));
+    expect(await page.isDisabled('button[type=submit]')).toBe(true);
+    expect(await page.locator('.problem').textContent()).toMatch(reason);
+    await page.locator('input').first().press('Enter');
+    await page.waitForTimeout(200);
+    expect(origins()).toEqual([new URL(dev.console).origin]);
+  });
+
+  test('can name neither root nor registers', async () => {
+    const { page } = await look(browser, `${linkTo(enclave)}&roots=x&pcrs=${'00'.repeat(48)}`);
+    expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
+  });
+});
+
+test('hostile texts of an enclave and of files are text', async () => {
+  const nsm = new EmulatedNsm();
+  const hostile = '<img src=x onerror=alert(1)>\u202egnp';
+  const url = await enclaveWith(nsm);
+  const { page } = await look(browser, linkTo(url), [url]);
+  await page.setInputFiles('input[type=file]', [file(`${hostile}.pcrs`, nsm.pcrsFile())]);
+  await page.waitForSelector('.chip');
+  const chip = (await page.locator('.chip').last().textContent()) ?? '';
+  expect(chip).toContain('<img src=x onerror=alert(1)>\\u{202e}gnp');
+  expect(await page.locator('main img').count()).toBe(0);
+});
+
+test('the page can be framed by nobody, and is small', async () => {
+  const response = await fetch(dev.console);
+  const policy = response.headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("frame-ancestors 'none'");
+  expect(policy).toContain("require-trusted-types-for 'script'");
+  expect(policy).not.toContain('unsafe');
+  const html = await response.text();
+  expect(html).toContain('http-equiv="Content-Security-Policy"');
+  expect(html).not.toMatch(/<style|style=|<script>/);
+
+  const { page } = await look(browser, dev.console);
+  const loaded = await page.evaluate(() =>
+    performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname),
+  );
+  const { gzipSync } = await import('node:zlib');
+  const sizes = loaded
+    .filter((path) => /\.(js|css)$/.test(path))
+    .map((path) => gzipSync(readFileSync(join('out/console', path)), { level: 9 }).length);
+  expect(sizes.length).toBeGreaterThan(1);
+  expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(180 * 1024);
+  // The client of Sui is loaded when it is needed.
+  expect(loaded.some((path) => /read|chain/.test(path))).toBe(false);
+});

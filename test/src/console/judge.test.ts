@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { examine } from '../../../src/console/enclave/examine.ts';
+import { judge } from '../../../src/console/enclave/judge.ts';
+import { explainAttestation } from '../../../src/library/attestation/index.ts';
+import { fromHex, policyOf } from '../library/attestation/cases/case.ts';
+import { cases } from '../library/attestation/cases/index.ts';
+
+const all = Object.values(cases).flat();
+const subjectOf = (document: string) => ({ bytes: fromHex(document), nonce: undefined, from: 'a file' });
+
+describe('the verdict', () => {
+  test('is in red, with the code, exactly where the library refuses', async () => {
+    const tones = new Set<string>();
+    for (const one of all) {
+      const roots = one.roots?.map(fromHex) ?? [];
+      const options = { now: one.at, policy: policyOf(one), ...(roots.length > 0 && { roots }) };
+      const explanation = await explainAttestation(fromHex(one.document), options);
+      const { images } = options.policy;
+      const expectation = { images, roots };
+      const { tone, title, code } = judge({
+        subject: subjectOf(one.document),
+        expectation,
+        explanation,
+        now: one.at,
+      });
+      expect([one.name, tone === 'danger']).toEqual([one.name, one.code !== null]);
+      expect(code?.split(':')[0]).toBe(one.code ?? undefined);
+      expect(title).not.toBe('');
+      tones.add(tone);
+    }
+    expect([...tones].sort()).toEqual(['danger', 'warning']);
+  });
+
+  const real = cases['real documents']?.find(({ code }) => code === null);
+  const first = real ?? all[0];
+  if (!first) throw new Error('there are no cases');
+  const subject = subjectOf(first.document);
+  const expectation = { images: policyOf(first).images, roots: first.roots?.map(fromHex) ?? [] };
+
+  test('is green only for a fresh answer with expected registers under the built-in root', async () => {
+    const examination = await examine(subject, expectation, first.at);
+    const nonce = new Uint8Array(32);
+    expect(judge(examination)).toMatchObject({
+      tone: 'warning',
+      title: 'Genuine and expected, but not fresh',
+    });
+    expect(judge({ ...examination, subject: { ...subject, nonce } })).toMatchObject({ tone: 'success' });
+    const given = { ...expectation, roots: [new Uint8Array(1)] };
+    expect(judge({ ...examination, subject: { ...subject, nonce }, expectation: given })).toMatchObject({
+      tone: 'warning',
+      title: 'Trusted, under a development root',
+    });
+  });
+
+  test('without registers to compare with says that nothing is known of the image', async () => {
+    const examination = await examine(subject, { ...expectation, images: [] }, first.at);
+    expect(judge(examination)).toMatchObject({
+      tone: 'warning',
+      title: 'Genuine, but compared with nothing',
+      text: expect.stringContaining('may run anything'),
+    });
+  });
+
+  test('on a document that answers another nonce says so', async () => {
+    const examination = await examine(
+      { ...subject, nonce: new Uint8Array(32).fill(7) },
+      expectation,
+      first.at,
+    );
+    expect(judge(examination)).toMatchObject({
+      tone: 'danger',
+      title: 'Replayed: it answers another request',
+    });
+  });
+});

@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { bodyOf, fieldsOf, keyOf } from '../../../src/console/call/schema_form.ts';
+import { signedTypeOf } from '../../../src/console/call/signed_type.ts';
+import { describeSigned, readSchema } from '../../../src/library/client/index.ts';
+
+const weather = readSchema(
+  JSON.parse(readFileSync(new URL('../../../src/apps/weather/schema.json', import.meta.url), 'utf8')),
+);
+const object = (properties: object, required: string[] = []) => ({ type: 'object', properties, required });
+
+describe('a form', () => {
+  test('of weather has its field, with the rules that the application wrote', () => {
+    const [field, ...others] = fieldsOf(weather.inputs['POST /process_data'] ?? {});
+    expect(others).toEqual([]);
+    expect(field).toMatchObject({ path: ['payload', 'location'], kind: 'text', isRequired: true });
+    expect(field?.description).toContain('must name a place');
+    expect(bodyOf(field ? [field] : [], { [field ? keyOf(field) : '']: 'Bern' })).toEqual({
+      body: { payload: { location: 'Bern' } },
+    });
+  });
+
+  test('makes values of the kinds that JSON has', () => {
+    const fields = fieldsOf(
+      object(
+        {
+          n: { type: 'integer' },
+          x: { type: 'number' },
+          yes: { type: 'boolean' },
+          unit: { enum: ['a', 1, null] },
+          list: { type: 'array', items: { type: 'string' } },
+          left: { type: 'string' },
+          ['__proto__']: { type: 'string' },
+        },
+        ['n', 'x', 'yes', 'unit', 'list'],
+      ),
+    );
+    const values = { n: '-5', x: '1.5', yes: 'true', unit: '1', list: '["a"]' };
+    const keyed = Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [JSON.stringify([name]), value]),
+    );
+    expect(bodyOf(fields, keyed)).toEqual({ body: { n: -5, x: 1.5, yes: true, unit: 1, list: ['a'] } });
+  });
+
+  test.each([
+    ['integer', '1.5', /integer/],
+    ['integer', '9007199254740993', /exactly/],
+    ['number', 'x', /number/],
+    ['boolean', '', /Choose/],
+    ['array', '[', /JSON/],
+  ])('refuses for %s the text %j', (type, text, problem) => {
+    const made = bodyOf(fieldsOf(object({ a: { type } }, ['a'])), { '["a"]': text });
+    expect('problem' in made && made.problem).toMatch(problem);
+  });
+
+  test('of a hostile schema is bounded, and throws nothing', () => {
+    const wide = object(
+      Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, { type: 'string' }])),
+    );
+    expect(fieldsOf(wide)).toHaveLength(64);
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.constantFrom('type', 'properties', 'required', 'enum'), fc.jsonValue()),
+        (schema) => {
+          const fields = fieldsOf(schema);
+          expect(fields.length).toBeLessThanOrEqual(64);
+          bodyOf(fields, {});
+        },
+      ),
+    );
+  });
+});
+
+describe('the codec of a signed type', () => {
+  test('makes the bytes that its description covers', () => {
+    const { signs } = readSchema({
+      version: 1,
+      endpoints: [],
+      inputs: {},
+      signs: [
+        {
+          intent: 3,
+          name: 'Everything',
+          fields: [
+            { name: 'a', type: 'u8', width: 1 },
+            { name: 'b', type: 'u256', width: 32 },
+            { name: 'c', type: 'address', width: 32 },
+            { name: 'd', type: 'vector<u8>' },
+            { name: 'e', type: 'Option<u64>' },
+            { name: 'f', type: 'vector<Inner>', fields: [{ name: 'g', type: 'bool', width: 1 }] },
+            { name: 'h', type: 'String' },
+          ],
+        },
+      ],
+    });
+    const [type] = signs;
+    if (!type) throw new Error('it has a type');
+    const payload = {
+      a: 7,
+      b: '12',
+      c: `0x${'ab'.repeat(32)}`,
+      d: [1, 2],
+      e: 5,
+      f: [{ g: true }],
+      h: 'text',
+    };
+    const bytes = signedTypeOf(type).message.serialize({ intent: 3, timestamp_ms: 9, payload }).toBytes();
+    expect(describeSigned(type, bytes).map(({ path, value }) => [path, value])).toEqual([
+      ['intent', '3'],
+      ['timestamp_ms', '9'],
+      ['payload.a', '7'],
+      ['payload.b', '12'],
+      ['payload.c', `0x${'ab'.repeat(32)}`],
+      ['payload.d', '0x0102'],
+      ['payload.e', 'some'],
+      ['payload.e.some', '5'],
+      ['payload.f', '1 item'],
+      ['payload.f[0].g', 'true'],
+      ['payload.h', 'text'],
+    ]);
+  });
+});
