@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { command, runAsProcess } from '../command.ts';
-import { CLONE, IS_CLONE } from '../places.ts';
+import { IS_CLONE } from '../places.ts';
 import { path } from '../values.ts';
 import { layContext } from './build.ts';
 import { bundle } from './bundle.ts';
 import { applicationIn, imageInputs } from './context.ts';
-import { findMirrors } from './mirrors.ts';
-import { findSource } from './source.ts';
+import { NO_MIRRORS } from './mirrors.ts';
+import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 
 const APPS = ['weather', 'salt'];
 
@@ -27,14 +27,13 @@ export async function digestOf(root: string, appDir: string): Promise<string> {
   }
 }
 
-/** Of the application of a repository of its own, with the packages that the lock files name. */
-async function digestOfOwn(cache: string): Promise<[name: string, digest: string]> {
-  const source = findSource(undefined);
+/** Of the application in an image: with the packages that the lock files name, and no others. */
+async function digestInImage(source: BuildSource, cache: string): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {
     const context = join(dir, 'context');
-    layContext(source, imageInputs(source, false), { cache, mirrors: findMirrors({}, () => ''), context });
-    return [source.name, await digestOf(context, applicationIn(source))];
+    layContext(source, imageInputs(source, false), { cache, mirrors: NO_MIRRORS, context });
+    return await digestOf(context, applicationIn(source));
   } finally {
     rmSync(dir, { recursive: true });
   }
@@ -46,19 +45,24 @@ export const main = command({
 the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`,
   arguments: {},
   options: {
+    ...APP_DIR_OPTION,
     cache: {
       value: '<folder>',
-      help: 'of packages, for an application in a repository of its own',
+      help: 'the cache of downloaded packages',
       schema: path,
       default: 'build/packages',
     },
   },
   async run({ options }, { io }) {
-    const digests = new Map<string, string>();
-    if (IS_CLONE) for (const app of APPS) digests.set(app, await digestOf(CLONE, `src/apps/${app}`));
-    else digests.set(...(await digestOfOwn(resolve(options.cache))));
-    for (const [app, digest] of digests) io.log(`${digest} ${app}`);
-    return { json: Object.fromEntries(digests) };
+    const { 'app-dir': appDir, cache } = options;
+    const all = IS_CLONE && appDir === undefined ? APPS.map((app) => `src/apps/${app}`) : [appDir];
+    const digests: Record<string, string> = {};
+    for (const source of all.map(findSource)) {
+      const digest = await digestInImage(source, resolve(cache));
+      digests[source.name] = digest;
+      io.log(`${digest} ${source.name}`);
+    }
+    return { json: digests };
   },
 });
 

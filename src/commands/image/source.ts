@@ -12,7 +12,7 @@ import type { ImageSource } from './context.ts';
 export const APP_DIR_OPTION = {
   'app-dir': {
     value: '<folder>',
-    help: 'in a clone, the folder of the application from its root (default: src/apps/weather)',
+    help: 'in a clone, the folder of the application from its root (default: that of weather)',
     schema: path,
   },
 } as const;

@@ -98,6 +98,17 @@ describe('the packages of an image', () => {
     });
   });
 
+  test('include a link to the workspace itself, by whose name an application imports it', () => {
+    const packages = {
+      'src/server': {},
+      'node_modules/server': { link: true, resolved: 'src/server' },
+      'node_modules/other': { link: true, resolved: 'src/other' },
+    };
+    expect(neededModules({ packages }, ['src/server']).links).toEqual({
+      'node_modules/server': 'src/server',
+    });
+  });
+
   test('that are missing stop the build, and so does a workspace that npm does not know', () => {
     expect(() => modulesOf({ ...server({ a: '1' }), ...BUILD })).toThrow(/lacks a, which src\/server needs/);
     expect(() => neededModules({ packages: {} }, ['src/apps/new'])).toThrow(
@@ -123,7 +134,7 @@ describe('by the real lock file', () => {
   test('an image is made of the library, the service, the server and its application alone', () => {
     const workspaces = ['src/apps/weather', 'src/library', 'src/server', 'src/service'];
     expect(needed.workspaces).toEqual(workspaces);
-    const build = ['package.json', 'command.ts', 'command_line.ts', 'values.ts', 'image'].map(
+    const build = ['package.json', 'command.ts', 'command_line.ts', 'places.ts', 'values.ts', 'image'].map(
       (name) => `src/commands/${name}`,
     );
     expect(imageSources(needed, 'src/apps/weather').sort()).toEqual(
