@@ -160,12 +160,12 @@ export function runProgram(argv: readonly string[] = process.argv.slice(2), pinn
     const path = relative(process.cwd(), folder) || '.';
     if (asJson) console.log(JSON.stringify({ folder, name, files }, null, 2));
     else {
-      console.log(`${path} has the application ${name}: ${files.length} files.
+      console.log(`${path} has the application ${name}.
 
   cd ${path}
   npm ci
-  npx sui-enclave dev     # the server against fakes, with a request to try
-  npx sui-enclave test
+  npx --offline sui-enclave dev     # the server against fakes, with a request to try
+  npx --offline sui-enclave test
 
 README.md there says what each file is for.`);
     }
