@@ -1,0 +1,63 @@
+/** The model describes structs as full nodes do, so that signed types can be compared with them. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import schema from '../../../../src/apps/weather/schema.json' with { type: 'json' };
+import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { readSchema } from '../../../../src/library/client/index.ts';
+import { structDifference } from '../../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+  fixture.publish();
+  const builds = ['enclave', 'weather'].map((name) => buildPackage(name, frameworkOf({})));
+  const modules = (await Promise.all(builds)).flatMap((build) => build.modules);
+  const bytecode = modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+  fixture.node.ledger.modules.set(PACKAGE, bytecode);
+});
+afterAll(() => fixture.close());
+
+const datatype = async (moduleName: string, name: string) =>
+  (await client.movePackageService.getDatatype({ packageId: PACKAGE, moduleName, name })).response.datatype;
+
+test('the struct that weather signs is that of its contract', async () => {
+  const [signed] = readSchema(schema).signs;
+  const onChain = await datatype('weather', 'WeatherResponse');
+  if (!signed || !onChain) throw new Error('there is none');
+  expect(structDifference(signed, onChain)).toBeUndefined();
+  const renamed = { ...signed, fields: signed.fields.toReversed() };
+  expect(structDifference(renamed, onChain)).toContain(
+    'is signed as temperature, and on chain it is location',
+  );
+});
+
+test('parameters, vectors and options are described by what is in them', async () => {
+  const config = await datatype('enclave', 'EnclaveConfig');
+  expect(config).toMatchObject({
+    typeName: `${PACKAGE}::enclave::EnclaveConfig`,
+    typeParameters: [{ isPhantom: true }],
+  });
+  const field = (name: string) => config?.fields.find((item) => item.name === name)?.type;
+  expect(field('registrars')).toMatchObject({
+    type: 10,
+    typeName: expect.stringMatching(/::vec_set::VecSet$/),
+    typeParameterInstantiation: [{ type: 10, typeName: expect.stringMatching(/::object::ID$/) }],
+  });
+  expect(field('max_key_age_ms')).toMatchObject({
+    type: 10,
+    typeName: expect.stringMatching(/::option::Option$/),
+    typeParameterInstantiation: [{ type: 6 }],
+  });
+  const enclave = await datatype('enclave', 'Enclave');
+  expect(enclave?.fields.map(({ type }) => type)).toContainEqual(
+    expect.objectContaining({ type: 9, typeParameterInstantiation: [expect.objectContaining({ type: 3 })] }),
+  );
+});
+
+test('what is not there is not found', async () => {
+  await expect(datatype('weather', 'None')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(datatype('none', 'WeatherResponse')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});
