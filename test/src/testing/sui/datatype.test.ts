@@ -2,26 +2,24 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import schema from '../../../../src/apps/weather/schema.json' with { type: 'json' };
-import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { modelChainId } from '../../../../src/commands/sui/network.ts';
 import { readSchema } from '../../../../src/library/client/index.ts';
 import { structDifference } from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../../commands/sui/chain_fixture.ts';
 
 let fixture: ChainFixture;
 let client: SuiGrpcClient;
+let packageId: string;
 beforeAll(async () => {
   fixture = await ChainFixture.start();
+  fixture.node.chainId = modelChainId(Uint8Array.of(1, 2, 3, 4));
   client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
-  fixture.publish();
-  const builds = ['enclave', 'weather'].map((name) => buildPackage(name, frameworkOf({})));
-  const modules = (await Promise.all(builds)).flatMap((build) => build.modules);
-  const bytecode = modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-  fixture.node.ledger.modules.set(PACKAGE, bytecode);
+  packageId = String((await fixture.done('publish', 'weather', '--network', 'localnet'))['package']);
 });
 afterAll(() => fixture.close());
 
 const datatype = async (moduleName: string, name: string) =>
-  (await client.movePackageService.getDatatype({ packageId: PACKAGE, moduleName, name })).response.datatype;
+  (await client.movePackageService.getDatatype({ packageId, moduleName, name })).response.datatype;
 
 test('the struct that weather signs is that of its contract', async () => {
   const [signed] = readSchema(schema).signs;
@@ -37,7 +35,7 @@ test('the struct that weather signs is that of its contract', async () => {
 test('parameters, vectors and options are described by what is in them', async () => {
   const config = await datatype('enclave', 'EnclaveConfig');
   expect(config).toMatchObject({
-    typeName: `${PACKAGE}::enclave::EnclaveConfig`,
+    typeName: `${packageId}::enclave::EnclaveConfig`,
     typeParameters: [{ isPhantom: true }],
   });
   const field = (name: string) => config?.fields.find((item) => item.name === name)?.type;
