@@ -11,7 +11,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { type CallOutcome, callEnclave } from './call.ts';
 import { CallReport, CallVerdict } from './call_report.tsx';
 import { InputField } from './input_field.tsx';
-import { bodyOf, fieldsOf, keyOf, type Values } from './schema_form.ts';
+import { bodyOf, fieldsOf, keyOf, queryOf, type Values } from './schema_form.ts';
 import { type Comparison, StructFields } from './struct_fields.tsx';
 
 interface Props {
@@ -54,10 +54,17 @@ export function CallPanel({ schema, base, expectation }: Props) {
     if ('problem' in made) return;
     setOutcome(undefined);
     setFailure(undefined);
-    const body = endpoint.method === 'POST' ? made.body : undefined;
+    const isPost = endpoint.method === 'POST';
+    const path = isPost ? endpoint.path : `${endpoint.path}${queryOf(made.body)}`;
+    const body = isPost ? made.body : undefined;
     job.start(async ({ signal, step }) => {
       step(`Attesting and calling ${base.host}`);
-      setOutcome(await callEnclave({ base, endpoint, type, body, isSealed, expectation }, signal));
+      setOutcome(
+        await callEnclave(
+          { base, endpoint: { ...endpoint, path }, type, body, isSealed, expectation },
+          signal,
+        ),
+      );
     });
   };
 

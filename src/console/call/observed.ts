@@ -16,6 +16,8 @@ export interface Observed {
 
 /** In characters. */
 const MAX_KEPT = 65_536;
+/** In bytes, of one answer: the client takes no more, and a host must not fill the page's memory. */
+const MAX_READ = 1_048_576;
 
 /** The platform's fetch, which notes what it carries. */
 export function observing(seen: Observed[], base: URL): typeof globalThis.fetch {
@@ -24,7 +26,7 @@ export function observing(seen: Observed[], base: URL): typeof globalThis.fetch 
     const body = init?.body;
     const response = await fetch(input, init);
     const isSealed = url.pathname === `${base.pathname}sealed`;
-    const bytes = new Uint8Array(await response.clone().arrayBuffer());
+    const bytes = await readStart(response.clone());
     const read = (text: string) => (isSealed ? '' : text.slice(0, MAX_KEPT));
     seen.push({
       path: url.pathname.slice(base.pathname.length - 1),
@@ -37,6 +39,21 @@ export function observing(seen: Observed[], base: URL): typeof globalThis.fetch 
     });
     return response;
   };
+}
+
+/** The body, up to a little more than the limit. */
+async function readStart(response: Response): Promise<Uint8Array> {
+  const reader = response.body?.getReader();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  for (let size = 0; size <= MAX_READ; ) {
+    const chunk = await reader?.read();
+    if (chunk?.value === undefined) break;
+    chunks.push(chunk.value);
+    size += chunk.value.length;
+  }
+  // Not awaited: a copy is not cancelled before the client has cancelled its own.
+  reader?.cancel().catch(() => {});
+  return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
 function sizeOf(body: RequestInit['body']): number {

@@ -63,6 +63,17 @@ export function bodyOf(fields: readonly FormField[], values: Values): Body {
   return { body };
 }
 
+/** The query of a GET from the body that a form made, with its question mark; empty if there is none. */
+export function queryOf(body: unknown): string {
+  const entries = isRecord(body) ? Object.entries(body) : [];
+  const texts = entries.map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  const query = new URLSearchParams(texts).toString();
+  return query === '' ? '' : `?${query}`;
+}
+
 function readValue({ kind }: FormField, text: string): { value: unknown } | { problem: string } {
   switch (kind) {
     case 'text':

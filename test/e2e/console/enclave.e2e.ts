@@ -266,6 +266,16 @@ test('hostile texts of an enclave and of files are text', async () => {
   expect(await page.locator('main img').count()).toBe(0);
 });
 
+test('a view whose code can not be loaded says so, and the others go on', async () => {
+  const { page } = await look(browser, dev.console);
+  await page.route('**/assets/view-*.js', (route) => route.abort());
+  await page.click('nav >> text=Chain');
+  expect(await verdictOf(page)).toMatchObject({ title: 'This view has failed', tone: 'danger' });
+  await page.click('nav >> text=Enclave');
+  await page.waitForSelector('text=Nothing to see yet');
+  expect(await page.title()).toBe('Enclave · sui-enclave console');
+});
+
 test('the page can be framed by nobody, and is small', async () => {
   const response = await fetch(dev.console);
   const policy = response.headers.get('content-security-policy') ?? '';

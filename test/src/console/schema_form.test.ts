@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bodyOf, fieldsOf, keyOf } from '../../../src/console/call/schema_form.ts';
+import { bodyOf, fieldsOf, keyOf, queryOf } from '../../../src/console/call/schema_form.ts';
 import { signedTypeOf } from '../../../src/console/call/signed_type.ts';
 import { describeSigned, readSchema } from '../../../src/library/client/index.ts';
 
@@ -52,6 +52,11 @@ describe('a form', () => {
   ])('refuses for %s the text %j', (type, text, problem) => {
     const made = bodyOf(fieldsOf(object({ a: { type } }, ['a'])), { '["a"]': text });
     expect('problem' in made && made.problem).toMatch(problem);
+  });
+
+  test('of a GET makes its query', () => {
+    expect(queryOf({ place: 'a b&c', days: 3, exact: true })).toBe('?place=a+b%26c&days=3&exact=true');
+    expect(queryOf({})).toBe('');
   });
 
   test('of a hostile schema is bounded, and throws nothing', () => {
