@@ -172,12 +172,16 @@ LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/comm
 # The containers of the proving service start from a base of their own.
 DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
-.PHONY: image update-lock verify-build test-images test-boot
+.PHONY: image check-pcr1 update-lock verify-build test-images test-boot
 .DEFAULT_GOAL := image
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
 image: install
 	@node src/commands/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+
+# Compares PCR1 of the image with that of this version, which depends on no application: enclave/pcr1.txt.
+check-pcr1: image
+	@grep -q "^$$(cat enclave/pcr1.txt) PCR1$$" out/nitro.pcrs || { echo "PCR1 differs from enclave/pcr1.txt: if that is intended, write it there and in CHANGELOG.md" >&2; exit 1; }
 
 # Builds the image again without caches, in another folder, with another user, time zone and clock, and compares every byte.
 verify-build: image

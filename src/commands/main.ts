@@ -25,7 +25,7 @@ function help(program: string): string {
   return [
     `usage: ${program} <command> [arguments] [options]`,
     ...groups,
-    `${program} <command> --help explains a command.`,
+    `${program} <command> --help explains a command; --version names the version, and PCR1 of the images that it builds.`,
   ].join('\n\n');
 }
 
@@ -51,6 +51,11 @@ export const main: Main = async (argv, env, io) => {
     io.log(help(program));
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
+  if (name === '--version') {
+    const { json, text } = await describeVersion();
+    io.log(rest.includes('--json') ? JSON.stringify(json, null, 2) : text);
+    return EXIT.done;
+  }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) return refuse(`there is no command ${name}. See ${program} --help`, argv, io);
   if (!available([name, entry])) {
@@ -59,6 +64,13 @@ export const main: Main = async (argv, env, io) => {
   const command = await entry.load();
   return await command.main(isHelp ? ['--help'] : rest, env, io);
 };
+
+/** Which version this is, and the register of the boot system in every image that it builds. */
+async function describeVersion() {
+  const { bootRegister, frameworkVersion } = await import('./image/source.ts');
+  const json = { version: frameworkVersion(), pcr1: bootRegister() };
+  return { json, text: `${json.version}\nPCR1 of its images: ${json.pcr1}` };
+}
 
 /** Runs the command line of this process. */
 export async function runProgram(): Promise<void> {

@@ -2,17 +2,42 @@
  * An application in a repository of its own, from the tarballs alone: created in an empty folder, tested, and registered on
  * a model of Sui, where its answer counts.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/errors.ts';
-import { expectEqual, installedTwice, ROOT, run, type Steps } from './support.ts';
+import { expectEqual, installedTwice, ROOT, run, type Steps, versionHere } from './support.ts';
 
 const NAME = 'my_oracle';
 const READY = /Ctrl-C ends it/;
 const BODY = '{"payload":{"pair":"SUI-USD"}}';
+/** An application's folder in this clone, which git ignores. */
+const CLONED = join(ROOT, 'build/author');
+const WEATHER = join(ROOT, 'src/apps/weather');
+const IMAGE = join(ROOT, 'out/nitro.pcrs');
+
+/** Why no image can be compared with that of this clone; undefined if one can. */
+function whyNoImage(): string | undefined {
+  if (!existsSync(IMAGE)) return 'make builds the image of this clone first';
+  const { commit, unchanged_tree, application } = JSON.parse(
+    readFileSync(join(ROOT, 'out/measurements.json'), 'utf8'),
+  );
+  const head = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  const isOfHere = commit === head && unchanged_tree === true && application === 'weather';
+  return isOfHere ? undefined : 'the image of this clone is of another commit or application';
+}
+
 /** What the tests of this project set for themselves, or an admin for other networks. */
 const HIDDEN = /^(npm_|SUI_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
@@ -21,6 +46,14 @@ interface Program {
   readonly printed: () => string;
   /** Waits until it has printed this. @throws Error if it ends before */
   until(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+interface Running {
+  readonly cwd?: string;
+  readonly env?: Record<string, string>;
+  readonly exit?: number;
+  /** Whether only standard output matters. */
+  readonly quiet?: boolean;
 }
 
 /** @param tarball its path by the name of the package, once it is packed */
@@ -56,7 +89,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
   /** Runs `sui-enclave`. */
   async function enclave(
     argv: readonly string[],
-    { cwd = project, env = {}, exit = 0 }: { cwd?: string; env?: Record<string, string>; exit?: number } = {},
+    { cwd = project, env = {}, exit = 0, quiet = false }: Running = {},
   ): Promise<string> {
     const options = { cwd, env: environment(env), maxBuffer: 16 << 20 };
     const {
@@ -66,7 +99,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     } = await timed(() => run(program, [...argv], options).catch((error) => error));
     if (code !== exit)
       throw new Error(`sui-enclave ${argv.join(' ')}: exit code ${code}\n${stdout}${stderr}`);
-    return stdout + stderr;
+    return quiet ? stdout : stdout + stderr;
   }
 
   function start(argv: readonly string[], env: Record<string, string>): Program {
@@ -233,6 +266,49 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       ).catch((error) => error);
       expectEqual(found, '');
       return `${quantity(files.length, 'file')}, those that were written`;
+    },
+
+    async 'its bundle is the one that a clone makes of the same files'() {
+      const copy = join(CLONED, NAME);
+      rmSync(copy, { recursive: true, force: true });
+      mkdirSync(copy, { recursive: true });
+      for (const file of globSync('{app.yaml,package.json,*.ts,generated/*.ts}', { cwd: project })) {
+        cpSync(join(project, file), join(copy, file));
+      }
+      const cache = ['--cache', join(ROOT, 'build/packages'), '--json'];
+      const own = JSON.parse(await enclave(['bundle_digest', ...cache], { quiet: true }));
+      const argv = ['src/commands/main.ts', 'bundle_digest', '--app-dir', copy.slice(ROOT.length), ...cache];
+      const { stdout } = await run(process.execPath, argv, { cwd: ROOT });
+      expectEqual(own, JSON.parse(stdout));
+      rmSync(copy, { recursive: true });
+      return String(own[NAME]).slice(0, 16);
+    },
+
+    async 'weather in a repository of its own has the registers that it has here'() {
+      const skipped = whyNoImage();
+      if (skipped !== undefined) return `skipped: ${skipped}`;
+      const folder = join(work, 'image/weather');
+      await create(folder);
+      for (const file of globSync('{app.yaml,schema.json,*.ts}', { cwd: WEATHER })) {
+        cpSync(join(WEATHER, file), join(folder, file));
+      }
+      // With another lock file than here.
+      rmSync(join(folder, 'server.env'));
+      for (const file of ['package.json', 'package-lock.json']) {
+        const json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
+        (json.packages?.[''] ?? json).dependencies['axios'] = versionHere('axios');
+        writeFileSync(join(folder, file), JSON.stringify(json));
+      }
+      symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
+      const cache = join(ROOT, 'build/packages');
+      await enclave(['build', '--cache', cache], { cwd: folder });
+      const registers = readFileSync(join(folder, 'out/nitro.pcrs'), 'utf8');
+      expectEqual(registers, readFileSync(IMAGE, 'utf8'));
+      expectEqual(
+        readFileSync(join(folder, 'out/nitro.eif')).equals(readFileSync(join(ROOT, 'out/nitro.eif'))),
+        true,
+      );
+      return 'and the same bytes';
     },
 
     async 'an empty application passes its test too'() {

@@ -39,9 +39,10 @@ export function sbomOf(eif: Eif, ingredients: Ingredients): string {
   const { application, frameworkVersion, packages, bundled, debian } = ingredients;
   const files = new Set(librariesIn(eif));
   const isBundled = (path: string) =>
-    bundled.some(
-      (module) => module.includes(`/${path}/`) && !module.split(`/${path}/`)[1]?.includes('/node_modules/'),
-    );
+    bundled.some((module) => {
+      const [, rest] = module.split(`/${path}/`);
+      return rest !== undefined && !/(^|\/)node_modules\//.test(rest);
+    });
   const components = [
     ...[...packages].map(([path, one]) => npmComponent(path, one, isBundled(path) || one.name === NODE)),
     ...debian.map((file) => {

@@ -53,3 +53,8 @@ export function frameworkVersion(): string {
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return version;
 }
+
+/** PCR1 of the images that this version builds, in hexadecimal: that of the boot system, whatever the application. */
+export function bootRegister(): string {
+  return readFileSync(join(FRAMEWORK, 'enclave/pcr1.txt'), 'utf8').trim();
+}

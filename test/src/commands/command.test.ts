@@ -233,6 +233,16 @@ describe('the program', () => {
     expect(stderr).not.toMatch(/src\/commands\/\w+\/|node_modules\/@mysten/);
   });
 
+  test('names its version, and PCR1 of the images that it builds', async () => {
+    const { stdout, status } = await call(program, ['--version', '--json']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      pcr1: expect.stringMatching(/^[0-9a-f]{96}$/),
+    });
+    expect((await call(program, ['--version'])).stdout).toContain(JSON.parse(stdout).pcr1);
+  });
+
   test('explains a command by help too, and names one that it does not have', async () => {
     const { stdout } = await call(program, ['help', 'status']);
     expect(stdout).toMatch(/^usage: sui-enclave status /);

