@@ -19,7 +19,6 @@ import {
   type Texts,
   UsageError,
 } from './command_line.ts';
-import { IS_CLONE } from './places.ts';
 
 export { type Environment, EXIT, UsageError } from './command_line.ts';
 
@@ -173,11 +172,6 @@ async function askOnTerminal(question: string): Promise<string> {
     lines.close();
   }
 }
-
-/** Says where registers come from, to users who don't have any yet. */
-export const PCRS_HINT = IS_CLONE
-  ? '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather'
-  : '`ATTEST=emulated npx sui-enclave dev` writes out/dev-<name>.pcrs';
 
 /**
  * The content of a file that the command line names.

@@ -36,3 +36,8 @@ export function typed(
 }
 
 export const EMULATED = { ATTEST: 'emulated' };
+
+/** Says where registers come from, to users who don't have any yet. */
+export const PCRS_HINT = IS_CLONE
+  ? '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather'
+  : '`ATTEST=emulated npx sui-enclave dev` writes out/dev-<name>.pcrs';

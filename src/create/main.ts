@@ -160,7 +160,7 @@ export function runProgram(argv: readonly string[] = process.argv.slice(2), pinn
     const path = relative(process.cwd(), folder) || '.';
     if (asJson) console.log(JSON.stringify({ folder, name, files }, null, 2));
     else {
-      console.log(`${path} has the application ${name}: ${files.length} files.
+      console.log(`${path} has the application ${name}.
 
   cd ${path}
   npm ci

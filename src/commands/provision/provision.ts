@@ -10,12 +10,12 @@ import {
   command,
   type Environment,
   EXIT,
-  PCRS_HINT,
   type Result,
   readFileArgument,
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { PCRS_HINT } from '../places.ts';
 import { enclaveUrl, integer, path } from '../values.ts';
 import { attest, deliver, needsSecrets, type Recipient, type Requirements } from './enclave.ts';
 import { parseSecrets, readProvisionerKey, readSecretsFile } from './files.ts';

@@ -9,9 +9,9 @@ import { type Contract, type EnclaveConfig, isOverlapping, type Registration } f
 import type { Source } from 'sui-enclave/sui/structs';
 import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
-import { PCRS_HINT, readFileArgument } from '../command.ts';
+import { readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
-import { EMULATED, typed } from '../places.ts';
+import { EMULATED, PCRS_HINT, typed } from '../places.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';

@@ -16,12 +16,12 @@ import * as v from 'valibot';
 import {
   command,
   type Failure,
-  PCRS_HINT,
   type Result,
   readFileArgument,
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { PCRS_HINT } from '../places.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 
