@@ -46,7 +46,9 @@ async function write(name: string, template: TemplateName): Promise<string[]> {
   );
   const folder = `src/apps/${name}`;
   const schema = join(folder, SCHEMA_FILE);
-  writeFileSync(join(CLONE, schema), await schemaFileOf(join(CLONE, folder)), { flag: 'wx' });
+  writeFileSync(join(CLONE, schema), await schemaFileOf({ name, folder: join(CLONE, folder) }), {
+    flag: 'wx',
+  });
   return [...paths, schema];
 }
 

@@ -1,10 +1,10 @@
 /** What is generated of the types that an application signs. */
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
-import { loadApplication } from 'sui-enclave-server/load_application';
+import { loadFolder } from 'sui-enclave-server/load_application';
+import type { ApplicationFolder } from '../project.ts';
 import { clientModule } from './client_module.ts';
 import { GenError } from './errors.ts';
 import { generatedCode, generatedJson } from './generated_file.ts';
@@ -13,21 +13,19 @@ import { vectorsOf } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
 /**
- * @param applicationFolder absolute, with app.yaml and app.ts
  * @param moveFolder absolute, of a Move package that depends on `enclave`
  * @returns content by path
  * @throws GenError; ConfigError of the application
  */
 export async function generate(
-  applicationFolder: string,
+  { name, folder }: ApplicationFolder,
   moveFolder: string,
 ): Promise<ReadonlyMap<string, string>> {
-  const apps = pathToFileURL(`${dirname(applicationFolder)}/`);
-  const { module } = await loadApplication(apps, basename(applicationFolder));
+  const { module } = await loadFolder(folder, name);
   const { move, application } = filesOfTypes(module.signs, packageNameIn(moveFolder));
   return new Map([
     ...[...move].map(([path, content]) => [join(moveFolder, path), content] as const),
-    ...[...application].map(([path, content]) => [join(applicationFolder, path), content] as const),
+    ...[...application].map(([path, content]) => [join(folder, path), content] as const),
   ]);
 }
 
