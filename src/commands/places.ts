@@ -22,8 +22,8 @@ export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
 export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
 
 /**
- * A command as its reader types it here: `make dev ATTEST=emulated` in a clone, `ATTEST=emulated npx sui-enclave dev` with the
- * installed program.
+ * A command as its reader types it here: `make dev ATTEST=emulated` in a clone, `ATTEST=emulated npx --offline sui-enclave dev` with the
+ * installed program. Without --offline, a folder where it is not installed would get a package of that name from the registry.
  */
 export function typed(
   name: string,
@@ -31,7 +31,9 @@ export function typed(
   isClone = IS_CLONE,
 ): string {
   const assignments = Object.entries(environment).map(([variable, value]) => `${variable}=${value}`);
-  const words = isClone ? [`make ${name}`, ...assignments] : [...assignments, `npx sui-enclave ${name}`];
+  const words = isClone
+    ? [`make ${name}`, ...assignments]
+    : [...assignments, `npx --offline sui-enclave ${name}`];
   return words.join(' ');
 }
 
@@ -40,4 +42,4 @@ export const EMULATED = { ATTEST: 'emulated' };
 /** Says where registers come from, to users who don't have any yet. */
 export const PCRS_HINT = IS_CLONE
   ? '`make` writes out/nitro.pcrs when it builds the image, and `make dev ATTEST=emulated` writes out/dev.pcrs, or out/dev-<name>.pcrs for another application than weather'
-  : '`ATTEST=emulated npx sui-enclave dev` writes out/dev-<name>.pcrs';
+  : '`ATTEST=emulated npx --offline sui-enclave dev` writes out/dev-<name>.pcrs';

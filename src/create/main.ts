@@ -172,8 +172,8 @@ export function runProgram(argv: readonly string[] = process.argv.slice(2), pinn
 
   cd ${path}
   npm ci
-  npx sui-enclave dev     # the server against fakes, with a request to try
-  npx sui-enclave test
+  npx --offline sui-enclave dev     # the server against fakes, with a request to try
+  npx --offline sui-enclave test
 
 README.md there says what each file is for.`);
     }

@@ -15,18 +15,22 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PRINTING = [
   '*.md',
   '{src,scripts,deploy,enclave,move}/**/*.md',
-  '{src/commands,scripts/check/pack}/**/*.ts',
+  '{src/commands,src/create,scripts/check/pack}/**/*.{ts,txt}',
+  'src/create/templates/repository/.ci/run',
 ];
 /** What may ask a registry for a package that is not installed. */
 const ASKING = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
 
-/** The commands that pages, help texts and templates print, with a version in place of its placeholder. */
+/** The commands that pages, help texts and templates print, with a version and a folder in place of their placeholders. */
 function printed(): string[] {
   const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));
   const commands = texts.flatMap((text) => text.match(ASKING) ?? []);
   const filled = commands.map((command) =>
-    command.replace(/<version>|\$\{version\}/g, '0.1.0').replace(/\$\{[^}]*\}/g, ' '),
+    command
+      .replace(/<version>|\$\{version\}/g, '0.1.0')
+      .replace(/\$\{[^}]*\}/g, ' ')
+      .replace(/<(?:clone|folder|module|function)>/g, './none'),
   );
   return [...new Set(filled.map((command) => command.trim()))];
 }

@@ -129,7 +129,7 @@ Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui 
 \`\`\`sh
 npm exec --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
 cd my-oracle && npm ci
-npx sui-enclave dev
+npx --offline sui-enclave dev
 \`\`\`
 
 \`--template empty\` writes an application that signs nothing yet.

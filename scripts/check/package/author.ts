@@ -209,7 +209,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
       const lines = [
         ...book.matchAll(
-          /^npx sui-enclave ((?:publish|create_config|register_enclave|status|submit) .*|status)$/gm,
+          /^npx --offline sui-enclave ((?:publish|create_config|register_enclave|status|submit) .*|status)$/gm,
         ),
       ];
       for (const [, line = ''] of lines) {

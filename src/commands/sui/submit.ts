@@ -2,6 +2,7 @@
 
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { EnclaveClient } from 'sui-enclave/client';
+import { ClientError } from 'sui-enclave/client/errors';
 import { quantity } from 'sui-enclave/errors';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { acceptedImages, type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
@@ -197,7 +198,13 @@ async function ask(
     ...(roots && { roots }),
   });
   const expect = input.options['any-answer'] ? {} : echoes(request.body, names);
-  const answer = await client.call(request.path, request.body, schema, { expect });
+  const answer = await client.call(request.path, request.body, schema, { expect }).catch((error: unknown) => {
+    if (!(error instanceof ClientError && error.code === 'CLIENT_INTENT')) throw error;
+    throw new ClientError(
+      'CLIENT_INTENT',
+      `${error.message}: name the intent of the signed type by --intent`,
+    );
+  });
   const registration = await findRegistration(chain.client, config, answer.publicKey);
   checkRegistered(registration, config, request.url);
   return { config, schema, names, answer, enclaveId: registration.enclaveId };

@@ -23,7 +23,7 @@ test('the README of a new repository has the commands of this page, which are th
 
 test('every command that the pages name for a repository of its own is one of the installed program', () => {
   const readme = repositoryFiles('my_oracle').get('README.md') ?? '';
-  const named = [...`${page}${readme}`.matchAll(/npx sui-enclave ([a-z][\w-]*)/g)].map(
+  const named = [...`${page}${readme}`.matchAll(/npx --offline sui-enclave ([a-z][\w-]*)/g)].map(
     ([, name = '']) => name,
   );
   const missing = named.filter((name) => COMMANDS[name.replaceAll('-', '_')]?.inClone !== undefined);

@@ -92,7 +92,7 @@ describe("an author's repository", () => {
 
   test('names commands as they are typed there', () => {
     const environment = { ATTEST: 'emulated' };
-    expect(typed('dev', environment, false)).toBe('ATTEST=emulated npx sui-enclave dev');
+    expect(typed('dev', environment, false)).toBe('ATTEST=emulated npx --offline sui-enclave dev');
     expect(typed('dev', environment)).toBe('make dev ATTEST=emulated');
   });
 });

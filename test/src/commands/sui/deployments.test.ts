@@ -275,7 +275,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const submit = async (...args: string[]) =>
       (await run('submit', '--url', server.url, ...root(), ...args)).json();
     for (const [code, message, ...args] of [
-      ['CLIENT_INTENT', 'intent', target, ...body, '--intent', '3'],
+      ['CLIENT_INTENT', 'by --intent', target, ...body, '--intent', '3'],
       ['CLIENT_MALFORMED_ANSWER', 'does not match', target, ...body, '--fields', 'place,temperature'],
       ['FUNCTION', 'no such public or entry function', `${packageId}::weather::rain`, ...body],
       ['FUNCTION', 'no module dice', `${packageId}::dice::roll`, ...body],
