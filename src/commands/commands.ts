@@ -29,13 +29,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   schema: {
     reader: 'author',
     summary: 'write the schemas of applications, which their images answer with',
-    inClone: true,
     load: () => import('./schema/schema.ts'),
   },
   gen: {
     reader: 'author',
     summary: 'write Move structs, test vectors and a client module of the types that an application signs',
-    inClone: true,
     load: () => import('./gen/gen.ts'),
   },
   dev: {

@@ -8,7 +8,14 @@ import { basename, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nameProblem } from './names.ts';
-import { applicationFiles, type Files, repositoryFiles, TEMPLATE_NAMES, writeFiles } from './template.ts';
+import {
+  applicationFiles,
+  derivedFiles,
+  type Files,
+  repositoryFiles,
+  TEMPLATE_NAMES,
+  writeFiles,
+} from './template.ts';
 
 const HELP = `usage: create-sui-enclave <folder> [--template <name>] [--from <folder>]
 
@@ -108,6 +115,7 @@ function create(
   if (from !== undefined) installFrom(pinned, from, folder);
   const files: Files = new Map([
     ...applicationFiles(known, name),
+    ...derivedFiles(known, name),
     ...repositoryFiles(name),
     ['package.json', json(manifest)],
     ['package-lock.json', json(lock)],

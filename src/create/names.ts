@@ -18,7 +18,7 @@ export function nameProblem(name: string): string | undefined {
   if (!NAME.test(name) || name.length > MAX_LENGTH || RESERVED.has(name)) {
     return `must be lower case letters, digits and single underscores, at most ${MAX_LENGTH}, and no keyword of Move or name that the files use`;
   }
-  // X would be the one-time witness of the Move module and the signed struct.
+  // The one-time witness X leaves no name for a struct of the application itself.
   if (pascalCase(name) === name.toUpperCase()) return 'must have two letters or more in a row';
   return undefined;
 }

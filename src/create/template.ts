@@ -1,4 +1,5 @@
 /** The files of a new application: for a clone of the repository of sui-enclave, or for a repository of its own. */
+import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +28,12 @@ export function applicationFiles(template: TemplateName, name: string): Files {
   return read(template, name);
 }
 
-/** The same files for a clone, in `src/apps/<name>` and `move/<name>`. */
+/** What `sui-enclave schema` and `gen` write of an application, so that its own repository has it from the beginning. */
+export function derivedFiles(template: TemplateName, name: string): Files {
+  return read(join('derived', template), name);
+}
+
+/** The files of an application for a clone, in `src/apps/<name>` and `move/<name>`. */
 export function filesInClone(template: TemplateName, name: string): Files {
   const files = [...applicationFiles(template, name)].map(([path, content]): [string, string] => [
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
@@ -58,8 +64,17 @@ function read(template: string, name: string): Files {
         .slice(folder.length + 1)
         .replace(/\.txt$/, '')
         .replace(/(^|\/)_(?=gitignore$|npmrc$)/, '$1.');
-      return [rename(path, name), rename(readFileSync(file, 'utf8'), name)];
+      return [rename(path, name), withDigest(rename(readFileSync(file, 'utf8'), name))];
     }),
+  );
+}
+
+/** The first line of what `gen` writes has the digest of the rest, which has the name. */
+function withDigest(content: string): string {
+  return content.replace(
+    /^(\/\/ Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,
+    (_whole, line: string, rest: string) =>
+      `${line}${createHash('sha256').update(rest).digest('hex')}\n${rest}`,
   );
 }
 

@@ -82,7 +82,7 @@ node_modules/.bin/sui-enclave --help
 node_modules/.bin/sui-enclave status --help
 \`\`\`
 
-It has the commands that need no clone of the repository. \`dev\`, \`test\`, \`dev_sui\`, \`publish\` and \`upgrade\` are about the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
+It has the commands that need no clone of the repository. \`dev\`, \`test\`, \`schema\`, \`gen\`, \`dev_sui\`, \`publish\` and \`upgrade\` are about the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
 
 Tests with vitest start the server of an application in their own process, with its log recorded:
 

@@ -172,10 +172,34 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return `${tests}; in Move ${move}`;
     },
 
-    async 'it fails by what fails, and overwrites no file that it did not write'() {
+    async 'sui-enclave schema and gen have nothing to change, until a signed type changes'() {
+      await enclave(['schema', '--check']);
+      expectEqual((await enclave(['gen', '--check'])).trim(), 'nothing changed');
+      const restore = await change('types.ts', (text) =>
+        text.replace('cents: u64', 'cents: u64, digits: u64'),
+      );
+      for (const name of ['schema', 'gen']) await enclave([name, '--check'], { exit: 1 });
+      const refused = await enclave(['test', 'generated'], { exit: 1 });
+      expectEqual(refused.includes('SCHEMA_OUTDATED: '), true);
+      const { files, written } = JSON.parse(await enclave(['gen', '--json']));
+      expectEqual([files.length, written], [4, files]);
+      await enclave(['schema']);
+      await enclave(['test', 'generated']);
+      const contract = readFileSync(join(project, `move/${NAME}/sources/signed.move`), 'utf8');
+      expectEqual(contract.includes('    digits: u64,\n}'), true);
+      restore();
+      await enclave(['gen']);
+      await enclave(['schema']);
+      await enclave(['gen', '--check']);
+      await enclave(['schema', '--check']);
+      return quantity(files.length + 1, 'file');
+    },
+
+    async 'sui-enclave test fails by what fails, and overwrites no file that it did not write'() {
       const failing: [step: string, path: string, edit: (text: string) => string][] = [
         ['types', 'types.ts', (text) => `${text}export const wrong: string = 5;\n`],
         ['tests', 'stand_in.ts', (text) => text.replace('cents: 123', 'cents: 124')],
+        ['generated', 'types.ts', (text) => text.replace('a pair such as', 'a pair like')],
         ['move', 'types.ts', (text) => text.replaceAll('u64', 'u32')],
         ['move', `move/${NAME}/sources/${NAME}.move`, (text) => text.replace('60 * 1000', '59 * 1000')],
       ];
@@ -316,7 +340,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       await create(folder, '--template', 'empty');
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
       const printed = await enclave(['test'], { cwd: folder });
-      expectEqual(/^Passed: types, tests, move\.$/m.test(printed), true);
+      expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
       return `all of this took ${own.toFixed(0)} s without npm`;
     },
   };

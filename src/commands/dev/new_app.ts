@@ -4,12 +4,14 @@
  */
 import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { nameProblem } from 'create-sui-enclave/names';
 import { filesInClone, TEMPLATE_NAMES, type TemplateName, writeFiles } from 'create-sui-enclave/template';
 import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { command, runAsProcess } from '../command.ts';
+import { generate } from '../gen/generate.ts';
+import { writeGenerated } from '../gen/generated_file.ts';
 import { CLONE } from '../places.ts';
 import { SCHEMA_FILE, schemaFileOf } from '../schema/app_schema.ts';
 
@@ -44,10 +46,19 @@ async function write(name: string, template: TemplateName): Promise<string[]> {
     ['check', '--write', '--log-level=error', ...code],
     options,
   );
-  const folder = `src/apps/${name}`;
-  const schema = join(folder, SCHEMA_FILE);
-  writeFileSync(join(CLONE, schema), await schemaFileOf(join(CLONE, folder)), { flag: 'wx' });
-  return [...paths, schema];
+  return [...paths, ...(await writeDerived(name, template))];
+}
+
+/** What `schema` and `gen` would write. @returns the paths */
+async function writeDerived(name: string, template: TemplateName): Promise<string[]> {
+  const application = { name, folder: join(CLONE, 'src/apps', name) };
+  const schema = join(application.folder, SCHEMA_FILE);
+  writeFileSync(schema, await schemaFileOf(application), { flag: 'wx' });
+  const isSigned = template !== 'empty';
+  const generated = isSigned
+    ? await generate(application, join(CLONE, 'move', name))
+    : new Map<string, string>();
+  return [schema, ...writeGenerated(generated, false)].map((path) => relative(CLONE, path));
 }
 
 export const main = command({
@@ -71,7 +82,7 @@ a repository of its own.`,
 
 Try:   make dev APP=${name}
 Test:  npm test -- src/apps/${name} && npm run test:move ${name}
-Next:  the host in src/apps/${name}/app.yaml, the type in types.ts and move/${name}. src/apps/README.md explains each file.`;
+Next:  the host in src/apps/${name}/app.yaml, the type in types.ts, and npm run gen -- ${name}. src/apps/README.md explains each file.`;
     return { json: { files }, text };
   },
 });

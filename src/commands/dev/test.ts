@@ -1,20 +1,24 @@
 /**
- * `sui-enclave test`: the types and the tests of an application, and the tests of its Move packages with answers that the
- * application itself signed.
+ * `sui-enclave test`: the types and the tests of an application, what other commands wrote of it, and the tests of its Move
+ * packages with answers that the application itself signed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
-import { ConfigError } from 'sui-enclave/errors';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { command, EXIT, type Io, runAsProcess } from '../command.ts';
+import { generate, hasGenerated } from '../gen/generate.ts';
+import { writeGenerated } from '../gen/generated_file.ts';
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
+import { SCHEMA_FILE } from '../schema/app_schema.ts';
+import { updateSchemas } from '../schema/schema.ts';
 import { type Framework, frameworkOf, type TestRun, testPackage } from '../sui/move_packages.ts';
 import { HEADER, signedAnswers, signedModules } from './signed_modules.ts';
 
-const STEPS = ['types', 'tests', 'move'] as const;
+const STEPS = ['types', 'tests', 'generated', 'move'] as const;
 
 /** A program of an npm package that the project has installed. @throws ConfigError */
 function installedProgram(root: string, packageName: string, file: string): string {
@@ -90,6 +94,31 @@ interface Step {
   readonly passed: boolean;
 }
 
+/**
+ * Compares what `schema` and `gen` wrote of an application, where it is there: an application may do without.
+ *
+ * @throws EnclaveError that names what would be written, or why nothing can be
+ */
+export async function compareGenerated(application: ApplicationFolder, moveFolder: string): Promise<void> {
+  if (existsSync(join(application.folder, SCHEMA_FILE))) await updateSchemas([application], true);
+  if (hasGenerated(application, moveFolder)) writeGenerated(await generate(application, moveFolder), true);
+}
+
+async function isCurrent(
+  { root }: Project,
+  application: ApplicationFolder,
+  io: Pick<Io, 'log'>,
+): Promise<boolean> {
+  try {
+    await compareGenerated(application, join(root, 'move', application.name));
+    return true;
+  } catch (error) {
+    if (!(error instanceof EnclaveError)) throw error;
+    io.log(`\n${error.code}: ${error.message}`);
+    return false;
+  }
+}
+
 async function testTheMove(
   project: Project,
   application: ApplicationFolder,
@@ -110,7 +139,7 @@ async function testTheMove(
 export const main = command({
   name: 'test',
   purpose:
-    'Checks the types of an application, runs its tests, and those of its Move packages. What these need of signed_<name>\nis signed by the application itself first, in answer to the requests of stand_in.ts.',
+    'Checks the types of an application, runs its tests, compares what schema and gen wrote of it, and runs the tests of its\nMove packages. What these need of signed_<name> is signed by the application itself first, in answer to the requests of\nstand_in.ts.',
   arguments: {
     step: {
       schema: v.picklist(STEPS, `must be one of ${STEPS.join(', ')}`),
@@ -140,6 +169,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
           'run',
           ...testsOf(project, application),
         ),
+      generated: () => isCurrent(project, application, io),
       move: () => testTheMove(project, application, env, io),
     };
     for (const name of wanted) steps.push({ name, passed: await take[name]() });

@@ -1,33 +1,43 @@
 /** What is generated of the types that an application signs. */
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
-import { loadApplication } from 'sui-enclave-server/load_application';
+import { loadFolder } from 'sui-enclave-server/load_application';
+import type { ApplicationFolder } from '../project.ts';
 import { clientModule } from './client_module.ts';
 import { GenError } from './errors.ts';
-import { generatedCode, generatedJson } from './generated_file.ts';
+import { generatedCode, generatedJson, isGenerated } from './generated_file.ts';
 import { moveModule, moveTests } from './move_module.ts';
 import { vectorsOf } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
+/** Where the files are: in the Move package, and in the application's folder. */
+const MOVE_MODULE = 'sources/signed.move';
+const MOVE_TESTS = 'tests/signed_vectors.move';
+const VECTORS = 'generated/vectors.json';
+const CLIENT = 'generated/client.ts';
+
+/** Whether one of the files is there that `generate` would replace. */
+export function hasGenerated({ folder }: ApplicationFolder, moveFolder: string): boolean {
+  const inMove = [MOVE_MODULE, MOVE_TESTS].map((path) => join(moveFolder, path));
+  return [...inMove, ...[VECTORS, CLIENT].map((path) => join(folder, path))].some(isGenerated);
+}
+
 /**
- * @param applicationFolder absolute, with app.yaml and app.ts
  * @param moveFolder absolute, of a Move package that depends on `enclave`
  * @returns content by path
  * @throws GenError; ConfigError of the application
  */
 export async function generate(
-  applicationFolder: string,
+  { name, folder }: ApplicationFolder,
   moveFolder: string,
 ): Promise<ReadonlyMap<string, string>> {
-  const apps = pathToFileURL(`${dirname(applicationFolder)}/`);
-  const { module } = await loadApplication(apps, basename(applicationFolder));
+  const { module } = await loadFolder(folder, name);
   const { move, application } = filesOfTypes(module.signs, packageNameIn(moveFolder));
   return new Map([
     ...[...move].map(([path, content]) => [join(moveFolder, path), content] as const),
-    ...[...application].map(([path, content]) => [join(applicationFolder, path), content] as const),
+    ...[...application].map(([path, content]) => [join(folder, path), content] as const),
   ]);
 }
 
@@ -44,12 +54,12 @@ export function filesOfTypes(types: readonly DeclaredStruct[], packageName: stri
   const lines = vectors.map((vector) => `    ${JSON.stringify(vector)}`);
   return {
     move: new Map([
-      ['sources/signed.move', generatedCode(moveModule(packageName, structs))],
-      ['tests/signed_vectors.move', generatedCode(moveTests(packageName, structs, vectors))],
+      [MOVE_MODULE, generatedCode(moveModule(packageName, structs))],
+      [MOVE_TESTS, generatedCode(moveTests(packageName, structs, vectors))],
     ]),
     application: new Map([
-      ['generated/vectors.json', generatedJson(`  "vectors": [\n${lines.join(',\n')}\n  ]\n`)],
-      ['generated/client.ts', generatedCode(clientModule(structs))],
+      [VECTORS, generatedJson(`  "vectors": [\n${lines.join(',\n')}\n  ]\n`)],
+      [CLIENT, generatedCode(clientModule(structs))],
     ]),
   };
 }

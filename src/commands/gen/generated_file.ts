@@ -45,6 +45,11 @@ export function writeGenerated(files: ReadonlyMap<string, string>, check: boolea
   return changed.map(([path]) => path);
 }
 
+/** Whether the command wrote the file, edited since or not. */
+export function isGenerated(path: string): boolean {
+  return existsSync(path) && HEADER.test(readFileSync(path, 'utf8'));
+}
+
 /** The present content; undefined if there is no file. */
 function requireOwn(path: string): string | undefined {
   if (!existsSync(path)) return undefined;

@@ -1,16 +1,17 @@
 /** The schema of an application: what its endpoints take, and what it signs. */
 import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AppSchema, readSchema } from 'sui-enclave/client';
 import { ApplicationMistake } from 'sui-enclave/errors';
 import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
 import type { Endpoint } from 'sui-enclave-server';
-import { loadApplication } from 'sui-enclave-server/load_application';
+import { loadFolder } from 'sui-enclave-server/load_application';
 import { createLog } from 'sui-enclave-service/log';
 import { createUpstreams } from 'sui-enclave-service/upstream';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { parseServerEnv } from '../image/settings.ts';
+import type { ApplicationFolder } from '../project.ts';
 import { inputSchema } from './input_schema.ts';
 
 /** The file beside app.ts. */
@@ -21,13 +22,11 @@ const FAKES_FILE = 'stand_in.ts';
 /**
  * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the environment.
  *
- * @param folder absolute
  * @returns the content of its schema.json, always the same
  * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too deep
  */
-export async function schemaFileOf(folder: string): Promise<string> {
-  const apps = pathToFileURL(`${dirname(folder)}/`);
-  const { manifest, module } = await loadApplication(apps, basename(folder));
+export async function schemaFileOf({ name, folder }: ApplicationFolder): Promise<string> {
+  const { manifest, module } = await loadFolder(folder, name);
   const fakes = await startFakes(folder);
   let endpoints: readonly Endpoint[];
   try {

@@ -1,41 +1,38 @@
 /** `sui-enclave schema [application]`: writes the schema.json of applications, or compares it. */
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EnclaveError } from 'sui-enclave/errors';
+import { applicationNames } from 'sui-enclave-server/load_application';
 import { command, runAsProcess } from '../command.ts';
+import { type ApplicationFolder, findProject, type Project } from '../project.ts';
 import { text } from '../values.ts';
 import { SCHEMA_FILE, schemaFileOf } from './app_schema.ts';
-
-const APPS = fileURLToPath(new URL('../../apps', import.meta.url));
 
 /** A schema.json is not what the command would write. */
 class OutdatedError extends EnclaveError {
   readonly code = 'SCHEMA_OUTDATED';
 }
 
-/** @param app its name; default: every application @throws ConfigError if there is none */
-function foldersOf(app: string | undefined): string[] {
-  const names = globSync('*/app.yaml', { cwd: APPS }).map(dirname).sort();
-  const chosen = names.filter((name) => app === undefined || name === app);
-  if (chosen.length === 0) {
-    throw new ConfigError(`there is no application ${app}; the applications are: ${names.join(', ')}`);
-  }
-  return chosen.map((name) => join(APPS, name));
+/** @param name default: every application @throws ConfigError if there is none of that name */
+export function applicationsOf(project: Project, name: string | undefined): ApplicationFolder[] {
+  if (name !== undefined || !project.isClone) return [project.application(name)];
+  return applicationNames(join(project.root, 'src/apps')).map((known) => project.application(known));
 }
 
 /**
- * @param folders of applications, absolute
  * @param check writes nothing, and refuses a file that would change
  * @returns the files
  * @throws OutdatedError; the errors of `schemaFileOf`
  */
-export async function updateSchemas(folders: readonly string[], check: boolean): Promise<string[]> {
+export async function updateSchemas(
+  applications: readonly ApplicationFolder[],
+  check: boolean,
+): Promise<string[]> {
   const files: string[] = [];
   const outdated: string[] = [];
-  for (const folder of folders) {
-    const file = join(folder, SCHEMA_FILE);
-    const content = await schemaFileOf(folder);
+  for (const application of applications) {
+    const file = join(application.folder, SCHEMA_FILE);
+    const content = await schemaFileOf(application);
     const isEqual = existsSync(file) && readFileSync(file, 'utf8') === content;
     if (!isEqual) outdated.push(file);
     if (!isEqual && !check) writeFileSync(file, content);
@@ -54,9 +51,9 @@ types that it signs. An image contains the file, and answers GET /schema with it
   arguments: { application: { schema: text, optional: true } },
   options: { check: { help: 'write nothing, and fail if a file is not what would be written' } },
   notes:
-    'without a name: every application of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
+    'without a name: the application of this repository; in a clone of sui-enclave every one of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
   async run({ args: { application }, options: { check } }) {
-    const files = await updateSchemas(foldersOf(application), check);
+    const files = await updateSchemas(applicationsOf(findProject(), application), check);
     return { json: { files }, text: files.join('\n') };
   },
 });

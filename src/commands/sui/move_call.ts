@@ -38,9 +38,14 @@ function unfit(name: string, why: string): SuiCommandError {
 
 /**
  * @param name of the function, in the module
+ * @param others the other modules of its package
  * @throws SuiCommandError: FUNCTION
  */
-export function moveCall(module: ModuleInterface, name: string): MoveCall {
+export function moveCall(
+  module: ModuleInterface,
+  name: string,
+  others: readonly ModuleInterface[] = [],
+): MoveCall {
   const where = `${module.name}::${name}`;
   const found = module.callable.get(name);
   if (found === undefined) {
@@ -73,7 +78,7 @@ export function moveCall(module: ModuleInterface, name: string): MoveCall {
     values: values.slice(0, -2),
     application,
     typeParameters: found.constraints.length,
-    returns: splitTypes(found.returns).map((type) => isKept(type, module)),
+    returns: splitTypes(found.returns).map((type) => isKept(type, [module, ...others])),
   };
 }
 
@@ -85,18 +90,19 @@ function objectRole(type: string): Role {
   return { kind: 'object', type };
 }
 
-/** Whether a returned value is an object, which can't be dropped. Those of other modules are taken for objects. */
-function isKept(type: string, module: ModuleInterface): boolean {
+/** Whether a returned value is an object, which can't be dropped. Those of other packages are taken for objects. */
+function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
-  const [, name = ''] = /::(\w+)(?:<.*>)?$/.exec(type) ?? [];
-  const own = module.datatypes.get(name);
+  const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
+  const defining = modules.find((module) => module.address === address && module.name === moduleName);
+  const own = defining?.datatypes.get(name);
   return own === undefined || (own.abilities & (KEY | STORE)) === (KEY | STORE);
 }
 
 /** The signed fields, by their names. */
 export type Answer = Record<string, unknown>;
 
-/** How the payload is named: a struct of the module, or names in order. */
+/** How the payload is named: a struct of the package, or names in order. */
 export interface Naming {
   readonly intent: number;
   readonly struct?: string | undefined;
@@ -105,16 +111,18 @@ export interface Naming {
 
 /**
  * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in this order,
- * or has them after a nonce (`enclave::once`).
+ * or has them after a nonce (`enclave::once`); if there is none, by that of another module.
  *
+ * @param others the other modules of the package
  * @throws SuiCommandError: FUNCTION
  */
 export function signedTypeOf(
   module: ModuleInterface,
   { values }: MoveCall,
   { intent, struct, fields }: Naming,
+  others: readonly ModuleInterface[] = [],
 ): { readonly names: readonly string[]; readonly schema: SignedType<Answer, Answer> } {
-  const names = fields ?? namesOf(module, values, struct);
+  const names = fields ?? namesOf(module, values, struct, others);
   if (names.length !== values.length || new Set(names).size < names.length) {
     const types = values.join(', ');
     throw unfit(
@@ -130,8 +138,32 @@ export function signedTypeOf(
   return { names, schema: signedType(intent, payload) };
 }
 
-function namesOf(module: ModuleInterface, values: readonly string[], struct: string | undefined): string[] {
-  const candidates = [...module.datatypes].flatMap(([name, { abilities, layout }]) => {
+function namesOf(
+  module: ModuleInterface,
+  values: readonly string[],
+  struct: string | undefined,
+  others: readonly ModuleInterface[],
+): string[] {
+  const own = structsWith([module], values, struct);
+  const candidates = own.length > 0 ? own : structsWith(others, values, struct);
+  const [only, another] = candidates;
+  if (only !== undefined && another === undefined) return only.names;
+  const signed = values.join(', ') || 'nothing';
+  throw unfit(
+    module.name,
+    only === undefined
+      ? `${struct === undefined ? 'no struct of the package has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
+      : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
+  );
+}
+
+function structsWith(
+  modules: readonly ModuleInterface[],
+  values: readonly string[],
+  struct: string | undefined,
+): { readonly name: string; readonly names: string[] }[] {
+  const datatypes = modules.flatMap((module) => [...module.datatypes]);
+  return datatypes.flatMap(([name, { abilities, layout }]) => {
     const [, list] = /^struct \{(.*)\}$/.exec(layout) ?? [];
     if (list === undefined || (abilities & KEY) !== 0 || (struct !== undefined && name !== struct)) return [];
     const fields = splitTypes(list).map((field) => field.split(': ') as [string, string]);
@@ -143,13 +175,4 @@ function namesOf(module: ModuleInterface, values: readonly string[], struct: str
       ? [{ name, names: ['nonce', ...names] }]
       : [];
   });
-  const [only, another] = candidates;
-  if (only !== undefined && another === undefined) return only.names;
-  const signed = values.join(', ') || 'nothing';
-  throw unfit(
-    module.name,
-    only === undefined
-      ? `${struct === undefined ? 'no struct of the module has' : `${struct} does not have`} the fields ${signed}: name those of the answer by --fields`
-      : `several structs have the fields ${signed}: name one by --struct, of ${candidates.map(({ name }) => name).join(', ')}`,
-  );
 }

@@ -77,12 +77,12 @@ const OPTIONS = {
   },
   struct: {
     value: '<name>',
-    help: 'the Move struct of the signed type, if several structs of the module have its fields',
+    help: 'the Move struct of the signed type, if several structs have its fields',
     schema: text,
   },
   fields: {
     value: '<names>',
-    help: "the names of the answer's fields in order, with commas, if no struct of the module has them",
+    help: "the names of the answer's fields in order, with commas, if no struct of the package has them",
     schema: text,
   },
   config: { value: '<id>', help: 'the config (default: that of the deployment file)', schema: objectId },
@@ -163,11 +163,13 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
       throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
     }
   };
-  const module = modules.map(readOf).find(({ name }) => name === moduleName);
+  const all = modules.map(readOf);
+  const module = all.find(({ name }) => name === moduleName);
   if (module === undefined) {
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
   }
-  return { module, call: moveCall(module, name) };
+  const others = all.filter((other) => other !== module);
+  return { module, others, call: moveCall(module, name, others) };
 }
 
 /** @throws WrongObjectTypeError */
@@ -190,7 +192,7 @@ async function ask(
   checkNotRetired(config);
   const { struct, fields } = input.options;
   const naming = { intent: request.intent, struct, fields: fields?.split(',') };
-  const { schema, names } = signedTypeOf(found.module, found.call, naming);
+  const { schema, names } = signedTypeOf(found.module, found.call, naming, found.others);
   const client = new EnclaveClient(request.url, {
     policy: { images: pinned ? [pinned] : acceptedImages(config, Date.now()) },
     ...(roots && { roots }),

@@ -25,13 +25,17 @@ const code = [...files.keys()].filter((path) => path.endsWith('.ts'));
 
 let dir: string;
 
-beforeAll(() => {
+beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'sui-enclave-app-'));
   for (const path of COPIED) cpSync(join(ROOT, path), join(dir, path), { recursive: true });
   shareModules(ROOT, dir);
   for (const [path, text] of files) {
     mkdirSync(dirname(join(dir, path)), { recursive: true });
     writeFileSync(join(dir, path), text);
+  }
+  for (const name of ['gen', 'schema']) {
+    const { code, output } = await run(process.execPath, 'src/commands/main.ts', name, 'price');
+    expect(code, output).toBe(0);
   }
 });
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -103,7 +107,7 @@ describe('the application of the page', () => {
   test('has a Move module that passes its test', async () => {
     const { code, output } = await run(process.execPath, 'scripts/check/move.ts', 'price');
     expect(code, output).toBe(0);
-    expect(output).toMatch(/Test result: OK\. Total tests: 4/);
+    expect(output).toMatch(/Test result: OK\. Total tests: 6/);
     expect(output).not.toMatch(/warning/);
   }, 60_000);
 
@@ -229,16 +233,22 @@ describe('npm run new_app -- market_news', () => {
   let output: string;
   beforeAll(async () => {
     // A clone does not contain the page's own application.
-    for (const path of files.keys()) rmSync(join(dir, path), { force: true });
+    for (const path of ['src/apps/price', 'move/price']) rmSync(join(dir, path), { recursive: true });
     const made = await run(process.execPath, 'src/commands/dev/new_app.ts', NAME);
     expect(made.code, made.output).toBe(0);
     output = made.output;
     written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
   });
 
-  test('writes every file of the page under the name, its schema, and no other', () => {
+  test('writes every file of the page under the name, what gen and schema write, and no other', () => {
     const paths = [...files.keys()].map((path) => path.replaceAll('price', NAME));
-    expect(written.toSorted()).toEqual([...paths, `src/apps/${NAME}/schema.json`].sort());
+    const derived = [
+      ...['generated/client.ts', 'generated/vectors.json', 'schema.json'].map(
+        (path) => `src/apps/${NAME}/${path}`,
+      ),
+      ...['sources/signed.move', 'tests/signed_vectors.move'].map((path) => `move/${NAME}/${path}`),
+    ];
+    expect(written.toSorted()).toEqual([...paths, ...derived].sort());
     for (const path of written) {
       const text = readFileSync(join(dir, path), 'utf8');
       expect(text, path).not.toMatch(/price/i);
@@ -258,7 +268,7 @@ describe('npm run new_app -- market_news', () => {
     expect(tested.output).toMatch(/4 passed/);
     const moved = await run(process.execPath, 'scripts/check/move.ts', NAME);
     expect(moved.code, moved.output).toBe(0);
-    expect(moved.output).toMatch(/Test result: OK\. Total tests: 4/);
+    expect(moved.output).toMatch(/Test result: OK\. Total tests: 6/);
   }, 120_000);
 
   test('changes nothing that exists', async () => {

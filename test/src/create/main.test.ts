@@ -61,13 +61,18 @@ const json = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8
 const REPOSITORY = [
   ...['.ci/run', '.github/workflows/check.yml', '.gitignore', '.npmrc', 'README.md'],
   ...['app.ts', 'app.yaml', 'package-lock.json', 'package.json', 'server.env', 'stand_in.ts'],
-  ...['test/app.test.ts', 'tsconfig.json'],
+  ...['schema.json', 'test/app.test.ts', 'tsconfig.json'],
   ...['move/gas_fees/Move.toml', 'move/gas_fees/sources/gas_fees.move'],
   'move/gas_fees/tests/gas_fees_tests.move',
 ];
 
+const ORACLE = [
+  ...[...REPOSITORY, 'types.ts', 'generated/client.ts', 'generated/vectors.json'],
+  ...['move/gas_fees/sources/signed.move', 'move/gas_fees/tests/signed_vectors.move'],
+];
+
 describe.each([
-  ['oracle', [...REPOSITORY, 'types.ts']],
+  ['oracle', ORACLE],
   ['empty', REPOSITORY],
 ])('--template %s', (template, expected) => {
   test('writes these files, and no other', () => {
@@ -138,7 +143,7 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
   execFileSync('git', ['init', '-q'], { cwd });
   execFileSync('git', ['add', '-A'], { cwd });
   const added = execFileSync('git', ['ls-files'], { cwd, encoding: 'utf8' }).trim().split('\n');
-  expect(added.sort()).toEqual([...REPOSITORY, 'types.ts', 'deployments/testnet.json', 'ca.pem'].sort());
+  expect(added.sort()).toEqual([...ORACLE, 'deployments/testnet.json', 'ca.pem'].sort());
 });
 
 describe('--from', () => {

@@ -1,16 +1,17 @@
 /** What is generated of signed types: all languages have the same bytes, and nobody's file is overwritten. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { GEN_CODES } from '../../../../src/commands/gen/errors.ts';
-import { main } from '../../../../src/commands/gen/gen.ts';
+import { generatedFiles, main } from '../../../../src/commands/gen/gen.ts';
 import { filesOfTypes, generate } from '../../../../src/commands/gen/generate.ts';
 import { generatedCode, writeGenerated } from '../../../../src/commands/gen/generated_file.ts';
 import type { Vector } from '../../../../src/commands/gen/samples.ts';
 import { snakeCase } from '../../../../src/commands/gen/signed_structs.ts';
+import { cloneAt, repositoryAt } from '../../../../src/commands/project.ts';
 import { frameworkOf, testPackage } from '../../../../src/commands/sui/move_packages.ts';
 import { describeSigned, type SignedType } from '../../../../src/library/client/index.ts';
 import { schemaTypeOf } from '../../../../src/library/wire/schema_type.ts';
@@ -258,6 +259,7 @@ test.each([
 
 describe('the files of an application', () => {
   const dice = join(FIXTURES, 'dice');
+  const application = { name: 'dice', folder: dice };
 
   function movePackage(toml: string): string {
     const dir = folder();
@@ -267,7 +269,7 @@ describe('the files of an application', () => {
 
   test('are in its folder and in that of its Move package, whose name they have', async () => {
     const dir = movePackage('[package]\nedition = "2024"\nname = "games"\n\n[dependencies]\n');
-    const files = await generate(dice, dir);
+    const files = await generate(application, dir);
     expect([...files.keys()]).toEqual([
       join(dir, 'sources/signed.move'),
       join(dir, 'tests/signed_vectors.move'),
@@ -275,15 +277,52 @@ describe('the files of an application', () => {
       join(dice, 'generated/client.ts'),
     ]);
     expect(files.get(join(dir, 'sources/signed.move'))).toContain('\nmodule games::signed;\n');
-    expect(await generate(dice, dir)).toEqual(files);
+    expect(await generate(application, dir)).toEqual(files);
   });
 
   test.each([['[dependencies]\nname = "x"\n'], ['[package]\nname = "a-b"\n'], ['']])(
     'need a name of the Move package: %j',
     async (toml) => {
-      await expect(generate(dice, movePackage(toml))).rejects.toMatchObject({ code: 'GEN_PACKAGE' });
+      await expect(generate(application, movePackage(toml))).rejects.toMatchObject({ code: 'GEN_PACKAGE' });
     },
   );
+});
+
+describe("in an author's own repository", () => {
+  /** An application in the folder itself, which has another name than it. */
+  function repository() {
+    const root = folder();
+    cpSync(join(FIXTURES, 'dice/app.ts'), join(root, 'app.ts'));
+    writeFileSync(join(root, 'app.yaml'), 'name: dice\nendpoints: []\nsecrets: []\n');
+    for (const name of ['dice', 'games']) {
+      mkdirSync(join(root, 'move', name), { recursive: true });
+      writeFileSync(join(root, 'move', name, 'Move.toml'), `[package]\nname = "${name}"\n`);
+    }
+    return repositoryAt(root);
+  }
+
+  test('no name is necessary, and the Move package is that of the name', async () => {
+    const project = repository();
+    const files = await generatedFiles(project, undefined, undefined);
+    expect([...files.keys()]).toEqual([
+      join(project.root, 'move/dice/sources/signed.move'),
+      join(project.root, 'move/dice/tests/signed_vectors.move'),
+      join(project.root, 'generated/vectors.json'),
+      join(project.root, 'generated/client.ts'),
+    ]);
+    expect(await generatedFiles(project, 'dice', undefined)).toEqual(files);
+    const other = join(project.root, 'move/games');
+    const [[path, source] = []] = await generatedFiles(project, undefined, other);
+    expect([path, source]).toEqual([
+      join(other, 'sources/signed.move'),
+      expect.stringContaining('\nmodule games::signed;\n'),
+    ]);
+  });
+
+  test('another name is refused, and in a clone none', async () => {
+    await expect(generatedFiles(repository(), 'tally', undefined)).rejects.toMatchObject({ code: 'CONFIG' });
+    await expect(generatedFiles(cloneAt(), undefined, undefined)).rejects.toMatchObject({ code: 'USAGE' });
+  });
 });
 
 describe('writing', () => {
@@ -337,7 +376,8 @@ describe('sui-enclave gen', () => {
     [['salt', '--move', 'move/weather'], 1, /^GEN_NOTHING/],
     [['salt'], 1, /^GEN_/],
     [['weather', '--check'], 1, /^GEN_OUTDATED: .*signed\.move/],
-    [['wether'], 1, /^CONFIG: there is no application wether/],
+    [['wether'], 1, /^CONFIG: APP=wether: there is no such application; the applications are: salt, weather/],
+    [[], 2, /^USAGE: missing: <application>/],
     [['weather', '--chek'], 2, /^USAGE/],
   ])('%j exits with %i', async (argv, status, message) => {
     expect(await call(main, argv)).toMatchObject({ status, stderr: expect.stringMatching(message) });

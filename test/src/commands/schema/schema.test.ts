@@ -3,8 +3,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { repositoryAt } from '../../../../src/commands/project.ts';
 import { schemaFileOf } from '../../../../src/commands/schema/app_schema.ts';
-import { main, updateSchemas } from '../../../../src/commands/schema/schema.ts';
+import { applicationsOf, main, updateSchemas } from '../../../../src/commands/schema/schema.ts';
 import { readSchema } from '../../../../src/library/client/index.ts';
 import { call } from '../run.ts';
 
@@ -33,15 +34,25 @@ describe('sui-enclave schema', () => {
     const folder = copyOf(join(FIXTURES, 'dice'));
     const file = join(folder, 'schema.json');
     const outdated = { code: 'SCHEMA_OUTDATED', message: expect.stringContaining(file) };
-    await expect(updateSchemas([folder], true)).rejects.toMatchObject(outdated);
+    await expect(updateSchemas([{ name: 'dice', folder }], true)).rejects.toMatchObject(outdated);
     expect(existsSync(file)).toBe(false);
-    expect(await updateSchemas([folder], false)).toEqual([file]);
+    expect(await updateSchemas([{ name: 'dice', folder }], false)).toEqual([file]);
     const written = readFileSync(file, 'utf8');
-    expect(await updateSchemas([folder], true)).toEqual([file]);
+    expect(await updateSchemas([{ name: 'dice', folder }], true)).toEqual([file]);
     writeFileSync(file, written.replace('sides', 'faces'));
-    await expect(updateSchemas([folder], true)).rejects.toMatchObject(outdated);
-    await updateSchemas([folder], false);
+    await expect(updateSchemas([{ name: 'dice', folder }], true)).rejects.toMatchObject(outdated);
+    await updateSchemas([{ name: 'dice', folder }], false);
     expect(readFileSync(file, 'utf8')).toBe(written);
+  });
+
+  test("in an author's own repository writes that of its application, without a name", async () => {
+    const folder = copyOf(join(FIXTURES, 'dice'));
+    writeFileSync(join(folder, 'app.yaml'), 'name: tally\nendpoints: []\nsecrets: []\n');
+    const project = repositoryAt(folder);
+    const applications = applicationsOf(project, undefined);
+    expect(applications).toEqual([{ name: 'tally', folder }]);
+    expect(await updateSchemas(applications, false)).toEqual([join(folder, 'schema.json')]);
+    expect(() => applicationsOf(project, 'weather')).toThrow(/the applications are: tally$/);
   });
 
   test('names the applications if there is none of that name', async () => {
@@ -52,7 +63,9 @@ describe('sui-enclave schema', () => {
 
 describe('the schema of an application', () => {
   test('has all that it signs, and each endpoint with its input', async () => {
-    const schema = readSchema(JSON.parse(await schemaFileOf(join(FIXTURES, 'dice'))));
+    const schema = readSchema(
+      JSON.parse(await schemaFileOf({ name: 'dice', folder: join(FIXTURES, 'dice') })),
+    );
     expect(schema.signs.map(({ intent, name }) => [intent, name])).toEqual([
       [1, 'Roll'],
       [2, 'Draw'],
@@ -75,7 +88,7 @@ describe('the schema of an application', () => {
 
   test('is always the same', async () => {
     const folder = join(FIXTURES, 'dice');
-    expect(await schemaFileOf(folder)).toBe(await schemaFileOf(folder));
+    expect(await schemaFileOf({ name: 'dice', folder })).toBe(await schemaFileOf({ name: 'dice', folder }));
   });
 
   test('is not written if it nests too deep to be read', async () => {
@@ -86,7 +99,7 @@ describe('the schema of an application', () => {
       'picked: v.array(v.array(v.array(v.array(v.array(v.string())))))',
     );
     writeFileSync(app, deep.replace('BigInt(picked)', '0n'));
-    await expect(schemaFileOf(folder)).rejects.toMatchObject({
+    await expect(schemaFileOf({ name: 'dice', folder })).rejects.toMatchObject({
       code: 'CLIENT_SCHEMA',
       message: expect.stringMatching(/nests deeper than 8$/),
     });
@@ -102,6 +115,6 @@ describe('the schema of an application', () => {
         "create: ({ sign, secret }) => ({ ...{ s: secret('S') },",
       ),
     );
-    await expect(schemaFileOf(folder)).rejects.toMatchObject({ code: 'APPLICATION' });
+    await expect(schemaFileOf({ name: 'dice', folder })).rejects.toMatchObject({ code: 'APPLICATION' });
   });
 });

@@ -107,6 +107,28 @@ describe('the signed type', () => {
   });
 });
 
+describe('a struct of another module of the package', () => {
+  /** What `sui-enclave gen` writes. */
+  const signed = { ...moduleOf([], { Quote: ['pair: u8'] }), name: 'signed' };
+  const quote = `${APP}::signed::Quote`;
+
+  test('names the signed fields, unless the module has one with them', () => {
+    const of = (module: ModuleInterface) =>
+      signedTypeOf(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
+    const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
+    expect(of(moduleOf(parameters))).toEqual(['pair']);
+    expect(of(moduleOf(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
+    expect(of(moduleOf(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
+  });
+
+  test('can be dropped if it is returned, but not one of its name in another package', () => {
+    const returns = `${quote},${at('b')}::signed::Quote`;
+    const module = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Quote: ['pair: u8', 12] }, returns);
+    expect(moveCall(module, 'award', [signed]).returns).toEqual([false, true]);
+    expect(moveCall(module, 'award').returns).toEqual([true, true]);
+  });
+});
+
 describe('a value in BCS', () => {
   test.each<[string, unknown, string]>([
     ['u8', 255, 'ff'],

@@ -2,20 +2,14 @@
 module price::price;
 
 use enclave::enclave::{Self, Enclave, EnclaveConfig};
+use price::signed::{Self, Quote};
 use std::string::String;
 use sui::clock::Clock;
 
-const PRICE_INTENT: u8 = 0;
 const MAX_AGE_MS: u64 = 60 * 1000;
 
 /// The one-time witness of this module, and the type that its enclaves are registered for.
 public struct PRICE has drop {}
-
-/// What the server signs: the same fields in the same order.
-public struct Price has copy, drop {
-    pair: String,
-    cents: u64,
-}
 
 fun init(otw: PRICE, ctx: &mut TxContext) {
     transfer::public_transfer(enclave::new_cap(otw, ctx), ctx.sender())
@@ -30,18 +24,9 @@ public fun new(
     enclave: &Enclave<PRICE>,
     config: &EnclaveConfig<PRICE>,
     clock: &Clock,
-): Price {
-    let value = Price { pair, cents };
-    enclave.assert_signed(config, clock, MAX_AGE_MS, PRICE_INTENT, timestamp_ms, value, sig);
+): Quote {
+    let value = signed::new_quote(pair, cents);
+    let intent = signed::intent_of_quote();
+    enclave.assert_signed(config, clock, MAX_AGE_MS, intent, timestamp_ms, value, sig);
     value
-}
-
-/// In cents.
-public fun cents(value: &Price): u64 {
-    value.cents
-}
-
-#[test_only]
-public fun new_for_testing(pair: String, cents: u64): Price {
-    Price { pair, cents }
 }

@@ -3,26 +3,27 @@
 module price::price_tests;
 
 use enclave::enclave;
-use price::price::{Self, PRICE, Price};
-use price::signed_answer as signed;
+use price::price::{Self, PRICE};
+use price::signed::Quote;
+use price::signed_answer as answer;
 use std::unit_test::assert_eq;
 use sui::clock;
 
 const MINUTE_MS: u64 = 60 * 1000;
 
 /// What a contract gets for these values at this time, with the enclave that signed registered.
-fun value_at(cents: u64, now_ms: u64): Price {
+fun value_at(cents: u64, now_ms: u64): Quote {
     let ctx = &mut tx_context::dummy();
     let cap = enclave::new_cap_for_testing<PRICE>(ctx);
     let mut config = cap.new_config_for_testing(ctx);
-    let registered = config.new_enclave_for_testing(&cap, signed::public_key());
+    let registered = config.new_enclave_for_testing(&cap, answer::public_key());
     let mut clock = clock::create_for_testing(ctx);
     clock.set_for_testing(now_ms);
     let value = price::new(
-        signed::pair(),
+        answer::pair(),
         cents,
-        signed::timestamp_ms(),
-        &signed::signature(),
+        answer::timestamp_ms(),
+        &answer::signature(),
         &registered,
         &config,
         &clock,
@@ -35,26 +36,17 @@ fun value_at(cents: u64, now_ms: u64): Price {
 }
 
 #[test]
-fun bytes_are_those_that_the_server_signs() {
-    let value = price::new_for_testing(signed::pair(), signed::cents());
-    assert_eq!(
-        enclave::signed_bytes_for_testing(0, signed::timestamp_ms(), value),
-        signed::signed_bytes(),
-    );
-}
-
-#[test]
 fun a_signed_value_is_accepted_for_a_minute() {
-    let cents = signed::cents();
-    assert_eq!(value_at(cents, signed::timestamp_ms() + MINUTE_MS).cents(), cents);
+    let cents = answer::cents();
+    assert_eq!(value_at(cents, answer::timestamp_ms() + MINUTE_MS).cents(), cents);
 }
 
 #[test, expected_failure(abort_code = enclave::ETooOld)]
 fun and_not_a_millisecond_longer() {
-    value_at(signed::cents(), signed::timestamp_ms() + MINUTE_MS + 1);
+    value_at(answer::cents(), answer::timestamp_ms() + MINUTE_MS + 1);
 }
 
 #[test, expected_failure(abort_code = enclave::EInvalidSignature)]
 fun another_value_is_refused() {
-    value_at(signed::cents() + 1, signed::timestamp_ms());
+    value_at(answer::cents() + 1, answer::timestamp_ms());
 }

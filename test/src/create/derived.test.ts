@@ -1,0 +1,82 @@
+/** A new repository has what `schema` and `gen` would write there, under every name. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { compareGenerated } from '../../../src/commands/dev/test.ts';
+import { generatedFiles } from '../../../src/commands/gen/gen.ts';
+import { type Project, repositoryAt } from '../../../src/commands/project.ts';
+import { schemaFileOf } from '../../../src/commands/schema/app_schema.ts';
+import {
+  derivedFiles,
+  type Files,
+  filesInClone,
+  TEMPLATE_NAMES,
+  type TemplateName,
+  writeFiles,
+} from '../../../src/create/template.ts';
+
+const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
+const LONGEST = 'a_name_that_has_32_characters_ab';
+
+/** A repository where imports are found: those of this one. */
+function repository(template: TemplateName, name: string): Project {
+  mkdirSync(BUILD, { recursive: true });
+  const root = mkdtempSync(join(BUILD, 'derived-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const files: Files = new Map(
+    [...filesInClone(template, name)].map(([path, content]) => [
+      path.replace(`src/apps/${name}/`, ''),
+      content,
+    ]),
+  );
+  writeFiles(root, files);
+  writeFiles(root, derivedFiles(template, name));
+  return repositoryAt(root);
+}
+
+describe.each(['price', 'gas_2', LONGEST])('of the name %s', (name) => {
+  test.each(TEMPLATE_NAMES)('the template %s has its schema', async (template) => {
+    const written = await schemaFileOf(repository(template, name).application());
+    expect(derivedFiles(template, name).get('schema.json')).toBe(written);
+  });
+
+  test('the template oracle has all that gen writes, and empty nothing', async () => {
+    const project = repository('oracle', name);
+    const written = await generatedFiles(project, undefined, undefined);
+    const { 'schema.json': _, ...generated } = Object.fromEntries(derivedFiles('oracle', name));
+    const paths = [...written].map(([path, content]) => [path.slice(project.root.length + 1), content]);
+    expect(generated).toEqual(Object.fromEntries(paths));
+    expect([...derivedFiles('empty', name).keys()]).toEqual(['schema.json']);
+  });
+});
+
+describe('sui-enclave test', () => {
+  const compare = (project: Project) =>
+    compareGenerated(project.application(), join(project.root, 'move/price'));
+
+  test.each(TEMPLATE_NAMES)('accepts what the template %s has', async (template) => {
+    await compare(repository(template, 'price'));
+  });
+
+  test.each([
+    ['schema.json', 'SCHEMA_OUTDATED'],
+    ['generated/client.ts', 'GEN_OUTDATED'],
+    ['move/price/sources/signed.move', 'GEN_OUTDATED'],
+    ['generated/vectors.json', 'GEN_EDITED'],
+  ])('refuses a %s that is not what would be written', async (path, code) => {
+    const project = repository('oracle', 'price');
+    const file = join(project.root, path);
+    if (code === 'GEN_OUTDATED') rmSync(file);
+    else writeFileSync(file, `${derivedFiles('oracle', 'price').get(path)}\n`);
+    await expect(compare(project)).rejects.toMatchObject({ code });
+  });
+
+  test('asks nobody for files that an application does without', async () => {
+    const project = repository('oracle', 'price');
+    for (const path of derivedFiles('oracle', 'price').keys()) rmSync(join(project.root, path));
+    await compare(project);
+    writeFileSync(join(project.root, 'move/price/sources/signed.move'), 'module price::signed;\n');
+    await compare(project);
+  });
+});
