@@ -105,8 +105,14 @@ class Transaction {
       this.#finish();
       return { status: { success: true }, events: this.#runtime.events, published: this.#published };
     } catch (error) {
-      return { status: failure(error, BigInt(this.#command)), events: [], published: undefined };
+      const cause = error instanceof TypeError ? this.#unverified(error) : error;
+      return { status: failure(cause, BigInt(this.#command)), events: [], published: undefined };
     }
+  }
+
+  /** What a verifier would have refused when the package was published. */
+  #unverified({ message }: TypeError): CommandFailure {
+    return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }
 
   #object(object: LedgerObject | undefined): Slot {

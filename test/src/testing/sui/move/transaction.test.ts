@@ -370,6 +370,18 @@ test('a value that is left and can not be dropped', async () => {
   expect(description).toBe('UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }');
 });
 
+test('bytecode that no compiler made fails its transaction, and not the node', async () => {
+  const [module = new Uint8Array()] = await compiled(SOURCE);
+  const publish = (bytes: Uint8Array) =>
+    execute({ commands: [{ kind: 'publish', modules: [bytes], dependencies: [] }] });
+  const cut = await publish(module.subarray(0, 300));
+  expect(errorOf(cut).description).toMatch(/^VMVerificationOrDeserializationError: /);
+  // `init` is asked for a function of the framework that is not there.
+  const at = Buffer.from(module).indexOf('is_one_time_witness');
+  const renamed = await publish(Uint8Array.from(module).fill(0x78, at, at + 2));
+  expect(errorOf(renamed).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
+});
+
 test('what the stub does not have is UNIMPLEMENTED, by name', async () => {
   const kiosk = execute({ commands: [call('kiosk::new', [])] });
   await expect(kiosk).rejects.toMatchObject({
