@@ -18,6 +18,9 @@ export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
 /** The Move package of the framework, which the contracts of applications depend on. */
 export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
 
+/** The static files of the console: built in a clone, part of the installed package. */
+export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'console');
+
 /** The stub of Sui's framework. */
 export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
 

@@ -2,11 +2,25 @@
  * `make console`: builds the static files of the console. `node src/console/build.ts [folder]`, by default `out/console`.
  * The folder is complete or absent at any time, so that several builds may run at once.
  */
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Plugin } from 'vite';
 import { CONTENT_SECURITY_POLICY, HEADERS } from './headers.ts';
+
+const LICENSES = 'licenses.md';
+/** Vite lists the packages whose code is in the page, and this one has styles alone. */
+const KIT = '@digdir/designsystemet-css';
+const KIT_LICENSE = new URL('../../LICENSE', import.meta.resolve(`${KIT}/theme.css`));
 
 const FOLDER = fileURLToPath(new URL('../../out/console', import.meta.url));
 
@@ -43,8 +57,14 @@ export async function buildConsole(folder: string): Promise<void> {
         // Inlined files would be data: URLs, and its polyfill requests modules that nobody asked for.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
+        // Of the packages in it, whose comments it leaves out.
+        license: { fileName: LICENSES },
       },
     });
+    appendFileSync(
+      `${fresh}/${LICENSES}`,
+      `\n## ${KIT} (its styles)\n\n${readFileSync(KIT_LICENSE, 'utf8')}`,
+    );
     writeFileSync(`${fresh}/headers.json`, `${JSON.stringify(HEADERS, null, 2)}\n`);
     // A temporary folder is private, but a server of another user may serve these files.
     chmodSync(fresh, 0o755);

@@ -1,4 +1,5 @@
 /** The published commands, with the fakes for development and tests. They run beside the server, their exact peer. */
+import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/commands/image/measurements.ts';
@@ -50,6 +51,7 @@ export function packCommands(version: string, channel: Channel): Tarball {
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
   layFramework(FOLDER);
+  execFileSync(process.execPath, ['src/console/build.ts', join(FOLDER, 'console')], { cwd: ROOT });
   const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
     {},
     ...PACKAGES.map((name) => readManifest(name).dependencies),

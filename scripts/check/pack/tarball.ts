@@ -98,7 +98,7 @@ function published(content: Content): object {
 /** The packages that the compiled modules of a folder import when they run. */
 function importedPackages(folder: string): string[] {
   const names = new Set<string>();
-  for (const path of globSync('**/*.{js,cjs}', { cwd: folder, exclude: ['framework/**'] })) {
+  for (const path of globSync('**/*.{js,cjs}', { cwd: folder, exclude: ['framework/**', 'console/**'] })) {
     const code = readFileSync(join(folder, path), 'utf8');
     for (const [, name] of code.matchAll(
       /\b(?:from|import\(|require\()\s*["']((?:@[\w.-]+\/)?\w[\w.-]*)[/"']/g,

@@ -216,11 +216,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return quantity(failing.length + 1, 'mistake');
     },
 
-    async 'sui-enclave dev answers, restarts when a file is saved, and keeps the key of the emulated enclave'() {
+    async 'sui-enclave dev answers, with a console, restarts when a file is saved, and keeps the key of the emulated enclave'() {
       const dev = start(['dev'], { PORT: '0', ATTEST: 'emulated' });
       await timed(() => dev.until(READY));
       const [, url = ''] = /curl -s (\S+)\/process_data/.exec(dev.printed()) ?? [];
       devUrl = url;
+      const [, page = ''] = await timed(() => dev.until(/Console: {2}(\S+)\/#/));
+      const shown = await fetch(page);
+      expectEqual([shown.status, shown.headers.get('x-frame-options')], [200, 'DENY']);
       const key = async () =>
         (JSON.parse(await (await fetch(`${url}/health_check`)).text()) as { pk: string }).pk;
       const before = await key();

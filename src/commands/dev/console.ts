@@ -1,5 +1,5 @@
 /**
- * The console of `make dev` and `make dev-sui`: its static files on loopback. They are built by a process of its own
+ * The console of `dev` and `dev_sui`: its static files on loopback. In a clone they are built by a process of its own
  * when they are missing or older than their sources, so that nothing waits for them but the page itself.
  */
 import { execFile } from 'node:child_process';
@@ -7,13 +7,11 @@ import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { integer } from 'sui-enclave-service/env';
+import { CLONE, CONSOLE, IS_CLONE } from '../places.ts';
 
-const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const BUILD = 'src/console/build.ts';
-const FOLDER = join(ROOT, 'out/console');
 /** What the page is made of, besides npm packages. */
 const SOURCES = ['src/console/**/*', 'src/library/**/*.ts', 'package-lock.json'];
 /** Where a page learns that there is something for it: see `src/console/enclave/development.tsx`. */
@@ -46,13 +44,9 @@ export function consolePort(env: Readonly<Record<string, string | undefined>>): 
   return integer(env, 'CONSOLE_PORT', { from: 0, to: 65_535, default: 0 });
 }
 
-/**
- * Serves the console and logs its address; a failure is logged too, and changes nothing else. Without the sources, as in
- * an installed package, there is none.
- */
+/** Serves the console and logs its address; a failure is logged too, and changes nothing else. */
 export function startConsole(options: ConsoleOptions): { close(): void } {
   const { port, link, log } = options;
-  if (!existsSync(join(ROOT, BUILD))) return { close: () => {} };
   const server = createConsoleServer(options);
   server.once('error', ({ code }: NodeJS.ErrnoException) => {
     log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`);
@@ -95,23 +89,24 @@ function sendDevelopment(response: ServerResponse, files: Readonly<Record<string
   response.setHeader('content-type', 'application/json').end(JSON.stringify(files));
 }
 
-/** Builds the page, unless it is newer than all that it is made of. */
+/** In a clone, builds the page, unless it is newer than all that it is made of. */
 async function built(): Promise<void> {
-  const made = changed(join(FOLDER, 'headers.json'));
-  const sources = SOURCES.flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
-  if (made > Math.max(...sources.map((file) => changed(join(ROOT, file))))) return;
-  await promisify(execFile)(process.execPath, [BUILD], { cwd: ROOT });
+  if (!IS_CLONE) return;
+  const made = changed(join(CONSOLE, 'headers.json'));
+  const sources = SOURCES.flatMap((pattern) => globSync(pattern, { cwd: CLONE }));
+  if (made > Math.max(...sources.map((file) => changed(join(CLONE, file))))) return;
+  await promisify(execFile)(process.execPath, [BUILD], { cwd: CLONE });
 }
 
 /** In milliseconds since 1970; 0 if there is none. */
 const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function readSite(): Site {
-  const headers: Record<string, string> = JSON.parse(readFileSync(join(FOLDER, 'headers.json'), 'utf8'));
-  const names = readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+  const headers: Record<string, string> = JSON.parse(readFileSync(join(CONSOLE, 'headers.json'), 'utf8'));
+  const names = readdirSync(CONSOLE, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(FOLDER.length + 1));
-  const files = new Map(names.map((name) => [name, readFileSync(join(FOLDER, name))]));
+    .map((entry) => join(entry.parentPath, entry.name).slice(CONSOLE.length + 1));
+  const files = new Map(names.map((name) => [name, readFileSync(join(CONSOLE, name))]));
   const page = files.get('index.html')?.toString() ?? '';
   files.set(
     'index.html',
