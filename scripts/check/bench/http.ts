@@ -36,7 +36,7 @@ export async function withHttpServers<T>(use: (servers: HttpServers) => Promise<
     return server;
   };
   try {
-    const fake = await start('./stand_in.ts');
+    const fake = await start('./fake.ts');
     const FAKE = fake.origin;
     const echo = await start('./echo.ts');
     const cold = await start('./cold.ts', { FAKE });
