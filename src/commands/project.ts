@@ -66,7 +66,7 @@ export function repositoryAt(root: string): Project {
  * The project of the current folder.
  *
  * @param from where the search for an author's repository begins
- * @throws ConfigError if the program is installed, and there is none
+ * @throws ConfigError if the program is installed, and no folder at or above this one has an application
  */
 export function findProject(from = process.cwd()): Project {
   if (IS_CLONE) return cloneAt();

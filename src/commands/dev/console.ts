@@ -98,7 +98,7 @@ async function built(): Promise<void> {
   await promisify(execFile)(process.execPath, [BUILD], { cwd: CLONE });
 }
 
-/** In milliseconds since 1970; 0 if there is none. */
+/** In milliseconds since 1970; 0 for a file that does not exist. */
 const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function readSite(): Site {

@@ -5,7 +5,7 @@ import { CodedError } from 'sui-enclave/errors';
 export const GEN_CODES = {
   GEN_NOTHING: 'The application signs nothing.',
   GEN_TYPE: 'A field has a type that Move or the client does not have.',
-  GEN_NAME: 'A name is a keyword of Move, is taken by what is written, or is none in Move.',
+  GEN_NAME: 'A name is a keyword of Move, is used by the generated code, or is not a valid name in Move.',
   GEN_CONFLICT: 'Two names of what would be written are equal.',
   GEN_PACKAGE: 'The folder of the Move package has no Move.toml that names it.',
   GEN_FOREIGN_FILE: 'A file in the place of a generated one was written by somebody else.',

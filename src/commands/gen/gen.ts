@@ -11,7 +11,7 @@ import { writeGenerated } from './generated_file.ts';
  *
  * @param name which one; an author's repository has one application, and no name is necessary
  * @param move the folder of the Move package; default: `move/<name>`
- * @throws UsageError if a clone's application is not named; ConfigError if there is none of that name; the errors of `generate`
+ * @throws UsageError if a clone's application is not named; ConfigError for an unknown application; the errors of `generate`
  */
 export async function generatedFiles(
   project: Project,

@@ -66,7 +66,7 @@ function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, 
   if (!form.test(name) || name.length > MAX_NAME_LENGTH) {
     throw new GenError(
       'GEN_NAME',
-      `${what} has a name that is none in Move: letters, digits and underscores`,
+      `${what} has a name that is not valid in Move: it must have letters, digits and underscores only`,
     );
   }
   if (reserved.has(name)) {

@@ -13,7 +13,7 @@ class OutdatedError extends EnclaveError {
   readonly code = 'SCHEMA_OUTDATED';
 }
 
-/** @param name default: every application @throws ConfigError if there is none of that name */
+/** @param name default: every application @throws ConfigError for an unknown application */
 export function applicationsOf(project: Project, name: string | undefined): ApplicationFolder[] {
   if (name !== undefined || !project.isClone) return [project.application(name)];
   return applicationNames(join(project.root, 'src/apps')).map((known) => project.application(known));
