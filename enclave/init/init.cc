@@ -47,6 +47,7 @@ constexpr unsigned kBridgeUser = 1001;
 constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
 constexpr unsigned kClockUser = 1004;
+constexpr unsigned kConsoleUser = 1005;
 
 // Reports the reason on the console, readable in debug mode, and on the parent's log port.
 [[noreturn]] void end_enclave(const std::string& reason) {
@@ -92,7 +93,8 @@ Service bridge(const std::string& name, const Address& from, const Address& to) 
           }};
 }
 
-// Descriptors: 3 for reports, 4 for the pipe to the console, 5 for secrets if there are any.
+// Descriptors: 3 for reports, 4 for the pipe to the console, 5 for secrets if there are any. Without vsock, whoever takes
+// the server over can reach only what the bridges lead to: no other port of the parent, and not the log port.
 bool serve(const Settings& settings) {
   std::vector<std::string> environment = settings.environment;
   environment.push_back("REPORT_FD=3");
@@ -101,7 +103,7 @@ bool serve(const Settings& settings) {
   close(4);
   // Without the first, SIGUSR1 would open a debugger. The second, in MiB, keeps short-lived objects from spreading over
   // more memory the longer a load lasts.
-  if (become_user(kServerUser)) {
+  if (become_user(kServerUser) && forbid_vsock()) {
     execute({"/bin/node", "--disable-sigusr1", "--max-semi-space-size=8", "/app/server.js"}, environment);
   }
   return false;
@@ -160,7 +162,7 @@ void run_init() {
     services.push_back(std::move(service));
   };
   add(bridge("inbound bridge", kInbound, kServer));
-  add({"console", {log_out.get()}, [] { return print_log(3); }});
+  add({"console", {log_out.get()}, [] { return become_user(kConsoleUser) && print_log(3); }});
   std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
   const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });

@@ -1,9 +1,12 @@
 // Runs one part of init alone, the role that the first argument names, for tests on any machine. Make compiles it with
 // everything in enclave/init but main.cc.
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -19,6 +22,7 @@
 #include "nsm.h"
 #include "report.h"
 #include "settings.h"
+#include "socket.h"
 #include "supervise.h"
 #include "system.h"
 
@@ -29,7 +33,7 @@ using namespace enclave;
 int usage() {
   fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
         "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
-        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | "
+        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | server USER | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
@@ -103,16 +107,35 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   return 0;
 }
 
-// Prints the rights that the process which sets the clock keeps.
-int timekeeper(unsigned user) {
-  if (!become_timekeeper(user)) {
-    perror("timekeeper");
-    return 1;
-  }
+int print_rights() {
   std::ifstream status("/proc/self/status");
   const std::string text{std::istreambuf_iterator<char>(status), {}};
   fputs(text.c_str(), stdout);
   return 0;
+}
+
+// Prints the rights that the process which sets the clock keeps.
+int timekeeper(unsigned user) {
+  if (become_timekeeper(user)) return print_rights();
+  perror("timekeeper");
+  return 1;
+}
+
+// Prints the rights of the server's process, and the kinds of sockets that it can open.
+int server(unsigned user) {
+  if (!become_user(user) || !forbid_vsock()) {
+    perror("server");
+    return 1;
+  }
+  const auto print_socket = [](const char* name, long descriptor) {
+    printf("%s: %s\n", name, Fd(static_cast<int>(descriptor)) ? "opened" : strerror(errno));
+  };
+  print_socket("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
+  print_socket("inet", socket(AF_INET, SOCK_STREAM, 0));
+  print_socket("unix", socket(AF_UNIX, SOCK_STREAM, 0));
+  // As an x32 program calls it.
+  print_socket("x32", syscall(0x40000000 | SYS_socket, AF_VSOCK, SOCK_STREAM, 0));
+  return print_rights();
 }
 
 }  // namespace
@@ -141,5 +164,6 @@ int main(int argc, char** argv) {
   }
   if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});
   if (role == "timekeeper" && argc == 3) return timekeeper(strtoul(argv[2], nullptr, 10));
+  if (role == "server" && argc == 3) return server(strtoul(argv[2], nullptr, 10));
   return usage();
 }
