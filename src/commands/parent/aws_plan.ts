@@ -123,6 +123,16 @@ export function planInstance(options: AwsOptions): Step[] {
     : [];
   return [
     {
+      what: `the instance type ${instanceType}, on x86-64 and with Nitro Enclaves`,
+      find: aws(
+        ...['ec2', 'describe-instance-types', '--instance-types', instanceType, '--filters'],
+        ...['Name=nitro-enclaves-support,Values=supported'],
+        ...['Name=processor-info.supported-architecture,Values=x86_64'],
+        ...text('InstanceTypes[0].InstanceType'),
+      ),
+      make: [],
+    },
+    {
       what: 'the security group',
       sets: 'SECURITY_GROUP',
       find: aws(

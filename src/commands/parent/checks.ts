@@ -4,10 +4,13 @@ import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parsePcrs } from 'sui-enclave/attestation/image';
+import { quantity } from 'sui-enclave/errors';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
-import { memoryFor } from './nitro_cli.ts';
+import { ParentError } from './errors.ts';
+import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
+import { portHolder, vsockHolders } from './ports.ts';
 import { find, run } from './programs.ts';
 
 export interface Finding {
@@ -27,19 +30,51 @@ export interface DoctorOptions {
 export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Promise<Finding[]> {
   const image = examineImage(eif);
   const neededMib = image.memoryMib ?? 512;
+  const { enclaves, findings } = examineEnclaves(env);
   return [
     ...image.findings,
     examineProgram(env, 'nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
+    ...findings,
     examineDevice(join(root, 'dev/nitro_enclaves')),
     examineGroup(env),
-    examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), neededMib, cpus),
+    examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), { memory: neededMib, cpus }, enclaves),
     examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib),
     examineProgram(env, 'socat', 'install socat'),
     find(env, 'vsock-proxy')
       ? { ok: true, text: 'vsock-proxy is installed' }
       : { ok: true, text: 'vsock-proxy is not installed: socat forwards to the endpoints' },
-    await examinePort(port),
+    await examinePort(port, root),
+    ...vsockHolders(env).map(({ port, holder }) => ({
+      ok: true,
+      text: `vsock port ${port} is held by ${holder}`,
+    })),
   ];
+}
+
+/** The enclaves that run; none where nitro-cli is missing, which another finding says. */
+function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findings: Finding[] } {
+  if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
+  try {
+    const enclaves = runningEnclaves(env);
+    const findings = enclaves.map((enclave) => ({ ok: true, text: describeEnclave(enclave) }));
+    return { enclaves, findings: findings.length > 0 ? findings : [{ ok: true, text: 'no enclave runs' }] };
+  } catch (error) {
+    if (!(error instanceof ParentError)) throw error;
+    return { enclaves: [], findings: [{ ok: false, text: error.message }] };
+  }
+}
+
+function describeEnclave(enclave: RunningEnclave): string {
+  const { EnclaveName, EnclaveID, EnclaveCID, NumberOfCPUs, MemoryMiB, Flags } = enclave;
+  const resources = [
+    ...(NumberOfCPUs === undefined ? [] : [quantity(NumberOfCPUs, 'CPU')]),
+    ...(MemoryMiB === undefined ? [] : [`${MemoryMiB} MiB`]),
+  ];
+  return [
+    `enclave ${EnclaveName ?? 'without a name'} (${EnclaveID}) runs as CID ${EnclaveCID}`,
+    ...(resources.length > 0 ? [` with ${resources.join(' and ')}`] : []),
+    ...(Flags?.includes('DEBUG_MODE') ? [', in debug mode'] : []),
+  ].join('');
 }
 
 function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } {
@@ -96,7 +131,12 @@ function examineGroup(env: Environment): Finding {
     : { ok, text: 'the user is not in the group ne: sudo usermod -aG ne $USER, and log in again' };
 }
 
-function examineAllocator(path: string, neededMib: number, cpus: number): Finding {
+/** What the allocator reserves, less what the running enclaves use. */
+function examineAllocator(
+  path: string,
+  needed: { readonly memory: number; readonly cpus: number },
+  enclaves: readonly RunningEnclave[],
+): Finding {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -104,21 +144,32 @@ function examineAllocator(path: string, neededMib: number, cpus: number): Findin
     return { ok: false, text: `${path} is missing: install aws-nitro-enclaves-cli` };
   }
   const value = (key: string) => Number(new RegExp(`^${key}:\\s*(\\d+)\\s*$`, 'm').exec(text)?.[1] ?? 0);
-  const [memory, count] = [value('memory_mib'), value('cpu_count')];
-  const restart = 'and run sudo systemctl restart nitro-enclaves-allocator';
-  if (memory < neededMib) {
+  const [memory, cpus] = [value('memory_mib'), value('cpu_count')];
+  const usedMemory = sum(enclaves.map(({ MemoryMiB = 0 }) => MemoryMiB));
+  const usedCpus = sum(enclaves.map(({ NumberOfCPUs = 0 }) => NumberOfCPUs));
+  const advice = (key: string) =>
+    `raise ${key} in ${path} and run sudo systemctl restart nitro-enclaves-allocator${enclaves.length > 0 ? ', or stop an enclave' : ''}`;
+  const uses = (used: string) => (enclaves.length > 0 ? ` of which running enclaves use ${used},` : '');
+  if (memory - usedMemory < needed.memory) {
     return {
       ok: false,
-      text: `the allocator reserves ${memory} MiB, and the image needs ${neededMib}: raise memory_mib in ${path}, ${restart}`,
+      text: `the allocator reserves ${memory} MiB,${uses(`${usedMemory}`)} and the image needs ${needed.memory}: ${advice('memory_mib')}`,
     };
   }
-  if (count < cpus) {
+  if (cpus - usedCpus < needed.cpus) {
     return {
       ok: false,
-      text: `the allocator reserves ${count} CPUs, and ${cpus} are needed: raise cpu_count in ${path}, ${restart}`,
+      text: `the allocator reserves ${quantity(cpus, 'CPU')},${uses(`${usedCpus}`)} and ${needed.cpus} are needed: ${advice('cpu_count')}`,
     };
   }
-  return { ok: true, text: `the allocator reserves ${memory} MiB and ${count} CPUs` };
+  return {
+    ok: true,
+    text: `the allocator reserves ${memory} MiB and ${quantity(cpus, 'CPU')}: enough for the image, which needs ${needed.memory} MiB and ${quantity(needed.cpus, 'CPU')}`,
+  };
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 /** Free pages of every size, as the kernel counts them: the allocator's file says only what was requested. */
@@ -141,11 +192,15 @@ function examineHugepages(folder: string, neededMib: number): Finding {
       };
 }
 
-function examinePort(port: number): Promise<Finding> {
+/** Listening is the test; the list of the kernel only names who does it already. */
+function examinePort(port: number, root: string): Promise<Finding> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', () =>
-      resolve({ ok: false, text: `port ${port} is in use, by expose_enclave or by another program` }),
+      resolve({
+        ok: false,
+        text: `port ${port} is in use, by ${portHolder(root, port) ?? 'a program that is not known'}`,
+      }),
     );
     server.listen(port, '127.0.0.1', () =>
       server.close(() => resolve({ ok: true, text: `port ${port} is free` })),

@@ -15,11 +15,21 @@ import {
 import { path } from '../values.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';
+import { INSTEAD, refusalOf } from './instance_types.ts';
 import { run } from './programs.ts';
 
 const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
 
 const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.regex(pattern, message));
+
+/** A type of EC2 instance that may have enclaves. AWS is asked too, before anything is created. */
+const instanceType = v.pipe(
+  matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
+  v.check(
+    (type) => refusalOf(type) === undefined,
+    ({ input }) => `must have enclaves on x86-64: ${input} ${refusalOf(input)}. Choose ${INSTEAD}`,
+  ),
+);
 
 /** IPv4 addresses, as AWS writes them. */
 const network = v.pipe(
@@ -72,8 +82,8 @@ those that are still necessary. It asks no questions, and may be run again.`,
     },
     'instance-type': {
       value: '<type>',
-      help: 'the type of the instance',
-      schema: matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9]+$/, 'must be a type such as m5.xlarge'),
+      help: 'the type of the instance: x86-64, with Nitro Enclaves',
+      schema: instanceType,
       default: 'm5.xlarge',
     },
     apply: { help: 'run the commands' },

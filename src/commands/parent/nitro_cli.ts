@@ -10,6 +10,8 @@ const RunningEnclave = v.object({
   EnclaveID: v.pipe(v.string(), v.regex(/^[\w-]{1,128}$/)),
   EnclaveCID: v.pipe(v.number(), v.safeInteger(), v.minValue(4)),
   Flags: v.optional(v.string()),
+  NumberOfCPUs: v.optional(v.number()),
+  MemoryMiB: v.optional(v.number()),
   Measurements: v.optional(v.looseObject({ PCR0: v.optional(v.string()) })),
 });
 export type RunningEnclave = v.InferOutput<typeof RunningEnclave>;
@@ -38,11 +40,14 @@ function nitro<Schema extends v.GenericSchema>(
   return result.output;
 }
 
+/** All enclaves of this instance. */
+export function runningEnclaves(env: Environment): RunningEnclave[] {
+  return nitro(env, v.array(RunningEnclave), 'describe-enclaves');
+}
+
 /** The running enclaves of a name; by default, nitro-cli names them after their image. */
 export function enclavesNamed(env: Environment, name: string): RunningEnclave[] {
-  return nitro(env, v.array(RunningEnclave), 'describe-enclaves').filter(
-    ({ EnclaveName }) => EnclaveName === name,
-  );
+  return runningEnclaves(env).filter(({ EnclaveName }) => EnclaveName === name);
 }
 
 export function runEnclave(

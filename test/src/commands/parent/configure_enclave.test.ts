@@ -103,7 +103,8 @@ describe('configure_enclave', () => {
     const args = [...withSecrets(parent), '--apply'];
     const first = await parent.run('configure_enclave.ts', args);
     expect(first).toMatchObject({ status: 0, stderr: '' });
-    expect(first.stdout).toBe(`the security group: made (sg-1)
+    expect(first.stdout).toBe(`the instance type m5.xlarge, on x86-64 and with Nitro Enclaves: there
+the security group: made (sg-1)
 the ingress rule of port 22 from 203.0.113.0/24: made
 the ingress rule of port 3000 from 203.0.113.0/24: made
 the role: made
@@ -137,6 +138,40 @@ Log in: ssh ec2-user@203.0.113.5
     expect(status).toBe(0);
     expect(stdout).toMatch(/^the instance: made \(i-1\)$/m);
   });
+
+  test.each([
+    'm5.xlarge',
+    'c6i.xlarge',
+    'm6a.2xlarge',
+    'r5.xlarge',
+    'g4dn.xlarge',
+    'g5.xlarge',
+    'x2iedn.xlarge',
+  ])('accepts %s', async (type) => {
+    const { status, stdout } = await new Parent().run('configure_enclave.ts', [
+      ...ARGS,
+      '--instance-type',
+      type,
+    ]);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(`--instance-type ${type} `);
+  });
+
+  test.each([['printed'], ['applied']])(
+    'creates nothing for a type that has no enclaves by what AWS says: %s',
+    async (how) => {
+      const parent = new Parent();
+      parent.set('no such type', '');
+      const args = how === 'applied' ? [...ARGS, '--apply'] : ARGS;
+      const { stdout, stderr } = await parent.run('configure_enclave.ts', args);
+      const said =
+        how === 'applied'
+          ? stderr
+          : spawnSync('sh', { input: stdout, encoding: 'utf8', cwd: parent.dir, env: parent.env }).stderr;
+      expect(said).toMatch(/the instance type m5.xlarge, on x86-64 and with Nitro Enclaves was not found/);
+      expect(parent.calls('aws')).toHaveLength(1);
+    },
+  );
 
   test('continues where it was stopped', async () => {
     const parent = new Parent();
@@ -204,6 +239,19 @@ Log in: ssh ec2-user@203.0.113.5
     [['--region', 'eu-west-1', '--key-name=-me', '--cidr', '0.0.0.0/0'], /--key-name/],
     [[...ARGS, '--instance-type=-m5.xlarge'], /--instance-type/],
     [[...ARGS, '--instance-type', 'big'], /--instance-type/],
+    ...['m7g.xlarge', 'c7gn.2xlarge', 'im4gn.xlarge', 't4g.xlarge', 'g5g.xlarge', 'a1.xlarge'].map(
+      (type): [string[], RegExp] => [
+        [...ARGS, '--instance-type', type],
+        new RegExp(`${type} is arm64 \\(Graviton\\), .* Choose m5.xlarge, c6i.xlarge`),
+      ],
+    ),
+    ...['t3.xlarge', 't3a.2xlarge', 'm5.metal', 'c7i.metal-24xl', 'mac1.metal', 'm4.xlarge', 'i3.xlarge'].map(
+      (type): [string[], RegExp] => [
+        [...ARGS, '--instance-type', type],
+        new RegExp(`${type} has no Nitro Enclaves: .* Choose m5.xlarge, c6i.xlarge`),
+      ],
+    ),
+    [[...ARGS, '--instance-type', 'm5.large'], /m5.large has too few CPUs: .* Choose m5.xlarge/],
     [[...ARGS, '--secrets', 'nowhere.json'], /nowhere.json can't be read/],
     [[...ARGS, 'more'], /^USAGE: unexpected argument: more\. See/],
   ])('refuses %j', async (args, message) => {

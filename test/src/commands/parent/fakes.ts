@@ -75,6 +75,7 @@ case "$*" in
   *) exec sleep 600 ;;
 esac`,
   'vsock-proxy': 'exec sleep 600',
+  ss: 'text sockets',
   aws: String.raw`
 [ "$1" != --region ] || shift 2
 service=$1 action=$2 all=$*
@@ -101,6 +102,7 @@ case $action in
   run-instances) param_file --user-data "$@" >"$FAKES/user data" || exit; make describe-instances i-1; exit ;;
   wait) echo >"$FAKES/running"; exit ;;
   get-parameter) echo ami-1; exit ;;
+  describe-instance-types) if [ -e "$FAKES/no such type" ]; then echo None; else after --instance-types "$@"; fi; exit ;;
   get-secret-value) text secret; exit ;;
   describe-security-group-rules)
     # The query names the port and the range: FromPort==X && CidrIpv4=='Y'
@@ -203,7 +205,14 @@ export class Parent {
 
   /** Makes an enclave the only one that runs. */
   setEnclave(
-    properties: { EnclaveID?: string; EnclaveCID?: number; Flags?: string; Measurements?: object } = {},
+    properties: {
+      EnclaveID?: string;
+      EnclaveCID?: number;
+      Flags?: string;
+      NumberOfCPUs?: number;
+      MemoryMiB?: number;
+      Measurements?: object;
+    } = {},
   ) {
     const enclave = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16, ...properties };
     this.set('enclaves', JSON.stringify(enclave));

@@ -1,0 +1,22 @@
+/** Which types of EC2 instances can run this project's images, as far as their names tell; AWS knows all of them. */
+
+/** Families without the Nitro hypervisor. */
+const WITHOUT_NITRO = /^([cm][1-4]|[rp][23]|r4|[dhi][12]|i3|g[23]|cc\d|cr1|hs1|cg1|x1e?|f1|t1)$/;
+/** Graviton: a `g` after the generation, as in m7g, c7gn and g5g; g5 itself is a family of x86-64. */
+const GRAVITON = /^([a-z]+\d+g[a-z]*|a1)$/;
+const SMALL = /^(nano|micro|small|medium|large)$/;
+
+export const INSTEAD = 'm5.xlarge, c6i.xlarge or a larger type of these families';
+
+/** Why the type can't run an image; undefined if nothing is known against it. */
+export function refusalOf(type: string): string | undefined {
+  const [family = '', size = ''] = type.split('.');
+  if (GRAVITON.test(family)) return 'is arm64 (Graviton), and images are built for x86-64';
+  if (/^(t\d|mac)/.test(family) || size.startsWith('metal') || WITHOUT_NITRO.test(family)) {
+    return 'has no Nitro Enclaves: bare metal, Mac, the burstable types (T) and those without the Nitro hypervisor have none';
+  }
+  if (SMALL.test(size)) {
+    return 'has too few CPUs: an enclave takes a core, two CPUs, and the parent keeps another';
+  }
+  return undefined;
+}
