@@ -82,12 +82,15 @@ Settings read_settings() {
   return settings;
 }
 
-Service bridge(const std::string& name, const Address& from, const Address& to) {
-  return {name, {}, [from, to] {
+// Figures and the like need few connections, and the parent alone reaches these ports.
+constexpr BridgeLimits kSmall{16, 10'000};
+
+Service bridge(const std::string& name, const Address& from, const Address& to, const BridgeLimits& limits = {}) {
+  return {name, {}, [from, to, limits] {
             // Opens a port below 1024 as root, and serves it without privileges.
             Fd listener = listen_on(from);
             // Callers control how much memory it uses, and init can restart it, unlike the server.
-            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
+            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to, limits);
             return false;
           }};
 }
@@ -171,6 +174,9 @@ void run_init() {
   log_in.reset();
   for (const Forward& forward : settings.forwards) {
     add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
+  }
+  for (const Inbound& inbound : settings.inbounds) {
+    add(bridge("bridge from port " + std::to_string(inbound.listen.port), inbound.listen, inbound.target, kSmall));
   }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
   add({"clock", {}, keep_time});

@@ -2,6 +2,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import { encodeUserData } from 'sui-enclave/sealing/user_data';
 import { listen, shutDown } from 'sui-enclave-service/http/http_server';
+import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
 import { hideFromLog, type Logger } from 'sui-enclave-service/log';
 import type { Env } from 'sui-enclave-service/settings';
 import { createUpstreams } from 'sui-enclave-service/upstream';
@@ -12,6 +13,7 @@ import type { Config } from './config.ts';
 import { EndpointHealth } from './health.ts';
 import { EphemeralKey } from './key.ts';
 import type { Manifest } from './manifest.ts';
+import { Metrics } from './metrics.ts';
 import { Documents } from './nsm/documents.ts';
 import { Nsm } from './nsm/nsm.ts';
 import type { NsmTransport } from './nsm/transport.ts';
@@ -47,6 +49,10 @@ export interface BootOptions {
 export interface RunningServer {
   readonly url: string;
   readonly publicKey: Uint8Array;
+  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  readonly metricsUrl: string | undefined;
+  /** To be told of errors that no request has answered. */
+  onUncaught(error: unknown): void;
   /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
   close(): Promise<void>;
 }
@@ -61,22 +67,26 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, log, manifest, origins = {} } = options;
   const { secretsFd, reportFd } = config;
   hideFromLog(log, manifest.secrets);
-  const upstream = createUpstreams(manifest, origins);
+  let metrics: Metrics | undefined;
+  const onExchange = (isAnswered: boolean) => metrics?.asked(isAnswered);
+  const upstream = createUpstreams(manifest, origins, undefined, onExchange);
   const secrets = startSecrets(options);
   const handOff = secretsFd === undefined ? undefined : openHandOff(secretsFd);
   if (reportFd !== undefined) requirePipe(reportFd, 'REPORT_FD');
 
   const enclave = await startEnclave(options);
   const { publicKey, sealingKey, documents, clock, report } = enclave;
-  const application = createApplication(options, enclave, secrets, upstream);
+  metrics = createMetrics(config, secrets, clock);
+  const application = createApplication(options, enclave, secrets, { upstream, metrics });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
     ...{ config, log, manifest, application, secrets, provisioning, schema: options.schema },
-    ...{ publicKey, sealingKey, documents, clock, report },
+    ...{ publicKey, sealingKey, documents, clock, report, metrics },
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,
   });
   const url = await listen(server, config);
+  const listener = metrics && (await exposeMetrics(config, metrics));
   announce(options, enclave, secrets, url);
   if (reportFd !== undefined) sendReport(reportFd, report, log);
   const receiving = handOff && receiveSecrets(secrets, handOff, log, (json) => provisioning.handOff(json));
@@ -86,8 +96,12 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   return {
     url,
     publicKey,
+    metricsUrl: listener?.url,
+    onUncaught: () => metrics?.uncaught(),
     close: async () => {
       await shutDown(server, config.shutdownGraceMs);
+      listener?.close();
+      metrics?.close();
       enclave.close();
       handOff?.destroy();
       await receiving;
@@ -137,11 +151,25 @@ async function startEnclave(options: BootOptions): Promise<Enclave> {
   return { key, publicKey, sealingKey, documents, clock, registers, report, close };
 }
 
+function createMetrics(config: Config, secrets: Secrets, clock: Clock): Metrics | undefined {
+  if (config.metricsPort === undefined) return undefined;
+  return new Metrics(config.requests, () => ({
+    secretsMissing: secrets.missing().length,
+    isClockConfirmed: clock.isConfirmed,
+    hasPartEnded: readLastEnd(config.lastEnd) !== null,
+  }));
+}
+
+/** @throws ConfigError if the port can't be listened on */
+async function exposeMetrics({ metricsPort: port = 0 }: Config, metrics: Metrics): Promise<MetricsListener> {
+  return await serveMetrics({ port, expose: () => metrics.snapshot });
+}
+
 function createApplication(
   { config, env, log, module }: BootOptions,
   { key, clock }: Enclave,
   secrets: Secrets,
-  upstream: AppContext['upstream'],
+  { upstream, metrics }: { upstream: AppContext['upstream']; metrics: Metrics | undefined },
 ): Application {
   const signer = new Signer(key, module.signs);
   const application = module.create({
@@ -149,7 +177,9 @@ function createApplication(
     secret: (name) => secrets.get(name),
     sign: (type, timestampMs, data) => {
       if (config.clockRequired) clock.requireConfirmed();
-      return signer.sign(type, timestampMs, data);
+      const signed = signer.sign(type, timestampMs, data);
+      metrics?.signed();
+      return signed;
     },
   });
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);

@@ -64,6 +64,11 @@ export class Clock {
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
   }
 
+  /** Whether a document from the last 10 minutes agrees with the clock. */
+  get isConfirmed(): boolean {
+    return this.#doubt() === null;
+  }
+
   /** @throws CLOCK_UNCONFIRMED unless a document from the last 10 minutes agrees within 5 seconds */
   requireConfirmed(): void {
     const doubt = this.#doubt();

@@ -46,6 +46,8 @@ export interface Config extends Address, Limits {
   readonly clockState: string | undefined;
   /** The file in which init records why a part of the enclave last ended. */
   readonly lastEnd: string | undefined;
+  /** The port on loopback for figures. Undefined: none are served. */
+  readonly metricsPort: number | undefined;
 }
 
 const absolutePath = textThat('be an absolute path: for example /dev/nsm', isAbsolute);
@@ -163,6 +165,12 @@ export const SERVER_SETTINGS = {
     optional: true,
     meaning: 'file in which init records why a part of the enclave last ended (set in the image)',
   },
+  METRICS_PORT: {
+    schema: integerBetween(0, 65_535),
+    optional: true,
+    meaning:
+      'the port on 127.0.0.1 for [figures in the format of OpenMetrics](#metrics), at `/metrics`. Default: none. In an image this setting is measured, and the parent instance reads the figures on vsock port 9100',
+  },
   ...BUDGET_SETTINGS,
 } as const satisfies SettingTable;
 
@@ -196,5 +204,6 @@ export function readServerConfig(env: Env): Config {
     reportFd: settings.REPORT_FD,
     clockState: settings.CLOCK_STATE,
     lastEnd: settings.LAST_END,
+    metricsPort: settings.METRICS_PORT,
   };
 }

@@ -17,6 +17,7 @@ import type { Config } from './config.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import type { EndpointHealth } from './health.ts';
 import type { Manifest } from './manifest.ts';
+import type { Metrics } from './metrics.ts';
 import type { Documents } from './nsm/documents.ts';
 import type { Provisioning } from './provisioning.ts';
 import { type CallEndpoint, SealedEndpoint } from './sealed_endpoint.ts';
@@ -43,11 +44,12 @@ export interface ServerParts {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly report: BootReport;
+  readonly metrics: Metrics | undefined;
 }
 
 /** Creates the enclave's HTTP server, which does not listen yet. */
 export function createEnclaveServer(parts: ServerParts): Server {
-  const { config, log, provisioning } = parts;
+  const { config, log, provisioning, metrics } = parts;
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
@@ -56,12 +58,16 @@ export function createEnclaveServer(parts: ServerParts): Server {
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies: config.trustedProxies,
+    onEnd: metrics && ((end) => metrics.ended(end)),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
       for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
       addOwnEndpoints(app, parts, inFlight);
-      app.post('/sealed', (request, response) => sealed.answer(request, response));
+      app.post('/sealed', (request, response) => {
+        metrics?.sealedArrived();
+        return sealed.answer(request, response);
+      });
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );

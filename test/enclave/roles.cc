@@ -79,6 +79,9 @@ int settings(const char* path) {
   for (const Forward& each : settings.forwards) {
     printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
   }
+  for (const Inbound& each : settings.inbounds) {
+    printf("inbound vsock:%u tcp:%s:%u\n", each.listen.port, each.target.ip.c_str(), each.target.port);
+  }
   if (settings.secrets) puts("secrets");
   return 0;
 }

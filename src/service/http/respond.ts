@@ -155,6 +155,10 @@ export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
   (response as Wrappable)[WRAPPER] = wrapper;
 }
 
+export function isWrapped(response: ServerResponse): boolean {
+  return (response as Wrappable)[WRAPPER] !== undefined;
+}
+
 function sendWrapped(response: ServerResponse, status: number, json: string, wrapper: Wrapper): void {
   if (response.headersSent) return;
   const retry = takeAnswerHeaders(response).get('retry-after');
