@@ -16,6 +16,10 @@ bool parse_line(const std::string& line, Settings& settings) {
     settings.secrets = true;
     return true;
   }
+  if (line == "events") {
+    settings.events = true;
+    return true;
+  }
   if (line.starts_with("env ")) {
     settings.environment.push_back(line.substr(4));
     return line.find('=') != std::string::npos;

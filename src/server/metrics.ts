@@ -15,13 +15,12 @@ import {
   OPEN_METRICS_TYPE,
   openMetrics,
 } from './open_metrics.ts';
+import { SEALED_ROUTE } from './sealed_route.ts';
 
 /** Between two snapshots: whoever asks more often gets the same bytes again. */
 export const SNAPSHOT_MS = 15_000;
 
 const MIB = 1024 ** 2;
-/** The path whose requests are one number. */
-const SEALED_PATH = '/sealed';
 const REFUSALS = [
   'OVERLOADED',
   'ANSWER_TIMEOUT',
@@ -37,6 +36,8 @@ export interface ServerState {
   readonly isClockConfirmed: boolean;
   /** Whether init has restarted a part of the enclave. */
   readonly hasPartEnded: boolean;
+  /** Undefined without events. */
+  readonly eventsDropped: number | undefined;
 }
 
 export class Metrics {
@@ -80,7 +81,7 @@ export class Metrics {
   }
 
   ended({ route, isSealed, status, code, isComplete, ms }: RequestEnd): void {
-    if (isSealed || route === SEALED_PATH) return;
+    if (isSealed || route === SEALED_ROUTE) return;
     this.#requests.add(
       !isComplete ? 'left' : status < 400 ? 'answered' : status < 500 ? 'refused' : 'failed',
     );
@@ -111,7 +112,7 @@ export class Metrics {
     const { user, system } = process.cpuUsage();
     const delay = this.#delay.max / 1e9;
     this.#delay.reset();
-    const { secretsMissing, isClockConfirmed, hasPartEnded } = this.#state();
+    const { secretsMissing, isClockConfirmed, hasPartEnded, eventsDropped } = this.#state();
     const own = 'sui_enclave_';
     return [
       gauge(`${own}snapshot_seconds`, 'Time of this snapshot, in Unix time.', Math.floor(Date.now() / 1000)),
@@ -136,6 +137,9 @@ export class Metrics {
       ),
       counter(`${own}uncaught_errors`, 'Errors outside of requests.', this.#uncaught),
       counter(`${own}sealed_requests`, 'Sealed requests that arrived.', this.#sealed),
+      ...(eventsDropped === undefined
+        ? []
+        : [counter(`${own}events_dropped`, 'Events that were not sent.', eventsDropped)]),
     ];
   }
 

@@ -9,6 +9,8 @@ import { ServerError } from './errors.ts';
 export interface Work {
   /** Whether the request came sealed: what it causes must not be counted or reported. */
   readonly isSealed: boolean;
+  /** As in the header `x-request-id`. */
+  readonly id: string;
   waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T>;
 }
 
@@ -21,7 +23,7 @@ export function runAs<T>(work: Work, handler: () => T): T {
 
 /** Runs what a sealed request causes before its handler. */
 export function runAsSealed<T>(handler: () => T): T {
-  return present.run({ isSealed: true, waitFor: untilGone }, handler);
+  return present.run({ isSealed: true, id: '', waitFor: untilGone }, handler);
 }
 
 /** What causes the present call: a request that came plain or sealed. Undefined: none that is known. */
@@ -29,6 +31,11 @@ export function presentCause(): 'plain' | 'sealed' | undefined {
   const work = present.getStore();
   if (!work) return undefined;
   return work.isSealed ? 'sealed' : 'plain';
+}
+
+/** The id of the request that causes the present call. */
+export function presentRequestId(): string | undefined {
+  return present.getStore()?.id;
 }
 
 /**

@@ -24,11 +24,11 @@ describe.runIf(canRun)('init', () => {
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
-  test('parses those of an image with figures', () => {
+  test('parses those of an image with figures and events', () => {
     const none = { endpoints: [], secrets: [] };
-    const env = `${SERVER_ENV}METRICS_PORT=9200\n`;
+    const env = `${SERVER_ENV}METRICS_PORT=9200\nEVENTS=true\n`;
     const text = makeSettings(none, makeEnvironment('weather', none, env, false));
-    expect(text).toContain('\ninbound vsock:9100 tcp:127.0.0.1:9200\n');
+    expect(text).toContain('\ninbound vsock:9100 tcp:127.0.0.1:9200\nevents\n');
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
@@ -48,6 +48,7 @@ describe.runIf(canRun)('init', () => {
     'inbound tcp:127.0.0.1:9100 vsock:9100\n',
     'inbound vsock:9100 vsock:9000\n',
     'inbound vsock:9100 tcp:127.0.0.1:0\n',
+    'events 7779\n',
     'secrets now\n',
     'secrets',
     '\n',

@@ -93,6 +93,7 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
     ...environment.map((line) => `env ${line}`),
     ...forwardsOf(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
     ...inboundTo(environment),
+    ...(environment.includes('EVENTS=true') ? ['events'] : []),
     ...(manifest.secrets.length > 0 ? ['secrets'] : []),
     '',
   ].join('\n');

@@ -142,6 +142,11 @@ export class InFlight {
     return true;
   }
 
+  /** As in its header `x-request-id`. */
+  idOf(response: ServerResponse): string {
+    return (response as Tracked)[ENTRY]?.id ?? '';
+  }
+
   /** A child log with the id of this response's request. */
   logOf(response: ServerResponse): Logger {
     const entry = (response as Tracked)[ENTRY];
@@ -164,6 +169,7 @@ export class InFlight {
     let current: Entry | undefined = entry;
     const work: Work = {
       isSealed: isWrapped(response),
+      id: entry.id,
       waitFor: (call, gone) => (current ? this.#waitFor(current, call, gone) : call),
     };
     try {
