@@ -8,7 +8,7 @@ namespace enclave {
 // A listener, and the connections that it has accepted.
 class Bridge final : Watcher {
  public:
-  // The target must outlive the bridge.
+  // The target and the limits must outlive the bridge.
   Bridge(Loop& loop, Fd listener, Target& target, const BridgeLimits& limits);
 
   // Whether the listener listens, and is to be accepted from. By default, yes.

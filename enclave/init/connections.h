@@ -49,6 +49,7 @@ struct ConnectionCounts {
 
 class Connections {
  public:
+  // The limits must outlive it, and may change.
   Connections(Loop& loop, const BridgeLimits& limits);
   Connections(const Connections&) = delete;
   // Resets all of them.
@@ -83,7 +84,7 @@ class Connections {
   void bury();
 
   Loop& loop_;
-  const BridgeLimits limits_;
+  const BridgeLimits& limits_;
   long long swept_;
   size_t waiting_ = 0;  // no fewer than there are
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
