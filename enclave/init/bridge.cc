@@ -34,7 +34,7 @@ Bridge::Bridge(Loop& loop, Fd listener, Target& target, const BridgeLimits& limi
 
 bool Bridge::serve() {
   connections_.tidy();
-  if (!is_open_) return watch_listener(false);
+  if (!is_open_) return !listener_ || watch_listener(false);
   // Not polled at the connection limit; afterwards any event may have freed a connection.
   const bool arrived = arrived_ || watched_ == 0;
   arrived_ = false;

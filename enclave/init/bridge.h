@@ -13,6 +13,12 @@ class Bridge final : Watcher {
 
   // Whether the listener listens, and is to be accepted from. By default, yes.
   void set_open(bool is_open) { is_open_ = is_open; }
+  // Closes the listener. What it has accepted stays.
+  void retire() {
+    is_open_ = false;
+    watched_ = 0;
+    listener_.reset();
+  }
   // After each round. Returns false, with errno, if a system call fails for good.
   bool serve();
 

@@ -97,6 +97,13 @@ bool parse_conf(const std::string& text, Conf& conf, std::string& reason) {
   return conf.cid != 0;
 }
 
+std::string format_conf(const Conf& conf) {
+  std::string text = "cid " + std::to_string(conf.cid) + '\n';
+  for (const auto& [port, host] : conf.upstreams) text += "upstream " + std::to_string(port) + ' ' + host + '\n';
+  for (const ListenLine& line : conf.listens) text += "listen " + line.text() + ' ' + std::to_string(line.port) + '\n';
+  return text;
+}
+
 bool read_conf(const std::string& folder, const std::string& name, Conf& conf, std::string& reason) {
   const Fd file(open((folder + "/" + name + kSuffix).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::string text(kMaxConf + 1, '\0');

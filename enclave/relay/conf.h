@@ -30,6 +30,9 @@ struct Conf {
 // other line, for one that is there twice, and without a CID.
 bool parse_conf(const std::string& text, Conf& conf, std::string& reason);
 
+// The lines that parse_conf reads as this.
+std::string format_conf(const Conf& conf);
+
 // Reads it from the folder. The name is that of the enclave. Returns false, with a reason.
 bool read_conf(const std::string& folder, const std::string& name, Conf& conf, std::string& reason);
 

@@ -23,8 +23,17 @@ Door::Door(Loop& loop, const ListenLine& line, unsigned cid, const BridgeLimits&
   probe();
 }
 
+bool Door::retire() {
+  is_retired_ = true;
+  is_open_ = false;
+  probe_.reset();
+  if (bridge_) bridge_->retire();
+  return bridge_ && bridge_->connections().open() > 0;
+}
+
 bool Door::serve() {
   const long long elapsed = loop_.now() - probed_ms_;
+  if (is_retired_) return bridge_->serve();
   if (probe_ ? elapsed >= kProbeMs : !is_open_ && elapsed >= kProbeEveryMs) {
     // A probe without an answer counts as one that failed.
     if (probe_) set_open(false);
@@ -46,7 +55,7 @@ Fd Door::dial(size_t& next) { return next++ == 0 ? connect_to({true, "", line_.p
 
 void Door::dialled(bool reached) {
   // Under a flood, the enclave refuses some: a single failure does not show that it is gone.
-  if (!reached && !probe_) probe();
+  if (!reached && !probe_ && !is_retired_) probe();
 }
 
 void Door::probe() {

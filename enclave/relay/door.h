@@ -14,6 +14,8 @@ class Door final : public Target, Watcher {
 
   const ListenLine& line() const { return line_; }
   bool is_open() const { return is_open_; }
+  // Gives the address up, and keeps the connections. Returns whether there are any.
+  bool retire();
   // Null while another program has the address.
   const Bridge* bridge() const { return bridge_.get(); }
   // After each round. Returns false, with errno, if a system call fails for good.
@@ -35,6 +37,7 @@ class Door final : public Target, Watcher {
   std::unique_ptr<Bridge> bridge_;
   int listener_ = -1;  // the bridge's
   bool is_open_ = false;
+  bool is_retired_ = false;
   bool is_reported_ = false;
   Fd probe_;  // a connection that only shows whether the enclave answers
   uint32_t probe_watched_ = 0;

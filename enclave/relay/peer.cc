@@ -50,9 +50,16 @@ void Peer::close(const Conf& conf) {
     const auto found = conf.upstreams.find(item.first);
     return is_other || found == conf.upstreams.end() || found->second != item.second->host();
   });
-  std::erase_if(doors_, [&](const auto& door) {
-    return is_other || std::find(conf.listens.begin(), conf.listens.end(), door->line()) == conf.listens.end();
-  });
+  if (is_other) {
+    doors_.clear();
+    retired_.clear();
+  }
+  std::vector<std::unique_ptr<Door>> kept;
+  for (auto& door : doors_) {
+    const bool is_kept = std::find(conf.listens.begin(), conf.listens.end(), door->line()) != conf.listens.end();
+    if (is_kept || door->retire()) (is_kept ? kept : retired_).push_back(std::move(door));
+  }
+  doors_ = std::move(kept);
   conf_ = conf;
 }
 
@@ -80,6 +87,8 @@ bool Peer::serve() {
   reports_.tidy();
   events_.tidy();
   for (const auto& [port, upstream] : upstreams_) upstream->tidy();
+  for (const auto& door : retired_) door->serve();
+  std::erase_if(retired_, [](const auto& door) { return door->bridge()->connections().open() == 0; });
   return std::all_of(doors_.begin(), doors_.end(), [](const auto& door) { return door->serve(); });
 }
 

@@ -41,7 +41,8 @@ class Peer {
 
   unsigned cid() const { return conf_.cid; }
   const Conf& conf() const { return conf_; }
-  // Closes what the new conf does not have. `open` then opens what it has, once all enclaves have closed theirs.
+  // Closes what the new conf does not have. `open` then opens what it has, once all enclaves have closed theirs. Where an
+  // address is given up, connections that were made there before may end in their own time.
   void close(const Conf& conf);
   void open();
 
@@ -68,6 +69,7 @@ class Peer {
   Inbox events_;
   std::map<unsigned, std::unique_ptr<Upstream>> upstreams_;
   std::vector<std::unique_ptr<Door>> doors_;
+  std::vector<std::unique_ptr<Door>> retired_;
   unsigned long long wrong_ports_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "relay.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -169,6 +170,7 @@ void Relay::read_folder() {
     by_cid_[peer->cid()] = peer.get();
   }
   open_ports();
+  write_in_effect();
   log("serves " + std::to_string(peers_.size()) + (peers_.size() == 1 ? " enclave" : " enclaves"));
 }
 
@@ -180,6 +182,18 @@ void Relay::open_ports() {
   std::erase_if(ports_, [&](const auto& item) { return !wanted.contains(item.first); });
   for (const unsigned port : wanted) {
     if (!ports_.contains(port) && !open_port(port)) log("vsock port " + std::to_string(port) + ": " + strerror(errno));
+  }
+}
+
+void Relay::write_in_effect() const {
+  std::string text;
+  for (const auto& [name, peer] : peers_) text += name + '\n' + format_conf(peer->conf()) + '\n';
+  const std::string path = options_.confs + "/in_effect";
+  const std::string partial = path + ".new";
+  const Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      rename(partial.c_str(), path.c_str()) != 0) {
+    log(path + ": " + strerror(errno));
   }
 }
 

@@ -29,7 +29,8 @@ class Relay {
 
   // Listens for reports and events, and reads the folder. Returns false, with a reason, if another relay runs.
   bool start(std::string& reason);
-  // Reads the folder again. A file that is wrong is reported, and what it said before stays.
+  // Reads the folder again, and writes to its file `in_effect` what is served: for each enclave a line with its name, the
+  // lines of its file, and an empty one. A file that is wrong is reported, and what it said before stays.
   void read_folder();
   // After each round. Returns false, with errno, if a system call fails for good.
   bool serve();
@@ -42,6 +43,7 @@ class Relay {
 
   bool open_port(unsigned port);
   void open_ports();
+  void write_in_effect() const;
   void share_descriptors();
   void accept_some(unsigned port, int listener);
 

@@ -51,7 +51,9 @@ async function figures(port: number): Promise<Map<string, number>> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   expect(text).toMatch(/\n# EOF\n$/);
   const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
+  return new Map(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+  );
 }
 
 describe.runIf(canRun)('reports', () => {
@@ -59,7 +61,10 @@ describe.runIf(canRun)('reports', () => {
     const { host } = await blueAndGreen();
     expect(await host.report(BLUE, '{"from":"blue"}\n')).toBe('taken');
     expect(await host.report(GREEN, '{"from":"green"}\n')).toBe('taken');
-    expect([host.reports('blue'), host.reports('green')]).toEqual(['{"from":"blue"}\n', '{"from":"green"}\n']);
+    expect([host.reports('blue'), host.reports('green')]).toEqual([
+      '{"from":"blue"}\n',
+      '{"from":"green"}\n',
+    ]);
     expect(statSync(join(host.dir, 'blue/reports.jsonl')).mode & 0o077).toBe(0);
   });
 
@@ -107,7 +112,9 @@ describe.runIf(canRun)('reports', () => {
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
     const after = await figures(metrics);
     expect(after.get('relay_lines_total{enclave="blue",kind="report"}')).toBe(kept);
-    expect(after.get('relay_dropped_lines_total{enclave="blue",kind="report",reason="rate"}')).toBeGreaterThan(0);
+    expect(
+      after.get('relay_dropped_lines_total{enclave="blue",kind="report",reason="rate"}'),
+    ).toBeGreaterThan(0);
     expect(after.get('relay_dropped_lines_total{enclave="green",kind="report",reason="rate"}')).toBe(0);
   });
 
@@ -158,11 +165,17 @@ describe.runIf(canRun)('events', () => {
       .toEqual(['', 'blue {"event":"a"}', 'blue {"event":"b"}', 'blue {"half":1}', 'green {"event":"c"}']);
     green.write(`{${'x'.repeat(100_000)}}\n{"event":"d"}\n`);
     await expect.poll(() => host.stdout).toMatch(/green \{"event":"d"\}\n/);
-    expect((await figures(metrics)).get('relay_dropped_lines_total{enclave="green",kind="event",reason="invalid"}')).toBe(3);
+    expect(
+      (await figures(metrics)).get(
+        'relay_dropped_lines_total{enclave="green",kind="event",reason="invalid"}',
+      ),
+    ).toBe(3);
     host.stdout = '';
     blue.write(`${LINE}\n`.repeat(50_000));
     const dropped = 'relay_dropped_lines_total{enclave="blue",kind="event",reason="rate"}';
-    await expect.poll(async () => (await figures(metrics)).get(dropped), { timeout: 20_000 }).toBeGreaterThan(40_000);
+    await expect
+      .poll(async () => (await figures(metrics)).get(dropped), { timeout: 20_000 })
+      .toBeGreaterThan(40_000);
     green.write('{"event":"e"}\n');
     await expect.poll(() => host.stdout).toMatch(/green \{"event":"e"\}\n/);
     expect(host.stdout.split('\n').length).toBeLessThan(5000);
@@ -188,7 +201,11 @@ describe.runIf(canRun)('connections of enclaves', () => {
     const host = new Host();
     const closed = await freePort();
     const { port } = await listenOn('::1', 0, echo('six'));
-    host.hosts(`a.example.com 127.0.0.1 ${closed}`, `a.example.com 2001:db8::1 ${closed}`, `a.example.com ::1 ${port}`);
+    host.hosts(
+      `a.example.com 127.0.0.1 ${closed}`,
+      `a.example.com 2001:db8::1 ${closed}`,
+      `a.example.com ::1 ${port}`,
+    );
     host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com');
     await host.start();
     expect(await ask(await host.dial(BLUE, 8101))).toBe('six x');
@@ -206,7 +223,11 @@ describe.runIf(canRun)('connections of enclaves', () => {
   test('do not wait for the lookup of another host, which is asked for once', async () => {
     const host = new Host();
     const { port } = await listenOn('127.0.0.1', 0, echo('fast'));
-    host.hosts('slow.example.com slow', `slow.example.com 127.0.0.1 ${port}`, `fast.example.com 127.0.0.1 ${port}`);
+    host.hosts(
+      'slow.example.com slow',
+      `slow.example.com 127.0.0.1 ${port}`,
+      `fast.example.com 127.0.0.1 ${port}`,
+    );
     host.conf('blue', `cid ${BLUE}`, 'upstream 8101 slow.example.com');
     host.conf('green', `cid ${GREEN}`, 'upstream 8101 fast.example.com');
     await host.start();
@@ -331,14 +352,19 @@ describe.runIf(canRun)('callers', () => {
     const silent: Promise<string>[] = [];
     for (let round = 0; round < 30; round += 1) {
       silent.push(
-        ...(await Promise.all(Array.from({ length: 100 }, () => dialFrom('127.0.0.1', bluePort)))).map(outcome),
+        ...(await Promise.all(Array.from({ length: 100 }, () => dialFrom('127.0.0.1', bluePort)))).map(
+          outcome,
+        ),
       );
       expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     }
     // The others were rejected, after they have waited for room.
     await expect.poll(() => open.length - probes, { timeout: 20_000 }).toBeLessThanOrEqual(2560);
     expect(open.length - probes).toBeGreaterThan(2500);
-    const rejected = await Promise.race([Promise.any(silent), new Promise((done) => setTimeout(done, 20_000))]);
+    const rejected = await Promise.race([
+      Promise.any(silent),
+      new Promise((done) => setTimeout(done, 20_000)),
+    ]);
     expect(rejected).toBe('ECONNRESET');
   }, 60_000);
 });
@@ -357,15 +383,22 @@ describe.runIf(canRun)('the folder', () => {
     expect(await ask(green)).toBe('green x');
   });
 
-  test('may give the port of one enclave to another, beside which it was started', async () => {
+  test('may give the port of one enclave to another, beside which it was started, and breaks no connection', async () => {
     const { host, bluePort, greenPort } = await blueAndGreen();
-    const held = await dialFrom('127.0.0.1', greenPort);
+    const [held, old] = [await dialFrom('127.0.0.1', greenPort), await dialFrom('127.0.0.1', bluePort)];
+    await new Promise((done) => setTimeout(done, 200));
     host.conf('blue', `cid ${BLUE}`);
-    host.conf('green', `cid ${GREEN}`, `listen 127.0.0.1:${greenPort} 3000`, `listen 127.0.0.1:${bluePort} 3000`);
+    host.conf(
+      'green',
+      `cid ${GREEN}`,
+      `listen 127.0.0.1:${greenPort} 3000`,
+      `listen 127.0.0.1:${bluePort} 3000`,
+    );
     await host.reload();
     await answering(bluePort);
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('green x');
     expect(await ask(held)).toBe('green x');
+    expect(await ask(old)).toBe('blue x');
   });
 
   test('may change under load', async () => {
@@ -419,7 +452,9 @@ describe.runIf(canRun)('the folder', () => {
     await host.listen(BLUE, 3000, echo('blue'));
     host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${other.port} 3000`);
     await host.start();
-    expect(host.stderr).toMatch(`relay: can't take the address 127.0.0.1:${other.port}: Address already in use\n`);
+    expect(host.stderr).toMatch(
+      `relay: can't take the address 127.0.0.1:${other.port}: Address already in use\n`,
+    );
     other.stop();
     await expect
       .poll(async () => refusal(other.port).then((seen) => seen), { timeout: 5000 })
@@ -465,7 +500,9 @@ describe.runIf(canRun)('the relay', () => {
     const { bluePort } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
     expect(await ask(await dialFrom('127.0.0.1', bluePort), '12345')).toBe('blue 12345');
     const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`);
-    expect(answer.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+    expect(answer.headers.get('content-type')).toBe(
+      'application/openmetrics-text; version=1.0.0; charset=utf-8',
+    );
     await answer.text();
     const seen = await figures(metrics);
     expect(seen.get('relay_enclaves')).toBe(2);
@@ -479,7 +516,16 @@ describe.runIf(canRun)('the relay', () => {
       await outcome(socket);
     }
     const silent = await Promise.all(Array.from({ length: 50 }, () => dialFrom('127.0.0.1', metrics)));
-    await expect.poll(async () => figures(metrics).then((map) => map.size, () => 0), { timeout: 15_000 }).toBeGreaterThan(0);
+    await expect
+      .poll(
+        async () =>
+          figures(metrics).then(
+            (map) => map.size,
+            () => 0,
+          ),
+        { timeout: 15_000 },
+      )
+      .toBeGreaterThan(0);
     for (const socket of silent) socket.destroy();
     const { status } = spawnSync(RELAY, ['serve', '/tmp', '/tmp', '--metrics', '0.0.0.0:1']);
     expect(status).toBe(2);
@@ -502,14 +548,21 @@ describe.runIf(canRun)('the relay', () => {
       return [status, ...texts];
     };
     expect(await pass(BLUE, 7777, '{"a":1}')).toEqual([0, 'accepted {"a":1}', '']);
-    expect(await pass(GREEN, 7777, '{"a":1}')).toEqual([1, '', 'relay: the enclave does not listen: Connection refused\n']);
+    expect(await pass(GREEN, 7777, '{"a":1}')).toEqual([
+      1,
+      '',
+      'relay: the enclave does not listen: Connection refused\n',
+    ]);
   });
 
-  test.each([[[]], [['serve', '/tmp']], [['pass', '3', '7777']], [['pass', '16']], [['serve', 'a', 'b', '--user']]])(
-    'refuses the arguments %j',
-    (args) => {
-      const { status, stderr } = spawnSync(RELAY, args, { encoding: 'utf8' });
-      expect([status, stderr.split('\n')[0]]).toEqual([2, expect.stringMatching(/^usage: relay serve/)]);
-    },
-  );
+  test.each([
+    [[]],
+    [['serve', '/tmp']],
+    [['pass', '3', '7777']],
+    [['pass', '16']],
+    [['serve', 'a', 'b', '--user']],
+  ])('refuses the arguments %j', (args) => {
+    const { status, stderr } = spawnSync(RELAY, args, { encoding: 'utf8' });
+    expect([status, stderr.split('\n')[0]]).toEqual([2, expect.stringMatching(/^usage: relay serve/)]);
+  });
 });

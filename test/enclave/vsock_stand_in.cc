@@ -39,7 +39,12 @@ int __wrap_socket(int family, int type, int protocol) {
 }
 
 int __wrap_bind(int fd, const sockaddr* address, socklen_t size) {
-  if (address->sa_family != AF_VSOCK) return __real_bind(fd, address, size);
+  if (address->sa_family != AF_VSOCK) {
+    // Tests listen on loopback only.
+    sockaddr_in in = *reinterpret_cast<const sockaddr_in*>(address);
+    if (in.sin_addr.s_addr == htonl(INADDR_ANY)) in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return __real_bind(fd, reinterpret_cast<const sockaddr*>(&in), size);
+  }
   const sockaddr_in in = stand_in_for(address, 3);
   const int yes = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

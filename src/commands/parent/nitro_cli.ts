@@ -38,22 +38,25 @@ function nitro<Schema extends v.GenericSchema>(
   return result.output;
 }
 
+export function runningEnclaves(env: Environment): RunningEnclave[] {
+  return nitro(env, v.array(RunningEnclave), 'describe-enclaves');
+}
+
 /** The running enclaves of a name; by default, nitro-cli names them after their image. */
 export function enclavesNamed(env: Environment, name: string): RunningEnclave[] {
-  return nitro(env, v.array(RunningEnclave), 'describe-enclaves').filter(
-    ({ EnclaveName }) => EnclaveName === name,
-  );
+  return runningEnclaves(env).filter(({ EnclaveName }) => EnclaveName === name);
 }
 
 export function runEnclave(
   env: Environment,
-  options: { name: string; eif: string; cpus: number; memoryMib: number; debug: boolean },
+  options: { name: string; eif: string; cid: number; cpus: number; memoryMib: number; debug: boolean },
 ): RunningEnclave {
   return nitro(
     env,
     RunningEnclave,
     'run-enclave',
     ...['--enclave-name', options.name, '--eif-path', options.eif],
+    ...['--enclave-cid', String(options.cid)],
     ...['--cpu-count', String(options.cpus), '--memory', String(options.memoryMib)],
     ...(options.debug ? ['--debug-mode'] : []),
   );
