@@ -18,6 +18,7 @@
 #include "bridge.h"
 #include "clock.h"
 #include "console.h"
+#include "events.h"
 #include "hand_off.h"
 #include "nsm.h"
 #include "report.h"
@@ -32,7 +33,7 @@ using namespace enclave;
 
 int usage() {
   fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
-        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
+        "reports TARGET (pipe on 3) | events TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
         "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | server USER | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
@@ -83,6 +84,10 @@ int settings(const char* path) {
   for (const Forward& each : settings.forwards) {
     printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
   }
+  for (const Inbound& each : settings.inbounds) {
+    printf("inbound vsock:%u tcp:%s:%u\n", each.listen.port, each.target.ip.c_str(), each.target.port);
+  }
+  if (settings.events) puts("events");
   if (settings.secrets) puts("secrets");
   return 0;
 }
@@ -152,6 +157,7 @@ int main(int argc, char** argv) {
   }
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
+  if (role == "events" && argc == 3 && has_first) return run_events(Fd(3), first), 0;
   if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
   if (role == "supervise" && argc == 5 && parse_address(argv[3], first) && parse_address(argv[4], second)) {
     return supervise_bridge(argv[2], first, second);

@@ -4,14 +4,23 @@ import { once } from 'node:events';
 import { command, type Environment, runAsProcess } from '../command.ts';
 import { enclaveName, integer, path } from '../values.ts';
 import { ParentError } from './errors.ts';
-import { loadImage } from './image.ts';
-import { enclavesNamed, memoryOf, type RunningEnclave, runEnclave, terminateEnclave } from './nitro_cli.ts';
-import { lastEnd, reportsService, reportsSize } from './reports.ts';
-import { ensureRunning, stateFolder } from './services.ts';
+import { loadImage, manifestOf } from './image.ts';
+import {
+  enclavesNamed,
+  memoryOf,
+  type RunningEnclave,
+  runEnclave,
+  runningEnclaves,
+  terminateEnclave,
+} from './nitro_cli.ts';
+import { confOf, ensureRelay, freeCid, removeConf, writeConf } from './relay.ts';
+import { lastEnd, reportsSize } from './reports.ts';
+import { stateFolder } from './services.ts';
 
 export const main = command({
   name: 'run_enclave',
-  purpose: 'Runs the image in an enclave, and listens for its reports.',
+  purpose:
+    "Runs the image in an enclave, and keeps its reports: starts this instance's relay, if it does not run.",
   arguments: {},
   options: {
     debug: {
@@ -34,16 +43,25 @@ export const main = command({
   async run({ options: { debug, eif, name, cpus, memory } }, { env, io, asJson }) {
     const {
       bytes,
+      eif: content,
       registers: { pcr0 },
     } = loadImage(eif);
     const memoryMib = memoryOf(memory, bytes);
-    if (enclavesNamed(env, name).length > 0) {
+    const running = runningEnclaves(env);
+    if (running.some(({ EnclaveName }) => EnclaveName === name)) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
     }
-    const enclave = await start(env, { name, eif, cpus, memoryMib, debug });
+    const cid = freeCid(
+      env,
+      running.map(({ EnclaveCID }) => EnclaveCID),
+    );
+    // Before the enclave boots, so that its first reports are kept.
+    writeConf(env, name, confOf(cid, manifestOf(content), []));
+    const enclave = await start(env, { name, eif, cid, cpus, memoryMib, debug });
     const measured = enclavesNamed(env, name)[0]?.Measurements?.PCR0;
     if (!debug && measured !== undefined && measured !== pcr0) {
       terminateEnclave(env, enclave.EnclaveID);
+      await removeConf(env, name);
       throw new ParentError(
         'WRONG_STATE',
         `the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`,
@@ -58,14 +76,14 @@ export const main = command({
     } else {
       io.log(`PCR0 ${pcr0}\nNext: expose_enclave --secrets <file>`);
     }
-    const { EnclaveID: id, EnclaveCID: cid } = enclave;
-    return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
+    return { json: { id: enclave.EnclaveID, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
   },
 });
 
 interface Start {
   readonly name: string;
   readonly eif: string;
+  readonly cid: number;
   readonly cpus: number;
   readonly memoryMib: number;
   readonly debug: boolean;
@@ -74,12 +92,13 @@ interface Start {
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
 async function start(env: Environment, options: Start): Promise<RunningEnclave> {
   const dir = stateFolder(env, options.name);
-  await ensureRunning(env, dir, [reportsService(dir)]);
+  await ensureRelay(env, options.eif, options.name);
   const before = reportsSize(dir);
   try {
     return runEnclave(env, options);
   } catch (error) {
     const end = lastEnd(dir, before);
+    await removeConf(env, options.name);
     if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
     throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);
   }
