@@ -77,9 +77,7 @@ const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],
     [/^sui_enclave_prover_frontend_requests_total\{code="(OTHER|PROVER_TOKEN|LEFT)"/, growing(100)],
   ],
-  'secrets that are missing for four minutes': [
-    [/^sui_enclave_secrets_missing.*blue/, `0+0x36 2+0x3 0+0x${20}`],
-  ],
+  'secrets that are missing for four minutes': [[/^sui_enclave_secrets_missing.*blue/, '0+0x20 2+0x10']],
   'a few refusals': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(100)],
     [/^sui_enclave_prover_frontend_requests_total\{code="PROVER_BUSY"/, growing(1)],

@@ -11,9 +11,9 @@ const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
 export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
 
 /** Of a test: a sample each minute. */
-const SAMPLES = 60;
+const SAMPLES = 30;
 /** When the expressions are evaluated. */
-export const EVAL_MINUTES = 40;
+export const EVAL_MINUTES = 25;
 /** They follow the clock, which begins at 0 in a test. */
 const TIMES = /(snapshot|last_round|last_poll)_seconds$/;
 
@@ -29,8 +29,8 @@ export interface RuleTest {
 export const constant = (value: number) => `${value}+0x${SAMPLES}`;
 /** Grows from 0, so much each minute. */
 export const growing = (aMinute: number) => `0+${aMinute}x${SAMPLES}`;
-/** Changes at the minute 35. */
-export const changing = (before: number, after: number) => `${before}+0x34 ${after}+0x${SAMPLES - 35}`;
+/** Changes at the minute 20. */
+export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${SAMPLES - 20}`;
 
 /** Promtool's output, and whether it was content. */
 export function run(...args: string[]): { isRight: boolean; output: string } {
