@@ -286,6 +286,12 @@ prover-images: install
 test-deploy: install
 	CACHE=$(CACHE) npm run --silent test:deploy
 
+# Has promtool check deploy/observe/: the configuration, every alert and every expression of the board, with what the programs
+# answer; needs Debian's prometheus.
+.PHONY: test-observe
+test-observe: install
+	npm run --silent test:observe
+
 # Checks the Kubernetes manifests against the published schemas; needs Python with pip and venv.
 check-deploy: build/check-deploy/bin/kubernetes-validate
 	@$< --strict --quiet deploy/kubernetes/*.yaml

@@ -11,7 +11,9 @@ import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/met
 
 /** Upper bounds of durations, in seconds. */
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
-/** Beside the codes of its own errors: done; the caller left; any other error of the HTTP server. */
+/** Faults of every HTTP service here, beside a program's own errors. */
+const FAULTS = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
+/** Beside codes: done; the caller left; any other error. */
 const OUTCOMES = ['OK', 'LEFT', 'OTHER'];
 
 export class ProverMetrics<Part extends string> {
@@ -32,11 +34,11 @@ export class ProverMetrics<Part extends string> {
     const registers = [this.registry];
     collectDefaultMetrics({ register: this.registry });
     this.#route = route;
-    this.#codes = new Set(codes);
+    this.#codes = new Set([...codes, ...FAULTS]);
     const help = 'Requests by the code that answered them: OK, LEFT for callers who left, OTHER.';
     this.#requests = new Counter({ name: `${prefix}_requests_total`, help, labelNames: ['code'], registers });
     // From zero on, so that the first one is a change.
-    for (const code of [...OUTCOMES, ...codes]) this.#requests.inc({ code }, 0);
+    for (const code of [...OUTCOMES, ...this.#codes]) this.#requests.inc({ code }, 0);
     this.#seconds = new Histogram({
       name: `${prefix}_part_seconds`,
       help: 'Durations of the parts of the work on a request.',
