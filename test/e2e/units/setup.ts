@@ -3,5 +3,5 @@ import { whyNot } from './machine.ts';
 
 export function setup(): void {
   const reason = whyNot();
-  if (reason !== undefined) console.log(`Skipped: make test-units (${reason})`);
+  if (reason !== undefined) process.stdout.write(`Skipped: make test-units (${reason})\n`);
 }
