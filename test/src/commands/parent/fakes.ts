@@ -47,7 +47,7 @@ const PROGRAMS = {
 [ -z "$NITRO_FAILS" ] || fail "$NITRO_FAILS"
 enclaves=$(text enclaves)
 case $1 in
-  describe-enclaves) echo "[$enclaves]" ;;
+  describe-enclaves) [ -z "$(text 'describe fails')" ] || fail "$(text 'describe fails')"; echo "[$enclaves]" ;;
   run-enclave)
     name=$(after --enclave-name "$@")
     # Writes to this file, as socat does, what an enclave sends to the parent's log port.
@@ -55,6 +55,7 @@ case $1 in
     [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
     n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
     case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
+    [ -n "$NITRO_PCR0" ] || NITRO_PCR0=$(text pcr0)
     more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
     new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$((n + 16)),\"Flags\":\"$flags\"$more}"
     [ -z "$enclaves" ] || enclaves=$enclaves,
