@@ -77,6 +77,10 @@ case "$*" in
 esac`,
   'vsock-proxy': 'exec sleep 600',
   ss: 'text sockets',
+  systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
+  'systemd-sysusers': '',
+  'systemd-tmpfiles': '',
+  userdel: '',
   aws: String.raw`
 [ "$1" != --region ] || shift 2
 service=$1 action=$2 all=$*
