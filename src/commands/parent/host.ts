@@ -142,8 +142,10 @@ export function placeImage(
   const kept = [own, ...(running === undefined ? [] : [basename(running, '.eif')])];
   for (const file of list(folder)) {
     const [stem = ''] = file.split('.');
-    if (stem !== 'nitro' && !kept.includes(stem)) rmSync(join(folder, file));
+    if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
   }
+  // One for all, which the commands look for beside the image.
+  replaceLink(join(folder, 'relay'), '../relay');
   const installedRelay = join(root, FOLDERS.images, 'relay');
   const isNewRelay = !existsSync(installedRelay) || !readFileSync(installedRelay).equals(readFileSync(relay));
   if (isNewRelay) replace(installedRelay, 0o755, (path) => copyFileSync(relay, path));

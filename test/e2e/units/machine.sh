@@ -15,9 +15,9 @@ hold)
   mount -t cgroup2 cgroup2 "$dir/cgroup"
   mount -t overlay overlay -o "lowerdir=/,upperdir=$dir/upper,workdir=$dir/work" "$root"
   # None of this machine's services, and nothing that has no place in namespaces.
-  rm -rf "$root/etc/systemd/system"
+  rm -rf "$root/etc/systemd/system" "$root/etc/init.d" "$root"/etc/rc*
   mkdir -p "$root/etc/systemd/system" "$root/opt/sui-enclave"
-  for unit in dbus.service dbus.socket getty.target systemd-logind.service systemd-modules-load.service \
+  for unit in console-getty.service dbus.service dbus.socket getty.target systemd-logind.service systemd-modules-load.service \
     systemd-remount-fs.service systemd-sysctl.service systemd-udevd.service systemd-udev-trigger.service \
     dev-hugepages.mount sys-kernel-config.mount sys-kernel-debug.mount sys-kernel-tracing.mount; do
     ln -s /dev/null "$root/etc/systemd/system/$unit"
@@ -67,7 +67,9 @@ boot)
   pivot_root . run/old
   umount --lazy run/old
   rmdir run/old
-  exec env -i container=namespaces PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  # Without the rights that reach the kernel of all namespaces.
+  exec setpriv --bounding-set=-sys_module,-sys_rawio,-sys_time,-syslog,-mac_admin \
+    env -i container=namespaces PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     /lib/systemd/systemd --unit=multi-user.target --log-target=console --show-status=0
   ;;
 esac

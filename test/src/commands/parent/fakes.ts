@@ -228,22 +228,30 @@ export class Parent {
   }
 
   /** A small image whose application has the manifest. @param serverEnv of the application */
-  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n', serverEnv = ''): string {
-    const parsed = parseManifest(manifest);
-    const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
-    const application = writeCpio(
-      new Map([
-        ['app/app.yaml', { data: Buffer.from(manifest) }],
-        ['app/enclave.conf', { data: Buffer.from(settings) }],
-      ]),
-    );
-    const parts = {
-      kernel: Buffer.alloc(1),
-      cmdline: 'a',
-      ramdisks: [Buffer.from('b'), gzipSync(application)],
-    };
-    const path = join(this.dir, 'x.eif');
-    writeFileSync(path, writeEif(parts, METADATA));
-    return path;
+  makeImage(manifest?: string, serverEnv?: string): string {
+    return writeImage(join(this.dir, 'x.eif'), manifest, serverEnv);
   }
+}
+
+/** Writes a small image whose application has the manifest. @param serverEnv of the application @returns its path */
+export function writeImage(
+  path: string,
+  manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n',
+  serverEnv = '',
+): string {
+  const parsed = parseManifest(manifest);
+  const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
+  const application = writeCpio(
+    new Map([
+      ['app/app.yaml', { data: Buffer.from(manifest) }],
+      ['app/enclave.conf', { data: Buffer.from(settings) }],
+    ]),
+  );
+  const parts = {
+    kernel: Buffer.alloc(1),
+    cmdline: 'a',
+    ramdisks: [Buffer.from('b'), gzipSync(application)],
+  };
+  writeFileSync(path, writeEif(parts, METADATA));
+  return path;
 }

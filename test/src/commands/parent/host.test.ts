@@ -83,11 +83,13 @@ describe('host install', () => {
         `${own}.pcrs`,
         'usr/local/lib/sui-enclave/weather/nitro.eif',
         'usr/local/lib/sui-enclave/weather/nitro.pcrs',
+        'usr/local/lib/sui-enclave/weather/relay',
       ].sort(),
     );
     expect(realpathSync(join(root, 'usr/local/lib/sui-enclave/weather/nitro.eif'))).toBe(
       join(root, `${own}.eif`),
     );
+    expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out');
     expect([mode(`${own}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
       /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
