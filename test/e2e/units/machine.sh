@@ -67,9 +67,11 @@ boot)
   pivot_root . run/old
   umount --lazy run/old
   rmdir run/old
+  # What systemd mounts for a service from a process of its own, such as its credentials, must get there.
+  mount --make-rshared /
   # Without the rights that reach the kernel of all namespaces.
   exec setpriv --bounding-set=-sys_module,-sys_rawio,-sys_time,-syslog,-mac_admin \
     env -i container=namespaces PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-    /lib/systemd/systemd --unit=multi-user.target --log-target=console --show-status=0
+    /lib/systemd/systemd --unit=multi-user.target --log-target=journal --show-status=0
   ;;
 esac

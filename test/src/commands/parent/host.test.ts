@@ -8,11 +8,12 @@ import {
   readFileSync,
   readlinkSync,
   realpathSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { formatPcrs, measureImage } from '../../../../src/commands/image/eif/measure.ts';
@@ -137,7 +138,11 @@ describe('host install', () => {
     ['the name of the folder beside it', () => ({ name: 'relay' }), /^relay can't be the name/],
     [
       'an image without a relay',
-      () => ({ eif: parent.makeImage() }),
+      () => {
+        const eif = build('alone');
+        rmSync(join(dirname(eif), 'relay'));
+        return { eif };
+      },
       /relay is missing: the build writes it beside the image$/,
     ],
     [
