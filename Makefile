@@ -70,10 +70,10 @@ build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
 # Builds the native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its
-# own, compiled as one file (which takes a third of the time), and the emulator of the NSM's driver. npm test makes them too,
-# so that none tests an old binary.
+# own, compiled as one file (which takes a third of the time), the relay with sanitizers and a stand-in for vsock, and the
+# emulator of the NSM's driver. npm test makes them too, so that none tests an old binary.
 .PHONY: test-natives
-test-natives: build/test/init build/test/nsm_driver.so
+test-natives: build/test/init build/test/relay build/test/nsm_driver.so
 
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
   -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
@@ -81,6 +81,17 @@ INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno
 build/test/init: $(filter-out %/main.cc,$(wildcard enclave/init/*.cc enclave/init/*.h)) test/enclave/roles.cc Makefile
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -I enclave/init -x c++ - -o $@.partial && mv $@.partial $@
+
+# What the relay shares with init.
+SHARED := $(foreach name,socket loop connections bridge,enclave/init/$(name).cc)
+RELAY := $(sort $(wildcard enclave/relay/*.cc)) $(SHARED)
+RELAY_HEADERS := $(wildcard enclave/relay/*.h enclave/init/*.h)
+RELAY_STAND_IN := test/enclave/vsock_stand_in.cc $(foreach name,socket bind connect accept4 getaddrinfo,-Wl,--wrap=$(name))
+
+build/test/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makefile
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(RELAY) | $(CXX) $(filter-out -D%,$(INIT_FLAGS)) -DTICK_MS=50 -I . \
+	  -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
 
 build/test/nsm_driver.so: test/src/server/nsm/preload.c
 	@mkdir -p $(@D)

@@ -28,9 +28,10 @@ bool send_report(const Address& to, const std::string& line) {
   const Fd fd = connect_to(to);
   if (!fd || !wait_connected(fd.get(), kSendMs) || !send_all(fd.get(), line.data(), line.size(), kSendMs)) return false;
   shutdown(fd.get(), SHUT_WR);
-  // Wait until the receiver closes, which confirms the line: closing first could reset the connection and lose it.
+  // Wait until the receiver closes, which confirms the line: closing first could reset the connection and lose it. A
+  // reset from the receiver refuses the line.
   char ignored;
-  return !receive_all(fd.get(), &ignored, 1, kSendMs) && errno == ECONNRESET;
+  return !receive_all(fd.get(), &ignored, 1, kSendMs) && errno == ENODATA;
 }
 
 void run_reports(Fd pipe, const Address& to) {

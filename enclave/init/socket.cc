@@ -76,22 +76,36 @@ bool parse_address(const std::string& text, Address& address) {
   return error == std::errc() && stop == end && address.port >= 1 && address.port <= 65535;
 }
 
-Fd listen_on(const Address& address) {
+Fd bind_to(const Address& address) {
   Fd fd = open_socket(address);
   SocketAddress bound;
   const socklen_t size = fill(address, VMADDR_CID_ANY, bound);
   const int yes = 1;
   if (fd && !address.vsock) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (fd && bind(fd.get(), &bound.any, size) == 0 && listen(fd.get(), kBacklog) == 0) return fd;
+  if (fd && bind(fd.get(), &bound.any, size) == 0) return fd;
   return Fd();
 }
 
-Fd connect_to(const Address& address) {
+bool start_listening(int fd) { return listen(fd, kBacklog) == 0; }
+
+Fd listen_on(const Address& address) {
+  Fd fd = bind_to(address);
+  if (fd && start_listening(fd.get())) return fd;
+  return Fd();
+}
+
+Fd connect_to(const Address& address, unsigned cid) {
   Fd fd = open_socket(address);
   SocketAddress peer;
-  const socklen_t size = fill(address, kParentCid, peer);
+  const socklen_t size = fill(address, cid, peer);
   if (fd && (connect(fd.get(), &peer.any, size) == 0 || errno == EINPROGRESS)) return fd;
   return Fd();
+}
+
+void reset_socket(Fd& fd) {
+  const linger now{1, 0};
+  if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  fd.reset();
 }
 
 bool wait_connected(int fd, int timeout_ms) {
@@ -123,7 +137,7 @@ bool receive_all(int fd, void* data, size_t size, int timeout_ms) {
     if (count > 0) {
       received += static_cast<size_t>(count);
     } else if (count == 0) {
-      errno = ECONNRESET;
+      errno = ENODATA;
       return false;
     } else if ((errno != EAGAIN && errno != EINTR) || !wait_for(fd, POLLIN, until)) {
       return false;

@@ -41,16 +41,25 @@ struct Address {
 // Returns false if the string is not an address.
 bool parse_address(const std::string& text, Address& address);
 
+// Returns a non-blocking socket that has the address, or none with errno. Nobody can connect to it yet.
+Fd bind_to(const Address& address);
+
+// Returns false, with errno, if that fails.
+bool start_listening(int fd);
+
 // Returns a listening, non-blocking socket, or none with errno.
 Fd listen_on(const Address& address);
 
-// Returns a non-blocking socket that is connected or connecting, or none with errno.
-Fd connect_to(const Address& address);
+// Returns a non-blocking socket that is connected or connecting, or none with errno. `cid` is that of a vsock address.
+Fd connect_to(const Address& address, unsigned cid = kParentCid);
+
+// Closes with a reset, so that the peer doesn't mistake a broken stream for a complete one.
+void reset_socket(Fd& fd);
 
 // Waits for a pending connection. Returns false, with errno, if it fails or times out.
 bool wait_connected(int fd, int timeout_ms);
 
-// Sends or receives a complete short message before the time-out.
+// Sends or receives a complete short message before the time-out. If the peer ends first, errno is ENODATA.
 bool send_all(int fd, const void* data, size_t size, int timeout_ms);
 bool receive_all(int fd, void* data, size_t size, int timeout_ms);
 

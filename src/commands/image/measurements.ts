@@ -34,9 +34,14 @@ export interface Built {
   /** The digest of npm's packages in it. */
   readonly packages: string;
   readonly eif: Buffer;
+  /** The program for the parent instance, in no register. */
+  readonly relay: Uint8Array;
 }
 
-export function makeMeasurements(source: BuildSource, { channel, lock, packages, eif }: Built): object {
+export function makeMeasurements(
+  source: BuildSource,
+  { channel, lock, packages, eif, relay }: Built,
+): object {
   const { root, name, isApart, app } = source;
   const { kernel, ramdisks } = readEif(eif);
   const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
@@ -60,6 +65,7 @@ export function makeMeasurements(source: BuildSource, { channel, lock, packages,
       application_ramdisk: sha256(application),
       debian_lock: sha256(readFileSync(lock)),
       npm_packages: packages,
+      relay: sha256(relay),
       ...(isApart && { package_lock: sha256(readFileSync(join(app, 'package-lock.json'))) }),
     },
   };

@@ -73,6 +73,9 @@ export const main = command({
         readFileSync(join(root, 'out/nitro.eif')),
         readFileSync(join(dir, 'out/nitro.eif')),
       );
+      if (!readFileSync(join(root, 'out/relay')).equals(readFileSync(join(dir, 'out/relay')))) {
+        differences.push('out/relay');
+      }
       if (differences.length > 0) {
         throw new ImageError(
           'COMMAND_FAILED',

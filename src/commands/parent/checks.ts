@@ -12,6 +12,7 @@ import { ParentError } from './errors.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import { portHolder, vsockHolders } from './ports.ts';
 import { find, run } from './programs.ts';
+import { relayOf } from './relay.ts';
 
 export interface Finding {
   readonly ok: boolean;
@@ -39,10 +40,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
     examineGroup(env),
     examineAllocator(join(root, 'etc/nitro_enclaves/allocator.yaml'), { memory: neededMib, cpus }, enclaves),
     examineHugepages(join(root, 'sys/kernel/mm/hugepages'), neededMib),
-    examineProgram(env, 'socat', 'install socat'),
-    find(env, 'vsock-proxy')
-      ? { ok: true, text: 'vsock-proxy is installed' }
-      : { ok: true, text: 'vsock-proxy is not installed: socat forwards to the endpoints' },
+    examineRelay(eif),
     await examinePort(port, root),
     ...vsockHolders(env).map(({ port, holder }) => ({
       ok: true,
@@ -103,6 +101,14 @@ function examineProgram(env: Environment, name: string, advice: string, versionO
   const version =
     versionOption === undefined ? '' : run(env, name, [versionOption]).stdout.trim().split('\n')[0];
   return { ok: true, text: version || `${name} is installed` };
+}
+
+function examineRelay(eif: string): Finding {
+  try {
+    return { ok: true, text: `the relay is ${relayOf(eif)}` };
+  } catch (error) {
+    return { ok: false, text: (error as Error).message };
+  }
 }
 
 function examineDevice(path: string): Finding {

@@ -1,29 +1,23 @@
-/** The parent's part of an enclave: forwards to its endpoints and its server, keeps its reports, passes secrets. */
-import { join } from 'node:path';
+/** The parent's part of an enclave: leads callers to its server, passes secrets. */
+import { createServer } from 'node:net';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
-import { type Forward, forwardsOf } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
-import { find, run } from './programs.ts';
-import { reportsService } from './reports.ts';
-import type { Service } from './services.ts';
+import {
+  confNames,
+  confOf,
+  passToEnclave,
+  type RelayConf,
+  readConf,
+  requireRelay,
+  writeConf,
+} from './relay.ts';
 
 const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
-/**
- * Time for which socat keeps a connection that one end has closed. The server never answers on a half-closed
- * connection, and has sent everything when it closes its own end: a client that stays must not occupy a process.
- */
-const HALF_CLOSED_SECONDS = '2';
-/**
- * A process for each connection, of about 0.2 MB. socat allows more connections than the enclave's bridges, and they
- * allow more than the server: only the server refuses excess connections.
- */
-const LISTEN = 'reuseaddr,fork,backlog=1024,max-children=4096';
-/** Concurrent connections; vsock-proxy's default is 4. */
-const PROXY_WORKERS = '512';
 const READY_MS = 60_000;
+const POLL_MS = 100;
 
 /** The parent's address and port that lead to the server. */
 export interface Listen {
@@ -31,49 +25,66 @@ export interface Listen {
   readonly port: number;
 }
 
-export function servicesOf(
+export interface Exposure {
+  readonly cid: number;
+  readonly manifest: Manifest;
+  readonly listen: Listen;
+  /** Whether to take the port from another enclave, whose open connections then end in their own time. */
+  readonly takesPort: boolean;
+}
+
+/**
+ * What the file of an enclave must say so that this address leads to its server, and nothing else that it said changes.
+ *
+ * @throws ParentError: WRONG_STATE, if the address leads to another enclave; PROGRAM_FAILED, if another program has it
+ */
+export async function exposedConf(
   env: Environment,
-  cid: number,
-  manifest: Manifest,
-  listen: Listen,
-  dir: string,
-): Service[] {
-  const socat = ['socat', '-t', HALF_CLOSED_SECONDS] as const;
-  return [
-    ...forwardsOf(manifest).map((forward) => endpointService(env, forward, dir)),
-    reportsService(dir),
-    {
-      name: 'inbound',
-      command: [
-        ...socat,
-        `TCP-LISTEN:${listen.port},bind=${listen.address},${LISTEN}`,
-        `VSOCK-CONNECT:${cid}:${SERVER_PORT}`,
-      ],
-    },
-  ];
-}
-
-/** Uses AWS's own proxy if it is installed; it requires a list of the hosts. */
-function endpointService(env: Environment, { host, port }: Forward, dir: string): Service {
-  const name = `endpoint-${host}`;
-  if (find(env, 'vsock-proxy')) {
-    const options = ['--config', proxyConfigPath(dir), '--num_workers', PROXY_WORKERS];
-    return { name, command: ['vsock-proxy', String(port), host, '443', ...options] };
+  name: string,
+  { cid, manifest, listen, takesPort }: Exposure,
+): Promise<RelayConf> {
+  const listens = readConf(env, name)?.listens ?? [];
+  const isOurs =
+    (takesPort && takePort(env, name, listen.port)) || listens.some(({ port }) => port === listen.port);
+  const owner = confNames(env).find(
+    (other) => other !== name && readConf(env, other)?.listens.some(({ port }) => port === listen.port),
+  );
+  if (owner !== undefined) {
+    throw new ParentError(
+      'WRONG_STATE',
+      `port ${listen.port} leads to the enclave ${owner}: give --take-port to lead it to ${name} instead`,
+    );
   }
-  if (!find(env, 'socat'))
-    throw new ParentError('PROGRAM_FAILED', 'neither vsock-proxy nor socat is installed');
-  return {
-    name,
-    command: ['socat', '-t', HALF_CLOSED_SECONDS, `VSOCK-LISTEN:${port},${LISTEN}`, `TCP:${host}:443`],
-  };
+  if (!isOurs) await requireFree(listen);
+  const others = listens.filter(({ vsockPort }) => vsockPort !== SERVER_PORT);
+  return confOf(cid, manifest, [...others, { ...listen, vsockPort: SERVER_PORT }]);
 }
 
-export function proxyConfigPath(dir: string): string {
-  return join(dir, 'vsock-proxy.yaml');
+/** Takes a port from the enclave that it leads to, if that is another than this. @returns whether one had it */
+function takePort(env: Environment, name: string, port: number): boolean {
+  let isTaken = false;
+  for (const other of confNames(env)) {
+    const conf = readConf(env, other);
+    if (other === name || !conf?.listens.some((line) => line.port === port)) continue;
+    writeConf(env, other, { ...conf, listens: conf.listens.filter((line) => line.port !== port) });
+    isTaken = true;
+  }
+  return isTaken;
 }
 
-export function proxyConfig({ endpoints }: Manifest): string {
-  return `allowlist:\n${endpoints.map((host) => `- {address: ${host}, port: 443}\n`).join('')}`;
+function requireFree({ address, port }: Listen): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        new ParentError(
+          'PROGRAM_FAILED',
+          `port ${port} of ${address} can't be taken (${error.code}): another program may have it`,
+        ),
+      ),
+    );
+    server.listen(port, address, () => server.close(() => resolve()));
+  });
 }
 
 /** @throws ParentError: SECRETS_REFUSED. The message names what is missing or not declared, never a value */
@@ -110,20 +121,14 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
  * @throws ParentError: SECRETS_REFUSED, with the server's reason, if the enclave does not accept them
  */
 export async function handOver(
-  env: Environment,
+  relay: { env: Environment; program: string },
   cid: number,
   message: string,
   listen: Listen,
 ): Promise<void> {
-  const { stdout, status } = run(
-    env,
-    'socat',
-    ['-t', '20', '-', `VSOCK-CONNECT:${cid}:${SECRETS_PORT}`],
-    message,
-  );
-  const verdict = stdout.trim();
+  const verdict = (await passToEnclave(relay, cid, SECRETS_PORT, message))?.trim();
   if (verdict === 'accepted') return;
-  if (status !== 0 || verdict === '') {
+  if (verdict === undefined || verdict === '') {
     throw new ParentError(
       'SECRETS_REFUSED',
       'the enclave does not listen for secrets: it is still booting, or has its secrets already',
@@ -141,20 +146,21 @@ export async function handOver(
  * Waits until the server answers.
  *
  * @returns whether it has its secrets
- * @throws ParentError: PROGRAM_FAILED, if it does not answer in time
+ * @throws ParentError: PROGRAM_FAILED, if it does not answer in time, or the relay has ended
  */
-export async function isReady(listen: Listen, waitMs = READY_MS): Promise<boolean> {
-  const until = performance.now() + waitMs;
+export async function isReady(env: Environment, listen: Listen): Promise<boolean> {
+  const until = performance.now() + READY_MS;
   for (;;) {
     const { status } = await readiness(listen);
     if (status === 200 || status === 503) return status === 200;
+    requireRelay(env);
     if (performance.now() > until) {
       throw new ParentError(
         'PROGRAM_FAILED',
-        `the server does not answer at ${urlOf(listen)}, where socat forwards to it`,
+        `the server does not answer at ${urlOf(listen)}, which the relay leads to it`,
       );
     }
-    await new Promise((done) => setTimeout(done, 500));
+    await new Promise((done) => setTimeout(done, POLL_MS));
   }
 }
 

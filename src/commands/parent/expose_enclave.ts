@@ -1,8 +1,8 @@
 /**
- * `sui-enclave expose_enclave`: on the parent instance, forwards to the server and to its endpoints, and passes the secrets
- * to the enclave.
+ * `sui-enclave expose_enclave`: on the parent instance, leads callers to the server and the server to its endpoints, and
+ * passes the secrets to the enclave.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { certificatesFromPem } from 'sui-enclave/attestation';
 import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import type { Manifest } from 'sui-enclave-server/manifest';
@@ -18,21 +18,13 @@ import { attest, type Requirements } from '../provision/enclave.ts';
 import { readProvisionerKey } from '../provision/files.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
-import {
-  checkSecrets,
-  handOver,
-  isReady,
-  type Listen,
-  proxyConfig,
-  proxyConfigPath,
-  servicesOf,
-  urlOf,
-} from './expose.ts';
+import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from './expose.ts';
 import { type EnclaveImage, loadImage, manifestOf, trustedProxiesOf } from './image.ts';
 import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
 import { run } from './programs.ts';
+import { ensureRelay, relayOf, requireRelay, writeConf } from './relay.ts';
 import { lastEnd, reportsPath } from './reports.ts';
-import { ensureRunning, requireRunning, stateFolder } from './services.ts';
+import { stateFolder } from './services.ts';
 
 /** For the attestation document. */
 const ATTEST_MS = 10_000;
@@ -53,8 +45,8 @@ interface Options {
 
 export const main = command({
   name: 'expose_enclave',
-  purpose: `Connects a running enclave: forwards a port of this instance to its server, and its own connections to the hosts that
-its image lists. Then passes it the secrets, from a file, standard input or AWS Secrets Manager. May be run again at any
+  purpose: `Connects a running enclave: has this instance's relay lead a port to its server, and its own connections to the hosts
+that its image lists. Then passes it the secrets, from a file, standard input or AWS Secrets Manager. May be run again at any
 time: whatever already runs as it should is left alone.`,
   arguments: {},
   options: {
@@ -94,6 +86,9 @@ time: whatever already runs as it should is left alone.`,
       schema: integer(1, 65_535),
       default: '3000',
     },
+    'take-port': {
+      help: 'take the port from another enclave of this instance, to replace that one beside it',
+    },
   },
   notes: `The default of --address is 0.0.0.0, all addresses of the instance. For an image with TRUSTED_PROXIES it is 127.0.0.1:
 such an image reads the addresses of callers from a header, in which anyone who reaches the port could write any address.
@@ -115,20 +110,21 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const sealing = secrets && { secrets, ...(await sealingFor(options, image, manifest, context)) };
     const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
     const dir = stateFolder(env, options.name);
-    writeFileSync(proxyConfigPath(dir), proxyConfig(manifest));
-    const services = servicesOf(env, cid, manifest, listen, dir);
-    const states = await ensureRunning(env, dir, services);
-    for (const [index, { name }] of services.entries()) io.log(`${name}: ${states[index]}`);
-    const isReadyNow = await isReady(listen);
-    if (!isReadyNow && sealing) await sealAndHandOver(sealing, { env, cid, listen });
+    const program = relayOf(options.eif);
+    const exposure = { cid, manifest, listen, takesPort: options['take-port'] };
+    writeConf(env, options.name, await exposedConf(env, options.name, exposure));
+    const state = await ensureRelay(env, options.eif, options.name);
+    io.log(`relay: ${state}`);
+    const isReadyNow = await isReady(env, listen);
+    if (!isReadyNow && sealing) await sealAndHandOver(sealing, { relay: { env, program }, cid, listen });
     const hasSecrets = isReadyNow || sealing !== undefined;
     io.log(secretsLine(isReadyNow, hasSecrets, manifest));
-    requireRunning(dir, services);
+    requireRelay(env);
     io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reportsPath(dir)}.`);
     if (isBehindProxy && address === undefined) io.log(PROXY_LINES);
     return {
       json: {
-        services: Object.fromEntries(services.map(({ name }, index) => [name, states[index]])),
+        services: { relay: state },
         hasSecrets,
         address: listen.address,
         port,
@@ -204,12 +200,12 @@ async function sealingFor(
 /** Through the parent's own port: an enclave that does not attest the registers of the EIF gets nothing. */
 async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
-  { env, cid, listen }: { env: Environment; cid: number; listen: Listen },
+  { relay, cid, listen }: { relay: { env: Environment; program: string }; cid: number; listen: Listen },
 ): Promise<void> {
   const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };
   const { sealingKey, state } = await attest(http, requirements);
   const { json } = await sealSecrets(secrets, sealingKey, state, { provisioner });
-  await handOver(env, cid, json, listen);
+  await handOver(relay, cid, json, listen);
 }
 
 /** Reads the secrets from a file, standard input or Secrets Manager: every process could read an argument. */

@@ -52,13 +52,14 @@ export function enclavesNamed(env: Environment, name: string): RunningEnclave[] 
 
 export function runEnclave(
   env: Environment,
-  options: { name: string; eif: string; cpus: number; memoryMib: number; debug: boolean },
+  options: { name: string; eif: string; cid: number; cpus: number; memoryMib: number; debug: boolean },
 ): RunningEnclave {
   return nitro(
     env,
     RunningEnclave,
     'run-enclave',
     ...['--enclave-name', options.name, '--eif-path', options.eif],
+    ...['--enclave-cid', String(options.cid)],
     ...['--cpu-count', String(options.cpus), '--memory', String(options.memoryMib)],
     ...(options.debug ? ['--debug-mode'] : []),
   );

@@ -1,14 +1,12 @@
-/** The reports of enclaves on their log port, kept on the parent: the only record of why one ended. */
+/** The reports of enclaves, kept by the parent's relay: the only record of why one ended. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
-import type { Service } from './services.ts';
 
-const LOG_PORT = 7778;
 /** Reports are short; only the newest are searched for an end. */
 const MAX_READ_BYTES = 64 * 1024;
 
-/** Anything on the parent can write to the log port: only what matches is shown. */
+/** The relay keeps any line that an enclave sends: only what matches is shown. */
 const Report = v.variant('event', [
   v.object({ event: v.literal('boot') }),
   v.object({ event: v.literal('failed'), code: v.pipe(v.string(), v.regex(/^[A-Z][A-Z_]{0,63}$/)) }),
@@ -17,19 +15,6 @@ const Report = v.variant('event', [
 
 export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
-}
-
-/** Must start before the enclave: the reports of an enclave that ends during its boot are lost a second later. */
-export function reportsService(dir: string): Service {
-  return {
-    name: 'reports',
-    command: [
-      'socat',
-      '-u',
-      `VSOCK-LISTEN:${LOG_PORT},reuseaddr,fork,backlog=128,max-children=16`,
-      `OPEN:${reportsPath(dir)},creat,append`,
-    ],
-  };
 }
 
 /** The present size of the file in bytes: later reports follow at this offset. */
@@ -46,7 +31,8 @@ export function reportsSize(dir: string): number {
 export function lastEnd(dir: string, from = 0): string | undefined {
   const text = withFile(reportsPath(dir), (fd) => {
     const { size } = fstatSync(fd);
-    const at = Math.max(from, size - MAX_READ_BYTES);
+    // The relay begins a new file when one is full.
+    const at = Math.max(from > size ? 0 : from, size - MAX_READ_BYTES);
     const bytes = Buffer.alloc(Math.max(0, size - at));
     return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, at));
   });

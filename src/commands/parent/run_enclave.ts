@@ -1,6 +1,7 @@
 /** `sui-enclave run_enclave`: on the parent instance, runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Manifest } from 'sui-enclave-server/manifest';
 import {
   type Context,
   command,
@@ -12,14 +13,23 @@ import {
 import { enclaveName, integer, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { notifyReady, recordImage, runningEnclave, watchEnclave } from './foreground.ts';
-import { loadImage } from './image.ts';
-import { enclavesNamed, memoryOf, type RunningEnclave, runEnclave, terminateEnclave } from './nitro_cli.ts';
-import { lastEnd, reportsService, reportsSize } from './reports.ts';
-import { ensureRunning, stateFolder } from './services.ts';
+import { loadImage, manifestOf } from './image.ts';
+import {
+  enclavesNamed,
+  memoryOf,
+  type RunningEnclave,
+  runEnclave,
+  runningEnclaves,
+  terminateEnclave,
+} from './nitro_cli.ts';
+import { confOf, ensureRelay, freeCid, removeConf, writeConf } from './relay.ts';
+import { lastEnd, reportsSize } from './reports.ts';
+import { stateFolder } from './services.ts';
 
 export const main = command({
   name: 'run_enclave',
-  purpose: 'Runs the image in an enclave, and listens for its reports.',
+  purpose:
+    "Runs the image in an enclave, and keeps its reports: starts this instance's relay, if it does not run.",
   arguments: {},
   options: {
     debug: {
@@ -49,18 +59,20 @@ makes a new key.`,
     const { env, io, asJson } = context;
     const {
       bytes,
+      eif: content,
       registers: { pcr0 },
     } = loadImage(eif);
     const memoryMib = memoryOf(memory, bytes);
+    const start = { name, eif, manifest: manifestOf(content), cpus, memoryMib, debug };
     if (foreground) {
       if (debug) throw new UsageError('give either --foreground or --debug');
-      return await runInForeground({ name, eif, cpus, memoryMib, debug }, pcr0, context);
+      return await runInForeground(start, pcr0, context);
     }
     if (enclavesNamed(env, name).length > 0) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
     }
-    const enclave = await start(env, { name, eif, cpus, memoryMib, debug });
-    if (!debug) requirePcr0(env, name, enclave, pcr0);
+    const enclave = await startEnclave(env, start);
+    if (!debug) await requirePcr0(env, name, enclave, pcr0);
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
     if (debug) {
       io.log(
@@ -76,10 +88,16 @@ makes a new key.`,
 });
 
 /** An enclave that nitro-cli has measured differently has another image: it is terminated. @throws ParentError: WRONG_STATE */
-function requirePcr0(env: Environment, name: string, { EnclaveID }: RunningEnclave, pcr0: string): void {
+async function requirePcr0(
+  env: Environment,
+  name: string,
+  { EnclaveID }: RunningEnclave,
+  pcr0: string,
+): Promise<void> {
   const measured = enclavesNamed(env, name)[0]?.Measurements?.PCR0;
   if (measured === undefined || measured === pcr0) return;
   terminateEnclave(env, EnclaveID);
+  await removeConf(env, name);
   throw new ParentError(
     'WRONG_STATE',
     `the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`,
@@ -96,34 +114,44 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   const running = await runningEnclave(env, name, pcr0, dir);
   const from = running === undefined ? reportsSize(dir) : 0;
   // Before the start: whatever ends this process, the next one knows the image.
-  const enclave = running ?? (await start(env, { ...options, eif: recordImage(dir, options.eif) }));
+  const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
   const { EnclaveID: id, EnclaveCID: cid } = enclave;
   if (running === undefined) {
-    requirePcr0(env, name, enclave, pcr0);
+    await requirePcr0(env, name, enclave, pcr0);
     io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
   } else io.log(`${id} runs already as CID ${cid}: watching it`);
   notifyReady(env, `${id} runs as CID ${cid}`);
   await watchEnclave(env, io, enclave, { dir, from, stop: stop.signal });
+  await removeConf(env, name);
   return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
 }
 
 interface Start {
   readonly name: string;
   readonly eif: string;
+  readonly manifest: Manifest;
   readonly cpus: number;
   readonly memoryMib: number;
   readonly debug: boolean;
 }
 
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
-async function start(env: Environment, options: Start): Promise<RunningEnclave> {
-  const dir = stateFolder(env, options.name);
-  await ensureRunning(env, dir, [reportsService(dir)]);
+async function startEnclave(env: Environment, options: Start): Promise<RunningEnclave> {
+  const { name, eif, manifest } = options;
+  const dir = stateFolder(env, name);
+  const cid = freeCid(
+    env,
+    runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
+  );
+  // Before the enclave boots, so that its first reports are kept.
+  writeConf(env, name, confOf(cid, manifest, []));
+  await ensureRelay(env, eif, name);
   const before = reportsSize(dir);
   try {
-    return runEnclave(env, options);
+    return runEnclave(env, { ...options, cid });
   } catch (error) {
     const end = lastEnd(dir, before);
+    await removeConf(env, name);
     if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
     throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);
   }

@@ -28,14 +28,21 @@ const STOP_MS = 5000;
 const SETTLE_MS = 300;
 
 /**
- * The folder for the state of one enclave, by its name: below `SUI_ENCLAVE_STATE`, by default below the user's folder for
- * the state of programs (XDG Base Directory Specification).
+ * The folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the state of programs
+ * (XDG Base Directory Specification).
+ */
+export function stateBase(env: Environment): string {
+  const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
+  return env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave');
+}
+
+/**
+ * The folder for the state of one enclave, by its name.
  *
  * @param name an `enclaveName` of values.ts, which can be the name of a folder
  */
 export function stateFolder(env: Environment, name: string): string {
-  const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
-  const dir = join(env['SUI_ENCLAVE_STATE'] || join(base, 'sui-enclave'), name);
+  const dir = join(stateBase(env), name);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   return dir;
 }
@@ -90,13 +97,21 @@ async function start(env: Environment, dir: string, { name, command }: Service):
 }
 
 /** @throws ParentError: PROGRAM_FAILED, for a service that has ended since its start */
-export function requireRunning(dir: string, services: readonly Service[]): void {
-  for (const { name } of services) {
+export function requireRunning(dir: string, names: readonly string[]): void {
+  for (const name of names) {
     const record = readRecord(dir, name);
     if (!record || !isAlive(record)) {
       throw new ParentError('PROGRAM_FAILED', `${name} has ended: see ${join(dir, `${name}.log`)}`);
     }
   }
+}
+
+/** Sends a signal to a service that has a record here. @returns whether it runs */
+export function signalService(dir: string, name: string, signal: NodeJS.Signals): boolean {
+  const record = readRecord(dir, name);
+  if (!record || !isAlive(record)) return false;
+  send(record, signal);
+  return true;
 }
 
 /** Stops every service that has a record here, and nothing else. @returns their names */
@@ -140,18 +155,18 @@ function startOf(pid: number): string | undefined {
   }
 }
 
-/** Stops the whole process group: socat has a process for each connection. */
 async function stop(record: ServiceRecord): Promise<void> {
-  signal(record, 'SIGTERM');
+  send(record, 'SIGTERM');
   for (let waited = 0; isAlive(record); waited += 50) {
-    if (waited >= STOP_MS) signal(record, 'SIGKILL');
+    if (waited >= STOP_MS) send(record, 'SIGKILL');
     await new Promise((done) => setTimeout(done, 50));
   }
 }
 
-function signal({ pid }: ServiceRecord, name: NodeJS.Signals): void {
+/** To its whole process group. */
+function send({ pid }: ServiceRecord, signal: NodeJS.Signals): void {
   try {
-    process.kill(-pid, name);
+    process.kill(-pid, signal);
   } catch (error) {
     // It has ended in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;

@@ -38,6 +38,7 @@ describe('the measurements', () => {
     lock: join(root, 'debian.lock.json'),
     packages: 'a digest',
     eif: EIF,
+    relay: Buffer.from('r'),
   });
   const inClone = () => ({
     ...{ framework: root, root, app: join(root, 'src/apps/weather'), appDir: 'src/apps/weather' },
@@ -63,6 +64,7 @@ describe('the measurements', () => {
         application_ramdisk: sha256('c'),
         debian_lock: sha256('debian'),
         npm_packages: 'a digest',
+        relay: sha256('r'),
       },
     });
   });

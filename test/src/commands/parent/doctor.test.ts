@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -81,6 +81,11 @@ describe('the doctor', () => {
         ),
       /not the image of its .pcrs/,
     ],
+    [
+      'no relay beside the image',
+      () => rmSync(join(parent.dir, 'relay')),
+      /\/relay is missing or can't be run: the build writes it beside the image/,
+    ],
     ['a damaged image', () => put('x.eif', 'eif'), /shorter than the header/],
   ])('finds %s', async (_what, harm, message) => {
     harm();
@@ -88,7 +93,7 @@ describe('the doctor', () => {
   });
 
   test('finds what is missing', async () => {
-    const bare = new Parent(['nitro-cli', 'socat', 'vsock-proxy']);
+    const bare = new Parent(['nitro-cli']);
     const { dir: root, env } = bare;
     const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root, env });
     const text = findings

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeCpio } from '../../../../src/commands/image/cpio.ts';
@@ -15,6 +15,7 @@ import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { SealingKey } from '../../../../src/server/sealing_key.ts';
 import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { freePort } from '../../../enclave/init.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../image/metadata.ts';
 import { Parent } from './fakes.ts';
@@ -54,8 +55,6 @@ async function start({
   runs,
   isDebug = false,
   ready = false,
-  missing = [],
-  address = '127.0.0.1',
   body = '{}',
   whenAsked = async () => {},
 }: {
@@ -65,12 +64,10 @@ async function start({
   runs?: string;
   isDebug?: boolean;
   ready?: boolean;
-  address?: string;
   body?: string;
-  missing?: ('vsock-proxy' | 'socat')[];
   whenAsked?: (parent: Parent) => Promise<void>;
 } = {}) {
-  const parent = new Parent(missing);
+  const parent = new Parent();
   const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
   const eif = parent.makeImage(manifest, serverEnv);
   parent.set('root.pem', toPem(root.certificate));
@@ -83,23 +80,26 @@ async function start({
     await whenAsked(parent);
     response.writeHead(ready ? 200 : 503).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const secrets = createTcpServer({ allowHalfOpen: true }, async (socket) => {
+    const handed = await text(socket);
+    parent.set('handed', handed);
+    socket.end(existsSync(join(parent.dir, 'verdict')) ? parent.read('verdict') : 'accepted\n');
+  });
+  const enclaveAddress = `${parent.network}.16`;
+  await new Promise<void>((resolve) => server.listen(3000, enclaveAddress, resolve));
+  await new Promise<void>((resolve) => secrets.listen(7777, enclaveAddress, resolve));
   onTestFinished(() => {
     server.close();
+    server.closeAllConnections();
+    secrets.close();
   });
-  const { port } = server.address() as AddressInfo;
+  const port = await freePort();
   const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
   const expose = (args: string[] = [], input = '') =>
     parent.run('expose_enclave.ts', [...common, ...args], {}, input);
   const opened = () => enclave.open(parent.read('handed'));
-  const calls = () => parent.calls().filter((call) => !call.startsWith('nitro-cli'));
-  return { parent, expose, opened, calls, port, pids: () => pidsOf(parent) };
-}
-
-function pidsOf(parent: Parent): number[] {
-  return readdirSync(parent.state)
-    .filter((file) => file.endsWith('.json'))
-    .map((file) => JSON.parse(readFileSync(join(parent.state, file), 'utf8')).pid as number);
+  const isHanded = () => existsSync(join(parent.dir, 'handed'));
+  return { parent, expose, opened, isHanded, port };
 }
 
 function isAlive(pid: number): boolean {
@@ -110,7 +110,7 @@ const SECRETS = '{"API_KEY":"hunter2"}';
 
 describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
-    const { parent, expose, opened, pids, calls, port } = await start();
+    const { parent, expose, opened, port } = await start();
     const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect(stderr).toBe('');
     expect(status).toBe(0);
@@ -118,51 +118,73 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       /The enclave has accepted its secrets. They were sealed for it: the relay read nothing/,
     );
     expect(await opened()).toEqual(JSON.parse(SECRETS));
-    // The services start at the same time.
-    expect(calls().slice(0, 3).sort()).toEqual([
-      `socat -t 2 TCP-LISTEN:${port},bind=0.0.0.0,reuseaddr,fork,backlog=1024,max-children=4096 VSOCK-CONNECT:16:3000`,
-      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
-      `vsock-proxy 8101 api.weatherapi.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
-    ]);
-    expect(calls().slice(3)).toEqual(['socat -t 20 - VSOCK-CONNECT:16:7777']);
-    expect(parent.read('state/sui-enclave/vsock-proxy.yaml')).toBe(
-      'allowlist:\n- {address: api.weatherapi.com, port: 443}\n',
-    );
-    expect(pids().every(isAlive)).toBe(true);
+    expect(parent.conf()).toBe(`cid 16\nupstream 8101 api.weatherapi.com\nlisten 0.0.0.0:${port} 3000\n`);
+    expect(isAlive(parent.relayPid as number)).toBe(true);
     const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
     expect(kept.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
-    expect(statSync(parent.state).mode & 0o077).toBe(0);
-  });
-
-  test('uses socat where vsock-proxy is not installed', async () => {
-    const { expose, calls } = await start({ ready: true, missing: ['vsock-proxy'] });
-    expect((await expose()).status).toBe(0);
-    expect(calls()).toContain(
-      'socat -t 2 VSOCK-LISTEN:8101,reuseaddr,fork,backlog=1024,max-children=4096 TCP:api.weatherapi.com:443',
-    );
+    for (const folder of [parent.state, join(parent.dir, 'state/relay')]) {
+      expect(statSync(folder).mode & 0o077).toBe(0);
+    }
   });
 
   test('run again leaves alone what runs, and starts again what has ended', async () => {
-    const { parent, expose, pids } = await start({ ready: true });
-    expect((await expose()).stdout).toMatch(/inbound: started/);
-    const first = pids();
-    expect((await expose()).stdout).toMatch(/inbound: running/);
-    expect(pids()).toEqual(first);
-    process.kill(first[1] as number, 'SIGKILL');
-    await expect.poll(() => isAlive(first[1] as number)).toBe(false);
-    expect((await expose()).stdout).toMatch(/: started/);
-    expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
-    expect(parent.calls('socat').filter((call) => call.includes(':7777'))).toEqual([]);
+    const { parent, expose } = await start({ ready: true });
+    expect((await expose()).stdout).toMatch(/relay: started/);
+    const first = parent.relayPid as number;
+    expect((await expose()).stdout).toMatch(/relay: running/);
+    expect(parent.relayPid).toBe(first);
+    process.kill(first, 'SIGKILL');
+    await expect.poll(() => isAlive(first)).toBe(false);
+    expect((await expose()).stdout).toMatch(/relay: started/);
+    expect(isAlive(parent.relayPid as number)).toBe(true);
   });
 
-  test('forwards to the new enclave after it was run again', async () => {
-    const { parent, expose, pids } = await start({ ready: true });
+  test('leads to the new enclave after it was run again, and touches no other', async () => {
+    const { parent, expose, port } = await start({ ready: true });
     await expose();
-    const first = pids();
+    const first = parent.relayPid;
     parent.setEnclave({ EnclaveID: 'i-1-enc9', EnclaveCID: 20 });
-    expect((await expose()).stdout).toMatch(/inbound: started/);
-    expect(parent.calls('socat').at(-1)).toMatch(/VSOCK-CONNECT:20:3000$/);
-    expect(pids().filter((pid) => !first.includes(pid))).toHaveLength(1);
+    const other = createServer((_request, response) => void response.end('"the new one"'));
+    await new Promise<void>((resolve) => other.listen(3000, `${parent.network}.20`, resolve));
+    onTestFinished(() => void other.close());
+    expect((await expose()).status).toBe(0);
+    expect(parent.conf()).toMatch(/^cid 20\n/);
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toBe('the new one');
+    expect(parent.relayPid).toBe(first);
+    other.closeAllConnections();
+  });
+
+  test('may lead a port to another enclave, which was started beside the one that had it', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    await expose();
+    const blue = JSON.parse(parent.read('enclaves'));
+    parent.set(
+      'enclaves',
+      `${JSON.stringify(blue)},${JSON.stringify({ ...blue, EnclaveName: 'green', EnclaveCID: 17 })}`,
+    );
+    const green = createServer((_request, response) => void response.end('"green"'));
+    await new Promise<void>((resolve) => green.listen(3000, `${parent.network}.17`, resolve));
+    onTestFinished(() => {
+      green.close();
+      green.closeAllConnections();
+    });
+    expect(await expose(['--name', 'green'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(
+        `^WRONG_STATE: port ${port} leads to the enclave sui-enclave: give --take-port`,
+      ),
+    });
+    expect((await expose(['--name', 'green', '--take-port'])).status).toBe(0);
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toBe('green');
+    expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
+  });
+
+  test('names the relay that is missing beside the image', async () => {
+    const { parent, expose } = await start({ ready: true });
+    rmSync(join(parent.dir, 'relay'));
+    expect((await expose()).stderr).toMatch(
+      /^PROGRAM_FAILED: .*\/relay is missing or can't be run: the build/,
+    );
   });
 
   test('reads the secrets from Secrets Manager', async () => {
@@ -193,12 +215,12 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   ])(
     'refuses the secrets %s before anything is started, without repeating them',
     async (secrets, message) => {
-      const { expose, calls } = await start();
+      const { parent, expose } = await start();
       const { status, stderr, stdout } = await expose(['--secrets', '-'], secrets);
       expect(status).toBe(1);
       expect(stderr).toMatch(message);
       expect(stderr + stdout).not.toMatch(/hunter2/);
-      expect(calls()).toEqual([]);
+      expect(parent.relayPid).toBeUndefined();
     },
   );
 
@@ -223,13 +245,15 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     );
   });
 
-  test('reports a port that is in use', async () => {
-    const { parent, expose } = await start({ ready: true });
-    parent.set('busy', 'TCP-LISTEN');
-    const { status, stderr } = await expose();
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/PROGRAM_FAILED: inbound ended at once: see .*inbound.log/);
-    expect(parent.read('state/sui-enclave/inbound.log')).toMatch(/Address already in use/);
+  test('reports a port that another program has', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    const other = createServer().listen(port, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    expect(await expose()).toMatchObject({
+      status: 1,
+      stderr: `PROGRAM_FAILED: port ${port} of 0.0.0.0 can't be taken (EADDRINUSE): another program may have it\n`,
+    });
+    expect(parent.relayPid).toBeUndefined();
   });
 
   test('reports why the enclave has ended', async () => {
@@ -257,24 +281,24 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('hands nothing to an enclave that does not attest the registers of the image', async () => {
-    const { expose, calls } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
+    const { expose, isHanded } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
     const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
-    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+    expect(isHanded()).toBe(false);
   });
 
   test("trusts only AWS's root by default", async () => {
-    const { parent, calls, port } = await start();
+    const { parent, isHanded, port } = await start();
     const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
     const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^CHAIN_ROOT: /)]);
-    expect(calls().filter((call) => call.includes(':7777'))).toEqual([]);
+    expect(isHanded()).toBe(false);
   });
 
   test('signs for an image that names provisioners', async () => {
     const [me, stranger] = [newProvisioner(), newProvisioner()];
     const manifest = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${me.hex}"]\n`;
-    const { parent, expose, opened, calls } = await start({ manifest });
+    const { parent, expose, opened } = await start({ manifest });
     const write = (name: string, { privateKey }: typeof me) => {
       const path = join(parent.dir, name);
       writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
@@ -289,48 +313,48 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       status: 2,
       stderr: expect.stringMatching(/does not name the key/),
     });
-    expect(calls()).toEqual([]);
+    expect(parent.relayPid).toBeUndefined();
     expect((await withKey('--provisioner-key', write('me.pem', me))).status).toBe(0);
     expect(JSON.parse(parent.read('handed')).sealed.provisioner).toBe(me.hex);
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
-  test('reports a forwarder that has ended meanwhile', async () => {
+  test('reports a relay that has ended meanwhile', async () => {
     const { expose } = await start({
       ready: true,
       async whenAsked(parent) {
-        const { pid } = JSON.parse(parent.read('state/sui-enclave/endpoint-api.weatherapi.com.json'));
-        if (isAlive(pid)) process.kill(pid, 'SIGKILL');
-        await expect.poll(() => isAlive(pid)).toBe(false);
+        const pid = parent.relayPid as number;
+        // Its answer has passed before.
+        setTimeout(() => process.kill(pid, 'SIGKILL'), 0);
       },
+      body: 'x'.repeat(1000),
     });
     const { status, stderr } = await expose();
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/^PROGRAM_FAILED: endpoint-api.weatherapi.com has ended: see .*log$/m);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^PROGRAM_FAILED: /)]);
   });
 
   test('looks for the server where it is exposed', async () => {
-    const { expose, opened } = await start({ address: '127.0.0.5' });
+    const { expose, opened } = await start();
     expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
     expect(await opened()).toEqual(JSON.parse(SECRETS));
   });
 
   test('is open to this instance alone for an image that trusts proxies, unless an address is given', async () => {
-    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
-    const inbound = () => calls().findLast((call) => call.includes('TCP-LISTEN'));
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
     const closed = await expose();
-    expect(inbound()).toContain(',bind=127.0.0.1,');
+    expect(parent.conf()).toContain(`listen 127.0.0.1:${port} 3000\n`);
     expect(closed.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
     expect(JSON.parse((await expose(['--json'])).stdout)).toMatchObject({ address: '127.0.0.1' });
     const open = await expose(['--address', '0.0.0.0']);
-    expect(inbound()).toContain(',bind=0.0.0.0,');
+    expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
+    expect(parent.conf()).not.toContain('127.0.0.1');
     expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
   });
 
   test('is open to all for an image that trusts no proxies', async () => {
-    const { expose, calls } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
     expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
-    expect(calls().find((call) => call.includes('TCP-LISTEN'))).toContain(',bind=0.0.0.0,');
+    expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
   });
 
   test('does not mention secrets if the application has none', async () => {
@@ -342,17 +366,10 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
   });
 
   test('reads the endpoints and the names of the secrets from the image', async () => {
-    const { parent, expose, calls } = await start();
+    const { parent, expose } = await start();
     const eif = parent.makeImage('endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
     expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
-    expect(
-      calls()
-        .filter((call) => call.startsWith('vsock-proxy'))
-        .sort(),
-    ).toEqual([
-      `vsock-proxy 8101 a.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
-      `vsock-proxy 8102 b.example.com 443 --config ${parent.state}/vsock-proxy.yaml --num_workers 512`,
-    ]);
+    expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\nupstream 8102 b\.example\.com\n/m);
   });
 
   test('refuses another image than the running one', async () => {
@@ -381,6 +398,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test.each([
     [['--name', '../other'], 2, /--name must be letters/],
+    [['--name', 'relay'], 2, /--name must not be relay/],
     [['--name', 'other'], 1, /no enclave named other runs/],
     [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
     [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\. See sui-enclave expose_enclave --help\n$/],
@@ -406,31 +424,21 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 });
 
 describe.runIf(process.platform === 'linux')('stop_enclave', () => {
-  test('stops the enclave and what was started for it, and nothing else', async () => {
-    const { parent, expose, pids } = await start({ ready: true });
+  test('stops the enclave and closes what was open for it, and nothing else', async () => {
+    const { parent, expose, port } = await start({ ready: true });
     await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
     await expose();
-    const own = pids();
-    const others = readFileSync(join(parent.dir, 'state/other/reports.json'), 'utf8');
-    // A record of a process that has ended, whose id another one has now.
-    const stranger = spawn('sleep', ['60']);
-    onTestFinished(() => {
-      stranger.kill();
-    });
-    const record = { pid: stranger.pid, startedAt: '1', command: ['socat'] };
-    writeFileSync(join(parent.state, 'old.json'), JSON.stringify(record));
+    const relay = parent.relayPid as number;
     writeFileSync(join(parent.state, 'secrets.json'), SECRETS);
     const { status, stdout } = await parent.run('stop_enclave.ts');
-    expect(status).toBe(0);
-    expect(stdout).toBe(
-      'endpoint-api.weatherapi.com: stopped\ninbound: stopped\nreports: stopped\ni-1-enc1: terminated\n',
-    );
-    expect(own.some(isAlive)).toBe(false);
-    expect(isAlive(stranger.pid as number)).toBe(true);
+    expect([status, stdout]).toEqual([0, 'i-1-enc1: terminated\n']);
+    await expect.poll(() => fetch(`http://127.0.0.1:${port}`).then(String, () => 'refused')).toBe('refused');
     // Another enclave, and what is its own.
-    expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other' });
-    expect(isAlive(JSON.parse(others).pid)).toBe(true);
-    expect((await parent.run('stop_enclave.ts', ['--name', 'other'])).stdout).toMatch(/^reports: stopped\n/);
+    expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other', EnclaveCID: 17 });
+    expect(parent.conf('other')).toMatch(/^cid 17\n/);
+    expect([parent.relayPid, isAlive(relay)]).toEqual([relay, true]);
+    expect((await parent.run('stop_enclave.ts', ['--name', 'other'])).stdout).toMatch(/\nrelay: stopped\n$/);
+    expect(isAlive(relay)).toBe(false);
     expect(parent.read('state/sui-enclave/secrets.json')).toBe(SECRETS);
     expect((await parent.run('stop_enclave.ts')).stdout).toBe('no enclave named sui-enclave runs\n');
   });

@@ -1,16 +1,17 @@
 /**
  * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
- * show. Tests have neither nitro-cli nor aws.
+ * show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,6 +24,7 @@ import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { makeEnvironment, makeSettings } from '../../../../src/commands/image/settings.ts';
 import { stopServices } from '../../../../src/commands/parent/services.ts';
 import { parseManifest } from '../../../../src/server/manifest.ts';
+import { RELAY } from '../../../enclave/relay.ts';
 import { METADATA } from '../image/metadata.ts';
 import { callScript, type Result } from '../run.ts';
 
@@ -50,14 +52,14 @@ case $1 in
   describe-enclaves) [ -z "$(text 'describe fails')" ] || fail "$(text 'describe fails')"; echo "[$enclaves]" ;;
   run-enclave)
     name=$(after --enclave-name "$@")
-    # Writes to this file, as socat does, what an enclave sends to the parent's log port.
+    # Writes to this file, as the relay does, what an enclave sends to the parent's log port.
     [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
     [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
     n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
     case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
     [ -n "$NITRO_PCR0" ] || NITRO_PCR0=$(text pcr0)
     more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
-    new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$((n + 16)),\"Flags\":\"$flags\"$more}"
+    new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$(after --enclave-cid "$@"),\"Flags\":\"$flags\"$more}"
     [ -z "$enclaves" ] || enclaves=$enclaves,
     printf %s "$enclaves$new" >"$FAKES/enclaves"
     echo "$new" ;;
@@ -68,14 +70,6 @@ case $1 in
   --version) echo 'Nitro CLI 1.4.2' ;;
   *) fail '[ E14 ] no such command' ;;
 esac`,
-  socat: `
-busy=$(text busy)
-case "$*" in
-  *' - VSOCK-CONNECT:'*) cat >"$FAKES/handed"; if [ -e "$FAKES/verdict" ]; then text verdict; else echo accepted; fi ;;
-  *$busy*) [ -z "$busy" ] || fail 'Address already in use'; exec sleep 600 ;;
-  *) exec sleep 600 ;;
-esac`,
-  'vsock-proxy': 'exec sleep 600',
   ss: 'text sockets',
   systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
   'systemd-sysusers': '',
@@ -129,6 +123,8 @@ echo None`,
 
 export class Parent {
   readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
+  /** The first three bytes of the addresses that stand for CIDs. */
+  readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
   readonly #bin = join(this.dir, 'bin');
 
   /** @param missing programs that this machine does not have */
@@ -139,9 +135,10 @@ export class Parent {
       writeFileSync(join(this.#bin, name), `#!/bin/sh\n${COMMON}${source}\n`);
       chmodSync(join(this.#bin, name), 0o755);
     }
+    symlinkSync(RELAY, join(this.dir, 'relay'));
     onTestFinished(async () => {
-      const state = join(this.dir, 'state');
-      for (const name of existsSync(state) ? readdirSync(state) : []) await stopServices(join(state, name));
+      const relay = join(this.dir, 'state/relay');
+      if (existsSync(relay)) await stopServices(relay);
       rmSync(this.dir, { recursive: true });
     });
   }
@@ -157,11 +154,26 @@ export class Parent {
       PATH: this.path,
       FAKES: this.dir,
       SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+      VSOCK_NET: this.network,
+      // Names are not looked up.
+      HOSTS: '/dev/null',
     };
   }
 
   get state(): string {
     return join(this.dir, 'state/sui-enclave');
+  }
+
+  /** The process of the relay; undefined if none was started. */
+  get relayPid(): number | undefined {
+    const path = join(this.dir, 'state/relay/relay.json');
+    return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).pid : undefined;
+  }
+
+  /** What the relay does for an enclave; undefined if it knows nothing of it. */
+  conf(name = 'sui-enclave'): string | undefined {
+    const path = join(this.dir, 'state/relay', `${name}.conf`);
+    return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
   }
 
   /** Runs one of the parent's commands in this process. */

@@ -56,6 +56,13 @@ test('earlier reports can be left out', () => {
   expect(lastEnd(dir, before)).toBe('fork');
 });
 
+test('after the relay has begun a new file, all of it counts', () => {
+  tell(BOOT.repeat(10));
+  const before = reportsSize(dir);
+  tell(END);
+  expect(lastEnd(dir, before)).toBe('the server ended with status 1');
+});
+
 test('only the end of a long file is read', () => {
   tell(END + BOOT.repeat(5000) + FAILED + END);
   expect(lastEnd(dir)).toBe('the server ended with status 1 (NSM_UNAVAILABLE)');

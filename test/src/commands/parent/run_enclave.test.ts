@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
 import { readEif } from '../../../../src/commands/image/eif/read.ts';
@@ -17,7 +18,7 @@ describe('run_enclave', () => {
     expect(stdout).toMatch(/^i-1-enc1 runs as CID 16 with 600 MiB\./);
     expect(stdout).toMatch(measureImage(readEif(readFileSync(eif))).pcr0);
     expect(parent.calls('nitro-cli')).toContain(
-      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --cpu-count 2 --memory 600`,
+      `nitro-cli run-enclave --enclave-name sui-enclave --eif-path ${eif} --enclave-cid 16 --cpu-count 2 --memory 600`,
     );
   });
 
@@ -99,15 +100,34 @@ describe('run_enclave', () => {
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc1');
   });
 
-  test('listens for its reports before it starts', async () => {
+  test('has the relay take its reports before it starts, and connect it to its hosts', async () => {
     const parent = new Parent();
-    await parent.run('run_enclave.ts', ['--eif', parent.makeImage()]);
-    const calls = parent.calls();
-    const listening = calls.indexOf(
-      `socat -u VSOCK-LISTEN:7778,reuseaddr,fork,backlog=128,max-children=16 OPEN:${parent.state}/reports.jsonl,creat,append`,
-    );
-    expect(listening).toBeGreaterThan(-1);
-    expect(calls.findIndex((call) => call.includes('run-enclave'))).toBeGreaterThan(listening);
+    const eif = parent.makeImage();
+    const { stderr } = await parent.run('run_enclave.ts', ['--eif', eif], { NITRO_RUN_FAILS: '[ E36 ] x' });
+    expect(stderr).toMatch(/^NITRO_FAILED: E36/);
+    // What did not start is not served, and the relay of no enclave ends.
+    expect([parent.conf(), parent.relayPid]).toEqual([undefined, undefined]);
+    await parent.run('run_enclave.ts', ['--eif', eif]);
+    expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
+    const report = connect({ host: `${parent.network}.3`, port: 7778, localAddress: `${parent.network}.16` });
+    report.end('{"event":"boot"}\n');
+    await once(report.resume(), 'close');
+    expect(readFileSync(`${parent.state}/reports.jsonl`, 'utf8')).toBe('{"event":"boot"}\n');
+  });
+
+  test('gives each enclave a CID of its own, and all the same relay', async () => {
+    const parent = new Parent();
+    parent.setEnclave({ EnclaveCID: 17 });
+    const eif = parent.makeImage();
+    const cids: number[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      const { stdout } = await parent.run('run_enclave.ts', ['--eif', eif, '--name', name, '--json']);
+      cids.push(JSON.parse(stdout).cid);
+    }
+    expect(cids).toEqual([16, 18, 19]);
+    expect(
+      JSON.parse(`[${parent.read('enclaves')}]`).map((enclave: { EnclaveCID: number }) => enclave.EnclaveCID),
+    ).toEqual([17, ...cids]);
   });
 
   test('repeats the report of an enclave that ended during its boot, and not those of earlier ones', async () => {

@@ -1,0 +1,219 @@
+/**
+ * The relay of this host: one process for all its enclaves, out/relay of the image's build. It leads their connections to
+ * the Internet, callers to them, and keeps their reports, as the files of its folder say: one for each enclave, by name.
+ */
+import { spawn } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import type { Manifest } from 'sui-enclave-server/manifest';
+import type { Environment } from '../command.ts';
+import { forwardsOf } from '../image/settings.ts';
+import { ParentError } from './errors.ts';
+import { ensureRunning, requireRunning, signalService, stateBase, stopServices } from './services.ts';
+
+/** The lowest that AWS gives to enclaves. */
+const FIRST_CID = 16;
+const NAME = 'relay';
+const SUFFIX = '.conf';
+const ACCEPT_MS = 5000;
+const POLL_MS = 20;
+
+/** An address and port of this instance that lead to a port of the enclave. */
+export interface ListenLine {
+  readonly address: string;
+  readonly port: number;
+  readonly vsockPort: number;
+}
+
+/** What the relay does for one enclave: enclave/relay/conf.h. */
+export interface RelayConf {
+  readonly cid: number;
+  /** The vsock ports of this instance that lead to a host, at port 443. */
+  readonly upstreams: readonly { readonly port: number; readonly host: string }[];
+  readonly listens: readonly ListenLine[];
+}
+
+/** The program of an image, which lies beside it. @throws ParentError: PROGRAM_FAILED, if it does not */
+export function relayOf(eif: string): string {
+  const path = resolve(dirname(eif), NAME);
+  try {
+    accessSync(path, constants.X_OK);
+  } catch {
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `${path} is missing or can't be run: the build writes it beside the image; copy both here`,
+    );
+  }
+  return path;
+}
+
+/** The folder with a file for each enclave, and with the relay's own log and record. */
+export function relayFolder(env: Environment): string {
+  const dir = join(stateBase(env), NAME);
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  return dir;
+}
+
+/** @param listens none before the enclave is exposed */
+export function confOf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
+  return { cid, upstreams: forwardsOf(manifest).map(({ port, host }) => ({ port, host })), listens };
+}
+
+export function formatConf({ cid, upstreams, listens }: RelayConf): string {
+  const lines = [
+    `cid ${cid}`,
+    ...upstreams.map(({ port, host }) => `upstream ${port} ${host}`),
+    ...listens.map(({ address, port, vsockPort }) => `listen ${address}:${port} ${vsockPort}`),
+  ];
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** Writes the file of an enclave; the relay reads it when it is started or told to (`ensureRelay`). */
+export function writeConf(env: Environment, name: string, conf: RelayConf): void {
+  const path = join(relayFolder(env), `${name}${SUFFIX}`);
+  writeFileSync(`${path}.new`, formatConf(conf), { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+/** What the file of an enclave says; undefined if there is none. */
+export function readConf(env: Environment, name: string): RelayConf | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(relayFolder(env), `${name}${SUFFIX}`), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  const lines = text.split('\n').map((line) => line.split(' '));
+  const of = (word: string) => lines.filter(([first]) => first === word);
+  return {
+    cid: Number(of('cid')[0]?.[1]),
+    upstreams: of('upstream').map(([, port, host = '']) => ({ port: Number(port), host })),
+    listens: of('listen').map(([, listen = '', vsockPort]) => {
+      const at = listen.lastIndexOf(':');
+      return {
+        address: listen.slice(0, at),
+        port: Number(listen.slice(at + 1)),
+        vsockPort: Number(vsockPort),
+      };
+    }),
+  };
+}
+
+/**
+ * Takes an enclave from the relay: what was open for it ends. The relay of no enclave is stopped, if it was started here.
+ *
+ * @returns whether it was stopped
+ */
+export async function removeConf(env: Environment, name: string): Promise<boolean> {
+  const dir = relayFolder(env);
+  rmSync(join(dir, `${name}${SUFFIX}`), { force: true });
+  if (confNames(env).length === 0) return (await stopServices(dir)).length > 0;
+  signalService(dir, NAME, 'SIGHUP');
+  return false;
+}
+
+/** The names of the enclaves that have a file. */
+export function confNames(env: Environment): string[] {
+  return readdirSync(relayFolder(env))
+    .filter((file) => file.endsWith(SUFFIX))
+    .map((file) => file.slice(0, -SUFFIX.length))
+    .sort();
+}
+
+/** A CID that neither an enclave has nor a file names. @param running those of the enclaves that run */
+export function freeCid(env: Environment, running: readonly number[]): number {
+  const taken = new Set([...running, ...confNames(env).map((name) => readConf(env, name)?.cid)]);
+  let cid = FIRST_CID;
+  while (taken.has(cid)) cid += 1;
+  return cid;
+}
+
+/**
+ * Has the relay read its folder, and starts it in the background if it does not run. One that runs is kept, whichever
+ * image it came with: other enclaves' connections are open in it.
+ *
+ * @param name whose file must be in effect then
+ * @throws ParentError: PROGRAM_FAILED, if it can't be started, ends at once, or does not accept the file
+ */
+export async function ensureRelay(
+  env: Environment,
+  eif: string,
+  name: string,
+): Promise<'started' | 'running'> {
+  const state = await startOrSignal(env, eif);
+  const expected = `\n${name}\n${readFileSync(join(relayFolder(env), `${name}${SUFFIX}`), 'utf8')}\n`;
+  for (let waited = 0; !inEffect(env).includes(expected); waited += POLL_MS) {
+    if (waited >= ACCEPT_MS) {
+      throw new ParentError(
+        'PROGRAM_FAILED',
+        `the relay does not accept ${name}${SUFFIX}: see ${join(relayFolder(env), `${NAME}.log`)}`,
+      );
+    }
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+  return state;
+}
+
+/** What the relay serves, after an empty line. */
+function inEffect(env: Environment): string {
+  try {
+    return `\n${readFileSync(join(relayFolder(env), 'in_effect'), 'utf8')}`;
+  } catch {
+    return '';
+  }
+}
+
+async function startOrSignal(env: Environment, eif: string): Promise<'started' | 'running'> {
+  const dir = relayFolder(env);
+  if (signalService(dir, NAME, 'SIGHUP')) return 'running';
+  await ensureRunning(env, dir, [{ name: NAME, command: [relayOf(eif), 'serve', dir, stateBase(env)] }]);
+  return 'started';
+}
+
+/** @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here */
+export function requireRelay(env: Environment): void {
+  requireRunning(relayFolder(env), [NAME]);
+}
+
+/**
+ * Passes a message to a port of an enclave.
+ *
+ * @param program that of `relayOf`
+ * @returns the enclave's answer; undefined if it does not listen, or does not answer in time
+ * @throws ParentError: PROGRAM_FAILED, if the program can't be started
+ */
+export async function passToEnclave(
+  { env, program }: { env: Environment; program: string },
+  cid: number,
+  port: number,
+  message: string,
+): Promise<string | undefined> {
+  const child = spawn(program, ['pass', String(cid), String(port)], {
+    env,
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  let answer = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    answer += chunk;
+  });
+  // It may end before it has read all.
+  child.stdin.on('error', () => {});
+  child.stdin.end(message);
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once('close', resolve);
+    child.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new ParentError('PROGRAM_FAILED', `${program} can't be started: ${error.code}`)),
+    );
+  });
+  return status === 0 ? answer : undefined;
+}

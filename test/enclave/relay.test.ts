@@ -1,0 +1,568 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { canRun, freePort } from './init.ts';
+import { dialFrom, EVENTS, Host, listenOn, outcome, RELAY, REPORTS } from './relay.ts';
+
+const LINE = '{"event":"boot"}';
+const BLUE = 16;
+const GREEN = 17;
+const STRANGER = 99;
+
+/** A server that answers each connection with its name and what it got. */
+const echo = (name: string) => async (socket: Socket) => {
+  const text = await outcome(socket);
+  socket.end(`${name} ${text}`);
+};
+
+async function ask(socket: Socket, text = 'x'): Promise<string> {
+  socket.end(text);
+  return outcome(socket);
+}
+
+const refusal = (port: number, address = '127.0.0.1') =>
+  dialFrom(address, port).then(
+    () => 'connected',
+    (error: NodeJS.ErrnoException) => error.code,
+  );
+
+/** A host with two enclaves, which listen on 3000, and the ports that lead to them. */
+async function blueAndGreen(...args: string[]) {
+  const host = new Host();
+  const [bluePort, greenPort] = [await freePort(), await freePort()];
+  const blue = await host.listen(BLUE, 3000, echo('blue'));
+  const green = await host.listen(GREEN, 3000, echo('green'));
+  host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${bluePort} 3000`);
+  host.conf('green', `cid ${GREEN}`, `listen 127.0.0.1:${greenPort} 3000`);
+  await host.start(...args);
+  for (const port of [bluePort, greenPort]) await answering(port);
+  return { host, blue, green, bluePort, greenPort };
+}
+
+async function answering(port: number): Promise<void> {
+  await expect.poll(() => refusal(port), { timeout: 5000 }).toBe('connected');
+}
+
+async function figures(port: number): Promise<Map<string, number>> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  expect(text).toMatch(/\n# EOF\n$/);
+  const samples = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]),
+  );
+}
+
+describe.runIf(canRun)('reports', () => {
+  test('are kept under the name of the enclave whose CID they come from', async () => {
+    const { host } = await blueAndGreen();
+    expect(await host.report(BLUE, '{"from":"blue"}\n')).toBe('taken');
+    expect(await host.report(GREEN, '{"from":"green"}\n')).toBe('taken');
+    expect([host.reports('blue'), host.reports('green')]).toEqual([
+      '{"from":"blue"}\n',
+      '{"from":"green"}\n',
+    ]);
+    expect(statSync(join(host.dir, 'blue/reports.jsonl')).mode & 0o077).toBe(0);
+  });
+
+  test('of an unknown CID are refused and counted', async () => {
+    const metrics = await freePort();
+    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    expect(await host.report(STRANGER, `${LINE}\n`)).toBe('refused');
+    expect((await figures(metrics)).get('relay_unknown_cid_total')).toBe(1);
+    expect(readdirSync(join(host.dir, 'blue'))).toEqual([]);
+  });
+
+  test.each([
+    ['is no object', 'boot\n'],
+    ['has a control character', '{"a":"\x1b[2J"}\n'],
+    ['has a character beyond ASCII', '{"a":"\xff"}\n'],
+    ['is empty', '\n'],
+  ])('whose line %s are dropped, and not sent again', async (_what, text) => {
+    const { host } = await blueAndGreen();
+    expect(await host.report(BLUE, text)).toBe('taken');
+    expect(await host.report(BLUE, `${LINE}\n`)).toBe('taken');
+    expect(host.reports('blue')).toBe(`${LINE}\n`);
+  });
+
+  test('have a line of at most 4096 bytes, each on a connection of its own', async () => {
+    const { host } = await blueAndGreen();
+    const longest = `{${'x'.repeat(4094)}}\n`;
+    expect(await host.report(BLUE, longest)).toBe('taken');
+    await host.report(BLUE, longest.replace('x', 'xx'));
+    await host.report(BLUE, 'x'.repeat(100_000));
+    // Without its end, a line may be half of one.
+    await host.report(BLUE, LINE);
+    await host.report(BLUE, `${LINE}\n{"more":1}\n`);
+    expect(host.reports('blue')).toBe(`${longest}${LINE}\n`);
+  });
+
+  test('are bounded in rate, for each enclave', async () => {
+    const metrics = await freePort();
+    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    for (let round = 0; round < 40; round += 1) {
+      await Promise.all(Array.from({ length: 16 }, () => host.report(BLUE, `${LINE}\n`)));
+    }
+    const kept = host.reports('blue').split('\n').length - 1;
+    expect(kept).toBeGreaterThanOrEqual(64);
+    expect(kept).toBeLessThan(320);
+    expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
+    const after = await figures(metrics);
+    expect(after.get('relay_lines_total{enclave="blue",kind="report"}')).toBe(kept);
+    expect(
+      after.get('relay_dropped_lines_total{enclave="blue",kind="report",reason="rate"}'),
+    ).toBeGreaterThan(0);
+    expect(after.get('relay_dropped_lines_total{enclave="green",kind="report",reason="rate"}')).toBe(0);
+  });
+
+  test('are in a file that is renamed before it is larger than 1 MB', async () => {
+    const { host } = await blueAndGreen();
+    const file = join(host.dir, 'blue/reports.jsonl');
+    for (const old of ['first', 'second']) {
+      writeFileSync(file, `${old}${'x'.repeat(1024 * 1024 - 10)}\n`);
+      expect(await host.report(BLUE, `${LINE}\n`)).toBe('taken');
+      expect(host.reports('blue')).toBe(`${LINE}\n`);
+      expect(readFileSync(`${file}.old`, 'utf8').slice(0, old.length)).toBe(old);
+    }
+    expect(readdirSync(join(host.dir, 'blue')).sort()).toEqual(['reports.jsonl', 'reports.jsonl.old']);
+  });
+
+  test('are refused while they can not be kept', async () => {
+    const { host } = await blueAndGreen();
+    host.conf('green', `cid ${GREEN}`);
+    const other = new Host();
+    other.conf('blue', `cid ${BLUE}`);
+    spawnSync('rm', ['-r', join(other.dir, 'blue')]);
+    await other.start();
+    expect(await other.report(BLUE, `${LINE}\n`)).toBe('refused');
+    expect(await host.report(BLUE, `${LINE}\n`)).toBe('taken');
+  });
+
+  test('of one enclave do not keep out those of another that opens many connections', async () => {
+    const { host } = await blueAndGreen();
+    const half = await Promise.all(Array.from({ length: 200 }, () => host.dial(BLUE, REPORTS)));
+    for (const socket of half) socket.write('{"half');
+    expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
+    // Those that send nothing more make room.
+    await expect.poll(() => host.report(BLUE, `${LINE}\n`), { timeout: 15_000 }).toBe('taken');
+  }, 30_000);
+});
+
+describe.runIf(canRun)('events', () => {
+  test('are printed with the name of the enclave, within bounds', async () => {
+    const metrics = await freePort();
+    const { host } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const blue = await host.dial(BLUE, EVENTS);
+    const green = await host.dial(GREEN, EVENTS);
+    blue.write('{"event":"a"}\n{"event":"b"}\n{"half":');
+    green.write('garbage\n\x1b{}\n{"event":"c"}\n');
+    blue.write('1}\n');
+    await expect
+      .poll(() => host.stdout.split('\n').sort())
+      .toEqual(['', 'blue {"event":"a"}', 'blue {"event":"b"}', 'blue {"half":1}', 'green {"event":"c"}']);
+    green.write(`{${'x'.repeat(100_000)}}\n{"event":"d"}\n`);
+    await expect.poll(() => host.stdout).toMatch(/green \{"event":"d"\}\n/);
+    expect(
+      (await figures(metrics)).get(
+        'relay_dropped_lines_total{enclave="green",kind="event",reason="invalid"}',
+      ),
+    ).toBe(3);
+    host.stdout = '';
+    blue.write(`${LINE}\n`.repeat(50_000));
+    const dropped = 'relay_dropped_lines_total{enclave="blue",kind="event",reason="rate"}';
+    await expect
+      .poll(async () => (await figures(metrics)).get(dropped), { timeout: 20_000 })
+      .toBeGreaterThan(40_000);
+    green.write('{"event":"e"}\n');
+    await expect.poll(() => host.stdout).toMatch(/green \{"event":"e"\}\n/);
+    expect(host.stdout.split('\n').length).toBeLessThan(5000);
+  }, 40_000);
+});
+
+describe.runIf(canRun)('connections of enclaves', () => {
+  test('lead to the hosts of their own image, by the same port', async () => {
+    const host = new Host();
+    const [a, b] = [await listenOn('127.0.0.1', 0, echo('a')), await listenOn('127.0.0.1', 0, echo('b'))];
+    host.hosts(`a.example.com 127.0.0.1 ${a.port}`, `b.example.com 127.0.0.1 ${b.port}`);
+    host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com', 'upstream 8102 b.example.com');
+    host.conf('green', `cid ${GREEN}`, 'upstream 8101 b.example.com');
+    await host.start();
+    expect(await ask(await host.dial(BLUE, 8101), 'hello')).toBe('a hello');
+    expect(await ask(await host.dial(BLUE, 8102))).toBe('b x');
+    expect(await ask(await host.dial(GREEN, 8101))).toBe('b x');
+    expect(await ask(await host.dial(GREEN, 8102))).toBe('ECONNRESET');
+    expect(await ask(await host.dial(STRANGER, 8101))).toBe('ECONNRESET');
+  });
+
+  test('try the addresses of a host in turn, also of IPv6', async () => {
+    const host = new Host();
+    const closed = await freePort();
+    const { port } = await listenOn('::1', 0, echo('six'));
+    host.hosts(
+      `a.example.com 127.0.0.1 ${closed}`,
+      `a.example.com 2001:db8::1 ${closed}`,
+      `a.example.com ::1 ${port}`,
+    );
+    host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com');
+    await host.start();
+    expect(await ask(await host.dial(BLUE, 8101))).toBe('six x');
+  });
+
+  test('end if no address of the host is known, or none answers', async () => {
+    const host = new Host();
+    host.hosts(`a.example.com 127.0.0.1 ${await freePort()}`);
+    host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com', 'upstream 8102 b.example.com');
+    await host.start();
+    expect(await ask(await host.dial(BLUE, 8101))).toBe('ECONNRESET');
+    expect(await ask(await host.dial(BLUE, 8102))).toBe('ECONNRESET');
+  });
+
+  test('do not wait for the lookup of another host, which is asked for once', async () => {
+    const host = new Host();
+    const { port } = await listenOn('127.0.0.1', 0, echo('fast'));
+    host.hosts(
+      'slow.example.com slow',
+      `slow.example.com 127.0.0.1 ${port}`,
+      `fast.example.com 127.0.0.1 ${port}`,
+    );
+    host.conf('blue', `cid ${BLUE}`, 'upstream 8101 slow.example.com');
+    host.conf('green', `cid ${GREEN}`, 'upstream 8101 fast.example.com');
+    await host.start();
+    let isSlowAnswered = false;
+    const slow = Promise.all(
+      Array.from({ length: 300 }, async () => ask(await host.dial(BLUE, 8101))),
+    ).finally(() => {
+      isSlowAnswered = true;
+    });
+    expect(await ask(await host.dial(GREEN, 8101))).toBe('fast x');
+    expect(isSlowAnswered).toBe(false);
+    expect(new Set(await slow)).toEqual(new Set(['fast x']));
+  }, 20_000);
+
+  test('carry 8 MB in both directions at once, unchanged, and stop for a slow reader', async () => {
+    const host = new Host();
+    const block = randomBytes(8 * 1024 * 1024);
+    const digest = createHash('sha256').update(block).digest('hex');
+    const receive = async (socket: Socket) => {
+      const hash = createHash('sha256');
+      socket.on('data', (chunk) => hash.update(chunk));
+      await once(socket, 'end');
+      return hash.digest('hex');
+    };
+    const there = Promise.withResolvers<string>();
+    const { port } = await listenOn('127.0.0.1', 0, async (socket) => {
+      socket.end(block);
+      // Nothing moves until it reads.
+      await new Promise((done) => setTimeout(done, 500));
+      receive(socket).then(there.resolve);
+    });
+    host.hosts(`a.example.com 127.0.0.1 ${port}`);
+    host.conf('blue', `cid ${BLUE}`, 'upstream 8101 a.example.com');
+    await host.start();
+    const socket = await host.dial(BLUE, 8101);
+    socket.end(block);
+    expect(await receive(socket)).toBe(digest);
+    expect(await there.promise).toBe(digest);
+  }, 30_000);
+
+  test('of one enclave do not keep out those of another, nor callers', async () => {
+    const metrics = await freePort();
+    const { host, bluePort, greenPort } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    const open: Socket[] = [];
+    const { port } = await listenOn('127.0.0.1', 0, (socket) => void open.push(socket));
+    host.hosts(`a.example.com 127.0.0.1 ${port}`);
+    for (const [name, cid, listen] of [
+      ['blue', BLUE, bluePort],
+      ['green', GREEN, greenPort],
+    ]) {
+      host.conf(`${name}`, `cid ${cid}`, 'upstream 8101 a.example.com', `listen 127.0.0.1:${listen} 3000`);
+    }
+    await host.reload();
+    const limit = (await figures(metrics)).get('relay_connection_limit') as number;
+    const flood: Socket[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      flood.push(...(await Promise.all(Array.from({ length: 100 }, () => host.dial(BLUE, 8101)))));
+    }
+    await expect.poll(() => open.length, { timeout: 20_000 }).toBe(limit);
+    const after = await figures(metrics);
+    expect(after.get('relay_connections{enclave="blue",direction="out"}')).toBe(limit);
+    expect(after.get('relay_refused_total{enclave="blue",direction="out",reason="full"}')).toBe(3000 - limit);
+    const green = await host.dial(GREEN, 8101);
+    await expect.poll(() => open.length).toBe(limit + 1);
+    open.at(-1)?.end('hello');
+    expect(await outcome(green)).toBe('hello');
+    expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue x');
+    expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
+    for (const socket of flood) socket.destroy();
+  }, 60_000);
+});
+
+describe.runIf(canRun)('callers', () => {
+  test('reach the enclave of their port, and each end of a connection is passed on', async () => {
+    const { bluePort, greenPort } = await blueAndGreen();
+    expect(await ask(await dialFrom('127.0.0.1', bluePort), 'hello')).toBe('blue hello');
+    expect(await ask(await dialFrom('127.0.0.1', greenPort), 'hello')).toBe('green hello');
+  });
+
+  test('are refused at once while the enclave is down, and only by its own port', async () => {
+    const { host, blue, bluePort, greenPort } = await blueAndGreen();
+    const held = await dialFrom('127.0.0.1', bluePort);
+    const ended = outcome(held);
+    blue.stop();
+    expect(await ended).toBe('ECONNRESET');
+    await expect.poll(() => refusal(bluePort), { timeout: 5000 }).toBe('ECONNREFUSED');
+    expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
+    await host.listen(BLUE, 3000, echo('blue again'));
+    await answering(bluePort);
+    expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue again x');
+  }, 20_000);
+
+  test('see a reset where the enclave resets: a broken answer is not complete', async () => {
+    const host = new Host();
+    const port = await freePort();
+    await host.listen(BLUE, 3000, (socket) => {
+      socket.once('data', () => {
+        socket.write('half of the ans');
+        setTimeout(() => socket.resetAndDestroy(), 100);
+      });
+    });
+    host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${port} 3000`);
+    await host.start();
+    await answering(port);
+    const socket = await dialFrom('127.0.0.1', port);
+    socket.write('x');
+    expect(await outcome(socket)).toBe('ECONNRESET');
+  });
+
+  test('are bounded: 3,000 that stay silent do not keep out those of another enclave', async () => {
+    const host = new Host();
+    const [bluePort, greenPort] = [await freePort(), await freePort()];
+    const open: Socket[] = [];
+    await host.listen(BLUE, 3000, (socket) => void open.push(socket));
+    await host.listen(GREEN, 3000, echo('green'));
+    host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${bluePort} 3000`);
+    host.conf('green', `cid ${GREEN}`, `listen 127.0.0.1:${greenPort} 3000`);
+    await host.start();
+    for (const port of [bluePort, greenPort]) await answering(port);
+    await expect.poll(() => open.length).toBeGreaterThan(0);
+    const probes = open.length;
+    const silent: Promise<string>[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      silent.push(
+        ...(await Promise.all(Array.from({ length: 100 }, () => dialFrom('127.0.0.1', bluePort)))).map(
+          outcome,
+        ),
+      );
+      expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
+    }
+    // The others were rejected, after they have waited for room.
+    await expect.poll(() => open.length - probes, { timeout: 20_000 }).toBeLessThanOrEqual(2560);
+    expect(open.length - probes).toBeGreaterThan(2500);
+    const rejected = await Promise.race([
+      Promise.any(silent),
+      new Promise((done) => setTimeout(done, 20_000)),
+    ]);
+    expect(rejected).toBe('ECONNRESET');
+  }, 60_000);
+});
+
+describe.runIf(canRun)('the folder', () => {
+  test('is read again on SIGHUP, and the connections of others are not touched', async () => {
+    const { host, bluePort, greenPort } = await blueAndGreen();
+    const [blue, green] = [await dialFrom('127.0.0.1', bluePort), await dialFrom('127.0.0.1', greenPort)];
+    const ended = outcome(blue);
+    await new Promise((done) => setTimeout(done, 200));
+    host.removeConf('blue');
+    await host.reload();
+    expect(await ended).toBe('ECONNRESET');
+    expect(await refusal(bluePort)).toBe('ECONNREFUSED');
+    expect(await host.report(BLUE, `${LINE}\n`)).toBe('refused');
+    expect(await ask(green)).toBe('green x');
+  });
+
+  test('may give the port of one enclave to another, beside which it was started, and breaks no connection', async () => {
+    const { host, bluePort, greenPort } = await blueAndGreen();
+    const [held, old] = [await dialFrom('127.0.0.1', greenPort), await dialFrom('127.0.0.1', bluePort)];
+    await new Promise((done) => setTimeout(done, 200));
+    host.conf('blue', `cid ${BLUE}`);
+    host.conf(
+      'green',
+      `cid ${GREEN}`,
+      `listen 127.0.0.1:${greenPort} 3000`,
+      `listen 127.0.0.1:${bluePort} 3000`,
+    );
+    await host.reload();
+    await answering(bluePort);
+    expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('green x');
+    expect(await ask(held)).toBe('green x');
+    expect(await ask(old)).toBe('blue x');
+  });
+
+  test('may change under load', async () => {
+    const { host, bluePort, greenPort } = await blueAndGreen();
+    let isOver = false;
+    const load = (async () => {
+      let answers = 0;
+      for (; !isOver; answers += 1) expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
+      return answers;
+    })();
+    for (let round = 0; round < 20; round += 1) {
+      host.conf('blue', `cid ${BLUE + 10 + round}`, 'upstream 8101 a.example.com');
+      host.conf(`other${round}`, `cid ${100 + round}`, `listen 127.0.0.1:${bluePort} 3000`);
+      if (round > 0) host.removeConf(`other${round - 1}`);
+      await host.reload();
+    }
+    isOver = true;
+    expect(await load).toBeGreaterThan(0);
+    expect(await host.report(BLUE + 29, `${LINE}\n`)).toBe('taken');
+  }, 30_000);
+
+  test.each([
+    ['an unknown line', 'cid 16\nmore\n'],
+    ['no CID', 'upstream 8101 a.example.com\n'],
+    ['two CIDs', 'cid 16\ncid 18\n'],
+    ["the host's CID", 'cid 3\n'],
+    ['a CID with a sign', 'cid +16\n'],
+    ['the CID of another', `cid ${GREEN}\n`],
+    ['an upstream without a host', 'cid 16\nupstream 8101\n'],
+    ['an upstream twice', 'cid 16\nupstream 8101 a.example.com\nupstream 8101 b.example.com\n'],
+    ['an upstream on the port for reports', 'cid 16\nupstream 7778 a.example.com\n'],
+    ['a host that is none', 'cid 16\nupstream 8101 a.example.com:80\n'],
+    ['no address to listen on', 'cid 16\nlisten localhost:3000 3000\n'],
+    ['no end of a line', 'cid 16'],
+    ['nothing', ''],
+    ['too much', `cid 16\n${'x'.repeat(70_000)}`],
+  ])('may have a file with %s, which is reported: what it said before stays', async (_what, text) => {
+    const { host, bluePort, greenPort } = await blueAndGreen();
+    const held = await dialFrom('127.0.0.1', bluePort);
+    writeFileSync(join(host.dir, 'relay/blue.conf'), text);
+    await host.reload();
+    expect(host.stderr).toMatch(/^relay: blue\.conf: /m);
+    expect(await ask(held)).toBe('blue x');
+    expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue x');
+    expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
+  });
+
+  test('may name an address that another program has, and gets it when that ends', async () => {
+    const host = new Host();
+    const other = await listenOn('127.0.0.1', 0, () => {});
+    await host.listen(BLUE, 3000, echo('blue'));
+    host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${other.port} 3000`);
+    await host.start();
+    expect(host.stderr).toMatch(
+      `relay: can't take the address 127.0.0.1:${other.port}: Address already in use\n`,
+    );
+    other.stop();
+    await expect
+      .poll(async () => refusal(other.port).then((seen) => seen), { timeout: 5000 })
+      .toBe('connected');
+    expect(await ask(await dialFrom('127.0.0.1', other.port))).toBe('blue x');
+  });
+});
+
+describe.runIf(canRun)('the relay', () => {
+  test('ends on SIGTERM, and resets what is open', async () => {
+    const { host, bluePort } = await blueAndGreen();
+    const held = await dialFrom('127.0.0.1', bluePort);
+    held.write('x');
+    const ended = outcome(held);
+    await new Promise((done) => setTimeout(done, 200));
+    host.child?.kill('SIGTERM');
+    expect(await host.ended).toBe(0);
+    expect(await ended).toBe('ECONNRESET');
+    expect(host.stderr).not.toMatch(/Sanitizer|runtime error/);
+  });
+
+  test('is the only one of its host', async () => {
+    const { host } = await blueAndGreen();
+    const { status, stderr } = spawnSync(RELAY, ['serve', join(host.dir, 'relay'), host.dir], {
+      env: host.env,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([1, 'relay: vsock port 7778: Address already in use\n']);
+  });
+
+  test('has no privileges', async () => {
+    const isRoot = process.getuid?.() === 0;
+    const { host } = await blueAndGreen(...(isRoot ? ['--user', '65534'] : []));
+    const status = readFileSync(`/proc/${host.child?.pid}/status`, 'utf8');
+    const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(status)?.[1];
+    expect(field('NoNewPrivs')).toBe('1');
+    for (const set of ['CapPrm', 'CapEff', 'CapAmb']) expect(field(set)).toBe('0000000000000000');
+    if (isRoot) expect(field('Uid')).toBe('65534\t65534\t65534\t65534');
+  });
+
+  test('shows its figures on loopback only, and survives any request for them', async () => {
+    const metrics = await freePort();
+    const { bluePort } = await blueAndGreen('--metrics', `127.0.0.1:${metrics}`);
+    expect(await ask(await dialFrom('127.0.0.1', bluePort), '12345')).toBe('blue 12345');
+    const answer = await fetch(`http://127.0.0.1:${metrics}/metrics`);
+    expect(answer.headers.get('content-type')).toBe(
+      'application/openmetrics-text; version=1.0.0; charset=utf-8',
+    );
+    await answer.text();
+    const seen = await figures(metrics);
+    expect(seen.get('relay_enclaves')).toBe(2);
+    expect(seen.get('relay_bytes_total{enclave="blue",direction="in",way="sent"}')).toBe(5);
+    expect(seen.get('relay_bytes_total{enclave="blue",direction="in",way="received"}')).toBe(10);
+    expect(seen.get('relay_listening{enclave="green"}')).toBe(1);
+    expect((await fetch(`http://127.0.0.1:${metrics}/`)).status).toBe(404);
+    for (const garbage of ['\r\n\r\n', 'x'.repeat(100_000), Buffer.alloc(2000)]) {
+      const socket = await dialFrom('127.0.0.1', metrics);
+      socket.end(garbage);
+      await outcome(socket);
+    }
+    const silent = await Promise.all(Array.from({ length: 50 }, () => dialFrom('127.0.0.1', metrics)));
+    await expect
+      .poll(
+        async () =>
+          figures(metrics).then(
+            (map) => map.size,
+            () => 0,
+          ),
+        { timeout: 15_000 },
+      )
+      .toBeGreaterThan(0);
+    for (const socket of silent) socket.destroy();
+    const { status } = spawnSync(RELAY, ['serve', '/tmp', '/tmp', '--metrics', '0.0.0.0:1']);
+    expect(status).toBe(2);
+  }, 30_000);
+
+  test('passes standard input to an enclave, and its answer to standard output', async () => {
+    const host = new Host();
+    await host.listen(BLUE, 7777, echo('accepted'));
+    const pass = async (cid: number, port: number, input: string) => {
+      const child = spawn(RELAY, ['pass', String(cid), String(port)], { env: host.env });
+      const texts = ['', ''];
+      child.stdout.on('data', (chunk) => {
+        texts[0] += chunk;
+      });
+      child.stderr.on('data', (chunk) => {
+        texts[1] += chunk;
+      });
+      child.stdin.end(input);
+      const [status] = await once(child, 'close');
+      return [status, ...texts];
+    };
+    expect(await pass(BLUE, 7777, '{"a":1}')).toEqual([0, 'accepted {"a":1}', '']);
+    expect(await pass(GREEN, 7777, '{"a":1}')).toEqual([
+      1,
+      '',
+      'relay: the enclave does not listen: Connection refused\n',
+    ]);
+  });
+
+  test.each([
+    [[]],
+    [['serve', '/tmp']],
+    [['pass', '3', '7777']],
+    [['pass', '16']],
+    [['serve', 'a', 'b', '--user']],
+  ])('refuses the arguments %j', (args) => {
+    const { status, stderr } = spawnSync(RELAY, args, { encoding: 'utf8' });
+    expect([status, stderr.split('\n')[0]]).toEqual([2, expect.stringMatching(/^usage: relay serve/)]);
+  });
+});

@@ -1,0 +1,153 @@
+/**
+ * Runs the host's relay, compiled for this machine with sanitizers. In place of vsock it has TCP on loopback, where the
+ * last byte of an address is the CID; the host is 3.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+
+/** Made by `make test-natives`. */
+export const RELAY = fileURLToPath(new URL('../../build/test/relay', import.meta.url));
+
+export const REPORTS = 7778;
+export const EVENTS = 7779;
+
+/** A host with a relay, which ends with the test. */
+export class Host {
+  readonly dir = mkdtempSync(join(tmpdir(), 'relay-'));
+  /** The first three bytes of its addresses. */
+  readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
+  child: ChildProcess | undefined;
+  stdout = '';
+  stderr = '';
+  ended: Promise<number | null> = Promise.resolve(null);
+
+  constructor() {
+    mkdirSync(join(this.dir, 'relay'));
+    onTestFinished(() => {
+      this.child?.kill('SIGKILL');
+      rmSync(this.dir, { recursive: true });
+    });
+  }
+
+  get env(): Record<string, string> {
+    return {
+      VSOCK_NET: this.network,
+      HOSTS: join(this.dir, 'hosts'),
+      // What is in memory when it is killed is no leak.
+      ASAN_OPTIONS: 'detect_leaks=1',
+    };
+  }
+
+  /** Names, each with addresses and ports, that the relay finds. */
+  hosts(...lines: string[]): void {
+    writeFileSync(join(this.dir, 'hosts'), lines.map((line) => `${line}\n`).join(''));
+  }
+
+  /** Writes the file of an enclave, and makes its folder. */
+  conf(name: string, ...lines: string[]): void {
+    writeFileSync(join(this.dir, 'relay', `${name}.conf`), lines.map((line) => `${line}\n`).join(''));
+    mkdirSync(join(this.dir, name), { recursive: true });
+  }
+
+  removeConf(name: string): void {
+    rmSync(join(this.dir, 'relay', `${name}.conf`));
+  }
+
+  /** Starts the relay, until it serves what is in its folder. */
+  async start(...args: string[]): Promise<void> {
+    const child = spawn(RELAY, ['serve', join(this.dir, 'relay'), this.dir, ...args], {
+      env: this.env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    child.stdout.setEncoding('latin1').on('data', (chunk) => {
+      this.stdout += chunk;
+    });
+    child.stderr.setEncoding('latin1').on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.ended = new Promise((resolve) => child.on('close', resolve));
+    await expect.poll(() => this.stderr + (child.exitCode ?? ''), { timeout: 10_000 }).toMatch(/serves|\d$/);
+  }
+
+  /** Reads the folder again. */
+  async reload(): Promise<void> {
+    const before = this.stderr.length;
+    this.child?.kill('SIGHUP');
+    await expect.poll(() => this.stderr.slice(before), { timeout: 10_000 }).toMatch(/serves/);
+  }
+
+  /** A connection of an enclave to a vsock port of the host. */
+  dial(cid: number, port: number): Promise<Socket> {
+    return dialFrom(`${this.network}.3`, port, `${this.network}.${cid}`);
+  }
+
+  /** An enclave listens on a vsock port. */
+  async listen(cid: number, port: number, handle: (socket: Socket) => void): Promise<{ stop(): void }> {
+    return listenOn(`${this.network}.${cid}`, port, handle);
+  }
+
+  /** What an enclave's report led to: it was taken, or is to be tried again. */
+  async report(cid: number, text: string): Promise<'taken' | 'refused'> {
+    const socket = await this.dial(cid, REPORTS);
+    socket.end(text);
+    return (await outcome(socket)) === '' ? 'taken' : 'refused';
+  }
+
+  reports(name: string): string {
+    return readFileSync(join(this.dir, name, 'reports.jsonl'), 'utf8');
+  }
+}
+
+export async function listenOn(
+  host: string,
+  port: number,
+  handle: (socket: Socket) => void,
+): Promise<{ port: number; stop(): void }> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    handle(socket);
+  });
+  const stop = () => {
+    server.close();
+    for (const socket of sockets) socket.resetAndDestroy();
+  };
+  onTestFinished(stop);
+  await new Promise<void>((resolve) => server.listen(port, host, 4096, resolve));
+  return { port: (server.address() as { port: number }).port, stop };
+}
+
+/** @throws the error of the connection; one that is reset as soon as it is made is for `outcome` */
+export async function dialFrom(host: string, port: number, localAddress?: string): Promise<Socket> {
+  const socket = connect({ host, port, allowHalfOpen: true, ...(localAddress && { localAddress }) });
+  onTestFinished(() => void socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve);
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' ? resolve() : reject(error),
+    );
+  });
+  socket.on('error', () => {});
+  return socket;
+}
+
+/** All that a connection brings until it ends, or the code of its error. */
+export function outcome(socket: Socket): Promise<string> {
+  let text = '';
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    text += chunk;
+  });
+  return new Promise((resolve) => {
+    socket.once('end', () => resolve(text));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    if (socket.errored) resolve((socket.errored as NodeJS.ErrnoException).code ?? '');
+  });
+}
