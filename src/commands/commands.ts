@@ -176,6 +176,21 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'stop an enclave and the processes that were started for it',
     load: () => import('./parent/stop_enclave.ts'),
   },
+  host_install: {
+    reader: 'operator',
+    summary: 'install an enclave as systemd units of a parent instance',
+    load: () => import('./parent/host_install.ts'),
+  },
+  host_upgrade: {
+    reader: 'operator',
+    summary: 'place another image for the next start of an installed enclave',
+    load: () => import('./parent/host_upgrade.ts'),
+  },
+  host_remove: {
+    reader: 'operator',
+    summary: 'remove an installed enclave',
+    load: () => import('./parent/host_remove.ts'),
+  },
   build: {
     reader: 'operator',
     summary: 'build an enclave image and its registers',

@@ -1,4 +1,5 @@
 /** The schemas of arguments and options. Each issue continues the name of what it is about. */
+import { isIPv4 } from 'node:net';
 import { isSecure } from 'sui-enclave/zklogin/http';
 import * as v from 'valibot';
 
@@ -17,6 +18,11 @@ export function integer(from: number, to: number) {
     v.maxValue(to, message),
   );
 }
+
+export const ipv4 = v.pipe(
+  v.string(),
+  v.check((address) => isIPv4(address), 'must be an IPv4 address'),
+);
 
 /** An object or a package on Sui, or an address there, in full length: a short one is more often a bad copy than `0x2`. */
 export const objectId = v.pipe(

@@ -22,7 +22,7 @@ const TESTING = ['fakes', 'start_server'];
 
 /** What commands read beside their modules, from `src`. */
 const FILES = [
-  'commands/**/*.{sh,service,cjs}',
+  'commands/**/*.{sh,service,path,cjs}',
   'prover/keys/*.json',
   'testing/move_framework/**/*.{move,toml}',
 ];

@@ -7,6 +7,8 @@ export const PARENT_CODES = {
   NITRO_FAILED: 'nitro-cli refused. The message explains its code.',
   WRONG_STATE:
     'The enclave does not run, already runs, or runs another image or in another mode than needed.',
+  ENCLAVE_ENDED:
+    'The enclave that run_enclave --foreground watched has ended. The message repeats its last report.',
   SECRETS_REFUSED:
     'The secrets differ from those that the application names, or the enclave did not accept them.',
 } as const;

@@ -3,11 +3,9 @@
  * passes the secrets to the enclave.
  */
 import { readFileSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
 import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import type { Manifest } from 'sui-enclave-server/manifest';
-import * as v from 'valibot';
 import {
   type Context,
   command,
@@ -18,7 +16,7 @@ import {
 } from '../command.ts';
 import { attest, type Requirements } from '../provision/enclave.ts';
 import { readProvisionerKey } from '../provision/files.ts';
-import { enclaveName, integer, path, text } from '../values.ts';
+import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from './expose.ts';
 import { type EnclaveImage, loadImage, manifestOf, trustedProxiesOf } from './image.ts';
@@ -44,11 +42,6 @@ interface Options {
   readonly 'provisioner-key'?: string | undefined;
   readonly root?: string | undefined;
 }
-
-const ipv4 = v.pipe(
-  v.string(),
-  v.check((address) => isIPv4(address), 'must be an IPv4 address'),
-);
 
 export const main = command({
   name: 'expose_enclave',

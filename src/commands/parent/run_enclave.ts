@@ -1,9 +1,18 @@
 /** `sui-enclave run_enclave`: on the parent instance, runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { command, type Environment, runAsProcess } from '../command.ts';
+import type { Manifest } from 'sui-enclave-server/manifest';
+import {
+  type Context,
+  command,
+  type Environment,
+  type Result,
+  runAsProcess,
+  UsageError,
+} from '../command.ts';
 import { enclaveName, integer, path } from '../values.ts';
 import { ParentError } from './errors.ts';
+import { notifyReady, recordImage, runningEnclave, watchEnclave } from './foreground.ts';
 import { loadImage, manifestOf } from './image.ts';
 import {
   enclavesNamed,
@@ -26,6 +35,9 @@ export const main = command({
     debug: {
       help: 'run it in debug mode and show its console: its registers are zeros, and it must not be registered',
     },
+    foreground: {
+      help: 'stay as long as the enclave runs, for systemd: see below',
+    },
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
     name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
     cpus: {
@@ -40,33 +52,27 @@ export const main = command({
       schema: integer(1, 1024 ** 2),
     },
   },
-  async run({ options: { debug, eif, name, cpus, memory } }, { env, io, asJson }) {
+  notes: `With --foreground, the process ends when the enclave does, with what it reported; SIGTERM terminates the enclave. If an
+enclave of this name and image runs already, the process watches it, and starts no other: only a start of the enclave
+makes a new key.`,
+  async run({ options: { debug, foreground, eif, name, cpus, memory } }, context) {
+    const { env, io, asJson } = context;
     const {
       bytes,
       eif: content,
       registers: { pcr0 },
     } = loadImage(eif);
     const memoryMib = memoryOf(memory, bytes);
-    const running = runningEnclaves(env);
-    if (running.some(({ EnclaveName }) => EnclaveName === name)) {
+    const start = { name, eif, manifest: manifestOf(content), cpus, memoryMib, debug };
+    if (foreground) {
+      if (debug) throw new UsageError('give either --foreground or --debug');
+      return await runInForeground(start, pcr0, context);
+    }
+    if (enclavesNamed(env, name).length > 0) {
       throw new ParentError('WRONG_STATE', `an enclave named ${name} runs already: run stop_enclave first`);
     }
-    const cid = freeCid(
-      env,
-      running.map(({ EnclaveCID }) => EnclaveCID),
-    );
-    // Before the enclave boots, so that its first reports are kept.
-    writeConf(env, name, confOf(cid, manifestOf(content), []));
-    const enclave = await start(env, { name, eif, cid, cpus, memoryMib, debug });
-    const measured = enclavesNamed(env, name)[0]?.Measurements?.PCR0;
-    if (!debug && measured !== undefined && measured !== pcr0) {
-      terminateEnclave(env, enclave.EnclaveID);
-      await removeConf(env, name);
-      throw new ParentError(
-        'WRONG_STATE',
-        `the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`,
-      );
-    }
+    const enclave = await startEnclave(env, start);
+    if (!debug) await requirePcr0(env, name, enclave, pcr0);
     io.log(`${enclave.EnclaveID} runs as CID ${enclave.EnclaveCID} with ${memoryMib} MiB.`);
     if (debug) {
       io.log(
@@ -76,29 +82,76 @@ export const main = command({
     } else {
       io.log(`PCR0 ${pcr0}\nNext: expose_enclave --secrets <file>`);
     }
-    return { json: { id: enclave.EnclaveID, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
+    const { EnclaveID: id, EnclaveCID: cid } = enclave;
+    return { json: { id, cid, memoryMib, debug, ...(!debug && { pcr0 }) } };
   },
 });
+
+/** An enclave that nitro-cli has measured differently has another image: it is terminated. @throws ParentError: WRONG_STATE */
+async function requirePcr0(
+  env: Environment,
+  name: string,
+  { EnclaveID }: RunningEnclave,
+  pcr0: string,
+): Promise<void> {
+  const measured = enclavesNamed(env, name)[0]?.Measurements?.PCR0;
+  if (measured === undefined || measured === pcr0) return;
+  terminateEnclave(env, EnclaveID);
+  await removeConf(env, name);
+  throw new ParentError(
+    'WRONG_STATE',
+    `the enclave was terminated: its PCR0 is ${measured}, and the image's is ${pcr0}`,
+  );
+}
+
+/** Ends with the enclave. @throws ParentError: ENCLAVE_ENDED, and those of a start */
+async function runInForeground(options: Start, pcr0: string, { env, io }: Context): Promise<Result> {
+  const { name, memoryMib } = options;
+  // From the first moment: a start that SIGTERM interrupts would leave an enclave that nobody watches.
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
+  const dir = stateFolder(env, name);
+  const running = await runningEnclave(env, name, pcr0, dir);
+  const from = running === undefined ? reportsSize(dir) : 0;
+  // Before the start: whatever ends this process, the next one knows the image.
+  const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
+  const { EnclaveID: id, EnclaveCID: cid } = enclave;
+  if (running === undefined) {
+    await requirePcr0(env, name, enclave, pcr0);
+    io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
+  } else io.log(`${id} runs already as CID ${cid}: watching it`);
+  notifyReady(env, `${id} runs as CID ${cid}`);
+  await watchEnclave(env, io, enclave, { dir, from, stop: stop.signal });
+  await removeConf(env, name);
+  return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
+}
 
 interface Start {
   readonly name: string;
   readonly eif: string;
-  readonly cid: number;
+  readonly manifest: Manifest;
   readonly cpus: number;
   readonly memoryMib: number;
   readonly debug: boolean;
 }
 
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
-async function start(env: Environment, options: Start): Promise<RunningEnclave> {
-  const dir = stateFolder(env, options.name);
-  await ensureRelay(env, options.eif, options.name);
+async function startEnclave(env: Environment, options: Start): Promise<RunningEnclave> {
+  const { name, eif, manifest } = options;
+  const dir = stateFolder(env, name);
+  const cid = freeCid(
+    env,
+    runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
+  );
+  // Before the enclave boots, so that its first reports are kept.
+  writeConf(env, name, confOf(cid, manifest, []));
+  await ensureRelay(env, eif, name);
   const before = reportsSize(dir);
   try {
-    return runEnclave(env, options);
+    return runEnclave(env, { ...options, cid });
   } catch (error) {
     const end = lastEnd(dir, before);
-    await removeConf(env, options.name);
+    await removeConf(env, name);
     if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
     throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);
   }

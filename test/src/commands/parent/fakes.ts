@@ -49,7 +49,7 @@ const PROGRAMS = {
 [ -z "$NITRO_FAILS" ] || fail "$NITRO_FAILS"
 enclaves=$(text enclaves)
 case $1 in
-  describe-enclaves) echo "[$enclaves]" ;;
+  describe-enclaves) [ -z "$(text 'describe fails')" ] || fail "$(text 'describe fails')"; echo "[$enclaves]" ;;
   run-enclave)
     name=$(after --enclave-name "$@")
     # Writes to this file, as the relay does, what an enclave sends to the parent's log port.
@@ -57,6 +57,7 @@ case $1 in
     [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
     n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
     case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
+    [ -n "$NITRO_PCR0" ] || NITRO_PCR0=$(text pcr0)
     more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
     new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$(after --enclave-cid "$@"),\"Flags\":\"$flags\"$more}"
     [ -z "$enclaves" ] || enclaves=$enclaves,
@@ -70,6 +71,10 @@ case $1 in
   *) fail '[ E14 ] no such command' ;;
 esac`,
   ss: 'text sockets',
+  systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
+  'systemd-sysusers': '',
+  'systemd-tmpfiles': '',
+  userdel: '',
   aws: String.raw`
 [ "$1" != --region ] || shift 2
 service=$1 action=$2 all=$*
@@ -235,22 +240,30 @@ export class Parent {
   }
 
   /** A small image whose application has the manifest. @param serverEnv of the application */
-  makeImage(manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n', serverEnv = ''): string {
-    const parsed = parseManifest(manifest);
-    const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
-    const application = writeCpio(
-      new Map([
-        ['app/app.yaml', { data: Buffer.from(manifest) }],
-        ['app/enclave.conf', { data: Buffer.from(settings) }],
-      ]),
-    );
-    const parts = {
-      kernel: Buffer.alloc(1),
-      cmdline: 'a',
-      ramdisks: [Buffer.from('b'), gzipSync(application)],
-    };
-    const path = join(this.dir, 'x.eif');
-    writeFileSync(path, writeEif(parts, METADATA));
-    return path;
+  makeImage(manifest?: string, serverEnv?: string): string {
+    return writeImage(join(this.dir, 'x.eif'), manifest, serverEnv);
   }
+}
+
+/** Writes a small image whose application has the manifest. @param serverEnv of the application @returns its path */
+export function writeImage(
+  path: string,
+  manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n',
+  serverEnv = '',
+): string {
+  const parsed = parseManifest(manifest);
+  const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
+  const application = writeCpio(
+    new Map([
+      ['app/app.yaml', { data: Buffer.from(manifest) }],
+      ['app/enclave.conf', { data: Buffer.from(settings) }],
+    ]),
+  );
+  const parts = {
+    kernel: Buffer.alloc(1),
+    cmdline: 'a',
+    ramdisks: [Buffer.from('b'), gzipSync(application)],
+  };
+  writeFileSync(path, writeEif(parts, METADATA));
+  return path;
 }

@@ -1,0 +1,141 @@
+/**
+ * A process that lives as long as its enclave, for a supervisor such as systemd. It may itself end in any way and start
+ * again: it watches the enclave that runs, and never starts a second one nor ends the first, whose key would be lost.
+ */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, realpathSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Environment, Io } from '../command.ts';
+import { pause } from '../provision/watch.ts';
+import { ParentError } from './errors.ts';
+import { loadImage } from './image.ts';
+import { enclavesNamed, type RunningEnclave, runningEnclaves, terminateEnclave } from './nitro_cli.ts';
+import { lastEnd } from './reports.ts';
+
+const POLL_MS = 2000;
+/** The longest start that an earlier process may have left behind. */
+const START_MS = 120_000;
+
+/** The image of the enclave that runs, whatever has been installed since: a link in the folder of its state. */
+export function runningImagePath(dir: string): string {
+  return join(dir, 'image.eif');
+}
+
+/** Records which image is started. @returns its own path, also where `eif` is a link to the newest image */
+export function recordImage(dir: string, eif: string): string {
+  const path = runningImagePath(dir);
+  try {
+    unlinkSync(`${path}.new`);
+  } catch {
+    // The usual case: nothing was left behind.
+  }
+  const own = realpathSync(eif);
+  symlinkSync(own, `${path}.new`);
+  renameSync(`${path}.new`, path);
+  return own;
+}
+
+/**
+ * The enclave of this name that runs already.
+ *
+ * @param pcr0 of the image that would be started
+ * @throws ParentError: WRONG_STATE, if it runs neither this image nor the recorded one
+ */
+export async function runningEnclave(
+  env: Environment,
+  name: string,
+  pcr0: string,
+  dir: string,
+): Promise<RunningEnclave | undefined> {
+  const enclave = await afterStarts(env, name);
+  if (enclave === undefined) return undefined;
+  const measured = enclave.Measurements?.PCR0;
+  if (measured === undefined || measured === pcr0 || measured === recordedPcr0(dir)) return enclave;
+  throw new ParentError(
+    'WRONG_STATE',
+    `an enclave named ${name} runs another image, whose PCR0 is ${measured}: stop it, or give another name`,
+  );
+}
+
+function recordedPcr0(dir: string): string | undefined {
+  try {
+    return loadImage(runningImagePath(dir)).registers.pcr0;
+  } catch {
+    // No image was recorded, or it is gone: then only the image that would be started counts.
+    return undefined;
+  }
+}
+
+/** Waits for a nitro-cli that an earlier process started: its enclave is not listed before it has booted. */
+async function afterStarts(env: Environment, name: string): Promise<RunningEnclave | undefined> {
+  const until = performance.now() + START_MS;
+  for (;;) {
+    const isStarting = hasStarter(name);
+    const [enclave] = enclavesNamed(env, name);
+    if (enclave !== undefined || !isStarting) return enclave;
+    if (performance.now() > until) {
+      throw new ParentError(
+        'WRONG_STATE',
+        `nitro-cli has been starting an enclave named ${name} for ${START_MS / 1000} s: end that process first`,
+      );
+    }
+    await sleep(POLL_MS / 10);
+  }
+}
+
+/** Whether a process starts or keeps an enclave of this name: nitro-cli's helper has the arguments of its start. */
+function hasStarter(name: string): boolean {
+  return readdirSync('/proc').some((pid) => {
+    if (!/^\d+$/.test(pid)) return false;
+    try {
+      const args = readFileSync(join('/proc', pid, 'cmdline'), 'utf8').split('\0');
+      const at = args.indexOf('run-enclave');
+      return (
+        at > 0 &&
+        args[at - 1]?.endsWith('nitro-cli') === true &&
+        args[args.indexOf('--enclave-name') + 1] === name
+      );
+    } catch {
+      // It has ended, or belongs to another user.
+      return false;
+    }
+  });
+}
+
+/** Tells systemd that the enclave runs, if systemd has started this process: sd_notify(3). */
+export function notifyReady(env: Environment, status: string): void {
+  if (env['NOTIFY_SOCKET'] === undefined) return;
+  spawnSync('systemd-notify', ['--ready', `--status=${status}`], { env, stdio: 'inherit' });
+}
+
+/**
+ * Watches an enclave until it ends, or until `stop` is aborted, when it is terminated.
+ *
+ * @param from the offset in bytes after which reports are of this enclave
+ * @throws ParentError: ENCLAVE_ENDED, with the reason that it reported
+ */
+export async function watchEnclave(
+  env: Environment,
+  io: Pick<Io, 'error'>,
+  { EnclaveID }: RunningEnclave,
+  { dir, from, stop }: { dir: string; from: number; stop: AbortSignal },
+): Promise<void> {
+  let failure: string | undefined;
+  while (!stop.aborted) {
+    try {
+      if (!runningEnclaves(env).some((enclave) => enclave.EnclaveID === EnclaveID)) {
+        const reason = lastEnd(dir, from) ?? 'it reported no reason';
+        throw new ParentError('ENCLAVE_ENDED', `${EnclaveID} has ended: ${reason}`);
+      }
+      failure = undefined;
+    } catch (error) {
+      if (!(error instanceof ParentError) || error.code === 'ENCLAVE_ENDED') throw error;
+      // Not a reason to end: that would end, or start, an enclave of which nothing is known.
+      if (error.message !== failure) io.error(`${error.code}: ${error.message}`);
+      failure = error.message;
+    }
+    await pause(POLL_MS, stop);
+  }
+  terminateEnclave(env, EnclaveID);
+}

@@ -1,0 +1,139 @@
+/** `sui-enclave host install NAME`: on the parent instance, installs an enclave as systemd units. */
+import * as v from 'valibot';
+import { command, readFileArgument, runAsProcess, UsageError } from '../command.ts';
+import { enclaveName, integer, ipv4, path } from '../values.ts';
+import { ParentError } from './errors.ts';
+import { checkSecrets } from './expose.ts';
+import {
+  enable,
+  type Host,
+  installed,
+  isInstalled,
+  must,
+  placeImage,
+  readFiles,
+  requireName,
+  settingsOf,
+  thisHost,
+  unitsOf,
+  writeSettings,
+  writeUnits,
+} from './host.ts';
+import { manifestOf, trustedProxiesOf } from './image.ts';
+import { memoryOf } from './nitro_cli.ts';
+
+export interface InstallOptions {
+  readonly eif: string;
+  readonly cpus: number;
+  readonly memory?: number | undefined;
+  readonly address?: string | undefined;
+  readonly port: number;
+  /** The content of a file. */
+  readonly secrets?: string | undefined;
+  readonly 'secret-id'?: string | undefined;
+}
+
+export const main = command({
+  name: 'host_install',
+  purpose: `Installs an enclave as systemd units of this parent instance: copies the image, its registers and the relay, and
+writes settings, units and users. systemd then starts the enclave at each boot, and again after it has ended.`,
+  arguments: { name: { schema: enclaveName } },
+  options: {
+    eif: {
+      value: '<file>',
+      help: 'the image; the relay is beside it',
+      schema: path,
+      default: 'out/nitro.eif',
+    },
+    cpus: {
+      value: '<number>',
+      help: 'the number of CPUs for the enclave',
+      schema: integer(1, 1024),
+      default: '2',
+    },
+    memory: {
+      value: '<MiB>',
+      help: "memory of the enclave (default: four times the image's size)",
+      schema: integer(1, 1024 ** 2),
+    },
+    address: {
+      value: '<address>',
+      help: 'the address of this instance to listen on: see expose_enclave',
+      schema: ipv4,
+    },
+    port: {
+      value: '<port>',
+      help: 'the port of this instance to listen on',
+      schema: integer(1024, 65_535),
+      default: '3000',
+    },
+    secrets: {
+      value: '<file>',
+      help: "the application's secrets as a JSON object, which is copied, for root alone",
+      schema: path,
+    },
+    'secret-id': {
+      value: '<id>',
+      help: 'the id of the secret in AWS Secrets Manager with that JSON object',
+      schema: v.pipe(v.string(), v.regex(/^[\w/+=.@:-]{1,2048}$/, 'must be the id of a secret')),
+    },
+    start: { help: 'start the enclave too' },
+  },
+  notes: `Without --secrets and --secret-id, the enclave waits for its secrets, if its application has any: run provision on
+another machine.`,
+  async run({ args: { name }, options: { start, secrets: file, ...options } }, { env, io }) {
+    const host = thisHost(env);
+    const secrets = file === undefined ? undefined : String(await readFileArgument(file));
+    const { pcr0 } = install(host, name, { ...options, secrets });
+    io.log(`${name} is installed: PCR0 ${pcr0}`);
+    const [enclave] = unitsOf(name);
+    if (start) must(host, 'systemctl', 'start', enclave);
+    else io.log(`Next: systemctl start ${enclave}`);
+    return { json: { name, pcr0, unit: enclave, started: start } };
+  },
+});
+
+/** @throws UsageError; ParentError: WRONG_STATE, if the name or the port is another enclave's */
+export function install(host: Host, name: string, options: InstallOptions): { pcr0: string } {
+  requireName(name);
+  if (isInstalled(host, name)) {
+    throw new ParentError(
+      'WRONG_STATE',
+      `${name} is installed already: give it another image with host upgrade`,
+    );
+  }
+  const files = readFiles(options.eif);
+  const { image } = files;
+  const memoryMib = memoryOf(options.memory, image.bytes);
+  const manifest = manifestOf(image.eif);
+  const { secrets, 'secret-id': id, cpus, port } = options;
+  if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
+  if (secrets !== undefined) checkSecrets(secrets, manifest);
+  const isProvisioned = (manifest.provisioners ?? []).length > 0;
+  if (isProvisioned && (secrets ?? id) !== undefined) {
+    throw new UsageError(
+      'this image takes secrets from the provisioners of its app.yaml only: run provision on another machine',
+    );
+  }
+  const address = options.address ?? (trustedProxiesOf(image.eif) > 0 ? '127.0.0.1' : '0.0.0.0');
+  requirePort(host, port);
+  placeImage(host, name, files);
+  writeUnits(host, name);
+  writeSettings(host, name, {
+    run: ['--cpus', String(cpus), '--memory', String(memoryMib)],
+    expose: ['--address', address, '--port', String(port), ...(id === undefined ? [] : ['--secret-id', id])],
+    secrets,
+  });
+  must(host, 'systemctl', 'daemon-reload');
+  enable(host, name);
+  return { pcr0: image.registers.pcr0 };
+}
+
+/** @throws ParentError: WRONG_STATE, if another enclave has the port at any address */
+function requirePort(host: Host, port: number): void {
+  const other = installed(host).find((name) => settingsOf(host, name).includes(` --port ${port}`));
+  if (other === undefined) return;
+  throw new ParentError('WRONG_STATE', `port ${port} is that of ${other}: give another --port`);
+}
+
+if (import.meta.main) await runAsProcess(main);

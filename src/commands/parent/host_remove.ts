@@ -1,0 +1,32 @@
+/** `sui-enclave host remove NAME`: on the parent instance, removes an enclave that was installed. */
+import { command, runAsProcess } from '../command.ts';
+import { enclaveName } from '../values.ts';
+import { ParentError } from './errors.ts';
+import { disable, type Host, isActive, removeFiles, requireInstalled, thisHost } from './host.ts';
+
+export const main = command({
+  name: 'host_remove',
+  purpose: `Removes an installed enclave, with its image, settings, secrets and reports; with the last one, also the relay and the
+users. Refuses while the enclave runs.`,
+  arguments: { name: { schema: enclaveName } },
+  options: {
+    stop: { help: 'end the enclave, if it runs: its key is lost' },
+  },
+  run({ args: { name }, options: { stop } }, { env, io }) {
+    remove(thisHost(env), name, stop);
+    io.log(`${name} is removed`);
+    return { json: { name } };
+  },
+});
+
+/** @throws ParentError: WRONG_STATE, if it is not installed, or runs and must not be stopped */
+export function remove(host: Host, name: string, stop: boolean): void {
+  requireInstalled(host, name);
+  if (!stop && isActive(host, name)) {
+    throw new ParentError('WRONG_STATE', `${name} runs: give --stop to end it, and lose its key`);
+  }
+  disable(host, name);
+  removeFiles(host, name);
+}
+
+if (import.meta.main) await runAsProcess(main);

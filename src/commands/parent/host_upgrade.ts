@@ -1,0 +1,64 @@
+/** `sui-enclave host upgrade NAME`: on the parent instance, places another image for the next start of an enclave. */
+import { command, runAsProcess } from '../command.ts';
+import { enclaveName, path } from '../values.ts';
+import {
+  type Host,
+  isActive,
+  memoryOfSettings,
+  placeImage,
+  readFiles,
+  requireInstalled,
+  thisHost,
+  unitsOf,
+  writeUnits,
+} from './host.ts';
+import { memoryOf } from './nitro_cli.ts';
+
+export const main = command({
+  name: 'host_upgrade',
+  purpose: `Places another image for the next start of an installed enclave, with the relay and the units of this version. The
+enclave that runs goes on as it is, and so does the relay.`,
+  arguments: { name: { schema: enclaveName } },
+  options: {
+    eif: {
+      value: '<file>',
+      help: 'the image; the relay is beside it',
+      schema: path,
+      default: 'out/nitro.eif',
+    },
+  },
+  run({ args: { name }, options: { eif } }, { env, io }) {
+    const host = thisHost(env);
+    const { pcr0, isNewRelay, isRunning } = upgrade(host, name, eif);
+    io.log(`The next start of ${name} runs PCR0 ${pcr0}.`);
+    if (isRunning) {
+      io.log(
+        `The enclave that runs keeps its image and its key. Its next start makes a new key, to be registered: systemctl restart ${unitsOf(name)[0]}`,
+      );
+    }
+    if (isNewRelay) {
+      io.log(
+        'The relay is a new one, from its next start, which ends connections but no enclave: systemctl restart sui-enclave-relay',
+      );
+    }
+    return { json: { name, pcr0, isNewRelay, isRunning } };
+  },
+});
+
+interface Upgrade {
+  readonly pcr0: string;
+  readonly isNewRelay: boolean;
+  readonly isRunning: boolean;
+}
+
+/** @throws UsageError, also if the image needs more memory than its settings give; ParentError: WRONG_STATE */
+export function upgrade(host: Host, name: string, eif: string): Upgrade {
+  requireInstalled(host, name);
+  const files = readFiles(eif);
+  memoryOf(memoryOfSettings(host, name), files.image.bytes);
+  const { isNewRelay } = placeImage(host, name, files);
+  writeUnits(host, name);
+  return { pcr0: files.image.registers.pcr0, isNewRelay, isRunning: isActive(host, name) };
+}
+
+if (import.meta.main) await runAsProcess(main);

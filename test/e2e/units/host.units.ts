@@ -1,0 +1,261 @@
+/** The units of a parent instance under systemd: what they start, and what brings them back. */
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { formatPcrs, measureImage } from '../../../src/commands/image/eif/measure.ts';
+import { readEif } from '../../../src/commands/image/eif/read.ts';
+import { writeImage } from '../../src/commands/parent/fakes.ts';
+import { Machine, until, whyNot } from './machine.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const PROGRAM = ['/opt/sui-enclave/node_modules/.bin/node', '/opt/sui-enclave/src/commands/main.ts'] as const;
+/** In place of vsock: test/enclave/vsock_stand_in.cc. */
+const NETWORK = 'Environment=VSOCK_NET=127.9.9 ASAN_OPTIONS=detect_leaks=0';
+const NO_SECRETS = 'endpoints: []\nsecrets: []\n';
+
+let machine: Machine;
+
+/** An image in a folder of its own of the machine, as the build leaves it there. */
+function build(folder: string, manifest = NO_SECRETS): { eif: string; pcr0: string } {
+  const dir = machine.path(`var/tmp/${folder}`);
+  mkdirSync(dir);
+  const registers = measureImage(readEif(readFileSync(writeImage(join(dir, 'nitro.eif'), manifest))));
+  writeFileSync(join(dir, 'nitro.pcrs'), formatPcrs(registers));
+  copyFileSync(join(ROOT, 'build/test/relay'), join(dir, 'relay'));
+  return { eif: `/var/tmp/${folder}/nitro.eif`, pcr0: registers.pcr0 };
+}
+
+/** What AWS's package has, and what stands in for vsock. */
+function prepare(): void {
+  const write = (path: string, text: string) => {
+    mkdirSync(join(machine.path(path), '..'), { recursive: true });
+    writeFileSync(machine.path(path), text);
+  };
+  // A process of it has this name in its arguments.
+  symlinkSync('/opt/sui-enclave/test/e2e/units/nitro_cli.ts', machine.path('usr/local/lib/nitro-cli'));
+  write(
+    'usr/local/bin/nitro-cli',
+    '#!/bin/sh\nexec /opt/sui-enclave/node_modules/.bin/node /usr/local/lib/nitro-cli "$@"\n',
+  );
+  chmodSync(machine.path('usr/local/bin/nitro-cli'), 0o755);
+  machine.mustRun('groupadd', '--system', 'ne');
+  write(
+    'etc/tmpfiles.d/nitro.conf',
+    'd /run/nitro_enclaves 0775 root ne\nc /dev/nitro_enclaves 0660 root ne - 1:3\n',
+  );
+  machine.mustRun('systemd-tmpfiles', '--create', '/etc/tmpfiles.d/nitro.conf');
+  write(
+    'etc/systemd/system/sui-enclave@.service.d/test.conf',
+    `[Service]\n${NETWORK}\nRestrictAddressFamilies=AF_INET\nRestartSec=200ms\n`,
+  );
+  for (const unit of ['sui-enclave-relay.service', 'sui-enclave-expose@.service']) {
+    write(`etc/systemd/system/${unit}.d/test.conf`, `[Service]\n${NETWORK}\n`);
+  }
+}
+
+const host = (...args: string[]) => machine.run(...PROGRAM, 'host', ...args);
+/** The stand-in for vsock has its ports at other addresses of loopback. */
+const install = (name: string, eif: string, port: number, ...more: string[]) =>
+  host('install', name, '--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more);
+const isActive = (unit: string) => machine.run('systemctl', 'is-active', unit).stdout.trim();
+const show = (unit: string, property: string) =>
+  machine.mustRun('systemctl', 'show', '--value', '--property', property, unit).trim();
+/** What the commands of a unit have said. */
+const saidBy = (unit: string) =>
+  machine.run('journalctl', '--quiet', '--output=cat', '--identifier=node', '--unit', unit).stdout;
+
+/** The key of the enclave behind a port: another one after each start. Empty while nobody answers. */
+function keyAt(port: number): string {
+  const program = `fetch('http://127.0.0.1:${port}/').then((a) => a.text()).then((t) => process.stdout.write(t), () => {})`;
+  return machine.run(PROGRAM[0], '-e', program).stdout;
+}
+
+async function answering(port: number, isNew: (key: string) => boolean = () => true): Promise<string> {
+  let key = '';
+  await until(`port ${port} answers`, () => {
+    key = keyAt(port);
+    return key !== '' && isNew(key);
+  });
+  return key;
+}
+
+describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => {
+  beforeAll(async () => {
+    machine = new Machine();
+    await machine.boot();
+    prepare();
+  });
+  afterAll(() => machine.close());
+  beforeEach(({ onTestFailed }) => {
+    onTestFailed(() => {
+      process.stderr.write(
+        machine.run('journalctl', '--quiet', '--lines=60', '--output=short-monotonic').stdout,
+      );
+    });
+  });
+
+  let key: string;
+  let first: { eif: string; pcr0: string };
+
+  test('start the relay, the enclave and its port in this order', async () => {
+    first = build('first');
+    const { status, stderr } = install('blue', first.eif, 3000, '--start');
+    expect([status, stderr]).toEqual([0, '']);
+    key = await answering(3000);
+    const units = [
+      'sui-enclave-relay.service',
+      'sui-enclave@blue.service',
+      'sui-enclave-expose@blue.service',
+    ];
+    await until('all are active', () => units.every((unit) => isActive(unit) === 'active'));
+    const times = units.map((unit) => Number(show(unit, 'ActiveEnterTimestampMonotonic')));
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(readFileSync(machine.path('var/lib/sui-enclave/blue/reports.jsonl'), 'utf8')).toBe(
+      '{"event":"boot"}\n',
+    );
+  });
+
+  test('run as users of their own, of which only that of the enclave may start one', () => {
+    const groups = (unit: string) =>
+      machine.mustRun('grep', '^Groups:', `/proc/${show(unit, 'MainPID')}/status`);
+    const ne = machine.mustRun('getent', 'group', 'ne').split(':')[2] ?? '';
+    expect(machine.mustRun('ps', '-o', 'user=', '-p', show('sui-enclave-relay.service', 'MainPID'))).toMatch(
+      /^sui-enc/,
+    );
+    expect(groups('sui-enclave@blue.service').split(/\s/)).toContain(ne);
+    expect(groups('sui-enclave-relay.service').split(/\s/)).not.toContain(ne);
+  });
+
+  test('start an enclave again that has ended, and say why it has', async () => {
+    const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
+    machine.mustRun('kill', '-9', pid);
+    key = await answering(3000, (other) => other !== key);
+    expect(saidBy('sui-enclave@blue.service')).toMatch(
+      /ENCLAVE_ENDED: i-1-enc\w+ has ended: it reported no reason/,
+    );
+    await until('its port is opened again', () => isActive('sui-enclave-expose@blue.service') === 'active');
+  });
+
+  test('find the enclave as it was, after the process that watches it was killed', async () => {
+    const unit = 'sui-enclave@blue.service';
+    const before = show(unit, 'MainPID');
+    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
+    await until(
+      'another watches it',
+      () => ![before, '0'].includes(show(unit, 'MainPID')) && isActive(unit) === 'active',
+    );
+    expect(await answering(3000)).toBe(key);
+    expect(saidBy(unit)).toMatch(/runs already as CID \d+: watching it\n$/);
+  });
+
+  test('start the relay again that was killed, and touch no enclave', async () => {
+    const unit = 'sui-enclave-relay.service';
+    const before = show(unit, 'MainPID');
+    const watcher = show('sui-enclave@blue.service', 'MainPID');
+    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
+    await until('it is back', () => ![before, '0'].includes(show(unit, 'MainPID')));
+    expect(await answering(3000)).toBe(key);
+    machine.mustRun('systemctl', 'restart', unit);
+    expect(await answering(3000)).toBe(key);
+    expect(show('sui-enclave@blue.service', 'MainPID')).toBe(watcher);
+  });
+
+  test('run two enclaves beside each other', async () => {
+    const { eif } = build('green', 'endpoints: []\nsecrets: [API_KEY]\n');
+    writeFileSync(machine.path('var/tmp/secrets.json'), '{"API_KEY":"hunter2"}', { mode: 0o600 });
+    const installed = install('green', eif, 3001, '--secrets', '/var/tmp/secrets.json', '--start');
+    expect(installed).toMatchObject({ status: 0, stderr: '' });
+    const green = await answering(3001);
+    expect(green).not.toBe(key);
+    expect(keyAt(3000)).toBe(key);
+    // The command reads the secrets before it asks the enclave whether it needs them.
+    await until('green is exposed', () => isActive('sui-enclave-expose@green.service') === 'active');
+    expect(saidBy('sui-enclave-expose@green.service')).toMatch(/The enclave has its secrets/);
+    expect(
+      machine.run('su', '-s', '/bin/sh', 'sui-enclave', '-c', 'cat /etc/sui-enclave/green/secrets.json')
+        .status,
+    ).not.toBe(0);
+    const cids = ['blue', 'green'].map(
+      (name) => readFileSync(machine.path(`var/lib/sui-enclave/relay/${name}.conf`), 'utf8').split('\n')[0],
+    );
+    expect(new Set(cids).size).toBe(2);
+  });
+
+  test('keep the enclave that runs when another image is placed, and start that one next', async () => {
+    const { eif, pcr0 } = build('second', 'endpoints: [a.example]\nsecrets: []\n');
+    const { status, stdout } = host('upgrade', 'blue', '--eif', eif);
+    expect([status, stdout]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`runs PCR0 ${pcr0}\\.\nThe enclave that runs keeps`)),
+    ]);
+    machine.mustRun('systemctl', 'daemon-reload');
+    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', 'sui-enclave@blue.service');
+    await until('another watches it', () => isActive('sui-enclave@blue.service') === 'active');
+    expect(await answering(3000)).toBe(key);
+    machine.mustRun('systemctl', 'restart', 'sui-enclave@blue.service');
+    key = await answering(3000, (other) => other !== key);
+    expect(saidBy('sui-enclave@blue.service')).toMatch(new RegExp(`PCR0 ${pcr0}\n$`));
+  });
+
+  test('come back with the machine', async () => {
+    const before = [key, keyAt(3001)];
+    await machine.crash();
+    await machine.boot();
+    const keys = [await answering(3000), await answering(3001)];
+    expect(keys.filter((other) => before.includes(other))).toEqual([]);
+    key = keys[0] ?? '';
+  });
+
+  test('do not start an image forever that ends at once, and say why it does', async () => {
+    expect(install('broken', first.eif, 3002).status).toBe(0);
+    machine.run('systemctl', 'start', 'sui-enclave@broken.service');
+    const unit = 'sui-enclave@broken.service';
+    const log = () => machine.run('journalctl', '--quiet', '--output=cat', '--unit', unit).stdout;
+    await until('systemd gives up', () => /Start request repeated too quickly/.test(log()), 45_000);
+    const starts = saidBy(unit).match(/^NITRO_FAILED: E36/gm) ?? [];
+    // systemd 252 counts a restart twice, for the unit that is bound to this one.
+    expect([starts.length > 1, starts.length <= 10]).toEqual([true, true]);
+    expect(saidBy(unit)).toMatch(/The enclave reported: the server ended/);
+    expect(keyAt(3000)).toBe(key);
+  });
+
+  test('end an enclave only if they are told to stop it', async () => {
+    expect(host('remove', 'blue')).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^WRONG_STATE: blue runs: give --stop/),
+    });
+    expect(keyAt(3000)).toBe(key);
+    machine.mustRun('systemctl', 'stop', 'sui-enclave@blue.service');
+    expect(saidBy('sui-enclave@blue.service')).toMatch(/was terminated\n$/);
+    expect([keyAt(3000), isActive('sui-enclave@blue.service')]).toEqual(['', 'inactive']);
+  });
+
+  test('leave nothing behind when they are removed', () => {
+    for (const args of [['blue'], ['broken'], ['green', '--stop']]) {
+      expect(host('remove', ...args)).toMatchObject({ status: 0, stderr: '' });
+    }
+    const left = machine.run(
+      'find',
+      '/etc',
+      '/usr/local/lib',
+      '/var/lib',
+      '/run',
+      '-name',
+      '*sui-enclave*',
+    ).stdout;
+    const others = (path: string) => path !== '' && !/\.service\.d$|^\/run\/systemd\//.test(path);
+    expect(left.split('\n').filter(others)).toEqual([]);
+    expect(machine.run('getent', 'passwd', 'sui-enclave', 'sui-enclave-relay').stdout).toBe('');
+    expect(machine.run('pgrep', '--full', 'run-enclave').stdout).toBe('');
+    expect(existsSync(machine.path('var/lib/sui-enclave'))).toBe(false);
+  });
+});

@@ -1,0 +1,161 @@
+/** A machine with systemd as PID 1, in namespaces on an overlay of this machine's files: machine.sh. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const SCRIPT = fileURLToPath(new URL('./machine.sh', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
+const SYSTEMD = '/lib/systemd/systemd';
+/** Of a boot, of a shutdown, and of a command in the machine. */
+const LIMIT_MS = 20_000;
+
+/** Why no such machine can run here; undefined if one can. */
+export function whyNot(): string | undefined {
+  if (process.getuid?.() !== 0) return 'it needs root';
+  if (!existsSync(SYSTEMD)) return "systemd is not installed (Debian's package systemd)";
+  const probe = ['--pid', '--fork', '--mount', '--cgroup', '--net', '--ipc', '--uts', 'sh', '-c'];
+  const dir = mkdtempSync(join(tmpdir(), 'units-'));
+  const mounts = [
+    `mount -t tmpfs tmpfs ${dir} && mkdir ${dir}/u ${dir}/w ${dir}/r ${dir}/c`,
+    `mount -t overlay overlay -o lowerdir=/,upperdir=${dir}/u,workdir=${dir}/w ${dir}/r`,
+    `mount -t cgroup2 cgroup2 ${dir}/c && mkdir ${dir}/c/${process.pid} && rmdir ${dir}/c/${process.pid}`,
+  ];
+  const { status, stderr } = spawnSync('unshare', [...probe, mounts.join(' && ')], { encoding: 'utf8' });
+  rmdirSync(dir);
+  return status === 0
+    ? undefined
+    : `this machine allows no namespaces, overlays or control groups: ${stderr?.trim()}`;
+}
+
+export interface Output {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class Machine {
+  readonly #dir = mkdtempSync(join(tmpdir(), 'units-'));
+  readonly #holder: ChildProcess;
+  readonly #holding: Promise<string>;
+  #unshare: ChildProcess | undefined;
+  #init: number | undefined;
+
+  constructor() {
+    this.#holder = spawn(
+      'unshare',
+      ['--mount', '--kill-child', '--fork', 'sh', SCRIPT, 'hold', this.#dir, REPOSITORY],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    );
+    const { stdout } = this.#holder;
+    this.#holding = new Promise((resolve, reject) => {
+      stdout?.once('data', (data) => resolve(String(data).trim().replace('holds ', '')));
+      stdout?.once('end', () => reject(new Error('the overlay could not be mounted')));
+    });
+  }
+
+  /** Its files; they stay from one boot to the next. */
+  get #root(): string {
+    return `/proc/${childrenOf(this.#holder)[0]}/root${this.#dir}/root`;
+  }
+
+  /** A file of the machine, as this machine sees it. */
+  path(file: string): string {
+    return join(this.#root, file);
+  }
+
+  /** Starts systemd, and waits until it has started what is enabled. */
+  async boot(): Promise<void> {
+    const cgroup = await this.#holding;
+    mkdirSync(join(REPOSITORY, 'build'), { recursive: true });
+    const log = openSync(join(REPOSITORY, 'build/units.log'), 'a');
+    const holder = String(childrenOf(this.#holder)[0]);
+    this.#unshare = spawn(
+      'nsenter',
+      ['--target', holder, '--mount', 'sh', SCRIPT, 'enter', this.#dir, REPOSITORY, cgroup],
+      { stdio: ['ignore', log, log] },
+    );
+    closeSync(log);
+    const process = this.#unshare;
+    this.#init = undefined;
+    await until('systemd runs', () => {
+      const [init] = childrenOf(process);
+      const isSystemd = init !== undefined && readFileSync(`/proc/${init}/comm`, 'utf8') === 'systemd\n';
+      if (isSystemd) this.#init = init;
+      return isSystemd && /running|degraded/.test(this.run('systemctl', 'is-system-running').stdout);
+    });
+  }
+
+  /** Runs a program in the machine, as root. */
+  run(...command: [string, ...string[]]): Output {
+    const enter = ['--pid', '--mount', '--cgroup', '--net', '--ipc', '--uts'];
+    const { status, stdout, stderr } = spawnSync(
+      'nsenter',
+      ['--target', String(this.#init), ...enter, ...command],
+      {
+        encoding: 'utf8',
+        timeout: LIMIT_MS,
+        env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', SYSTEMD_PAGER: '', LC_ALL: 'C.UTF-8' },
+      },
+    );
+    return { status, stdout, stderr };
+  }
+
+  /** Runs a program in the machine. @throws an error with its output, if it fails */
+  mustRun(...command: [string, ...string[]]): string {
+    const { status, stdout, stderr } = this.run(...command);
+    if (status !== 0) throw new Error(`${command.join(' ')} failed (${status}): ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  /** Stops every unit in its order, as a reboot does. */
+  async powerOff(): Promise<void> {
+    this.run('systemctl', 'poweroff');
+    await this.#ended();
+  }
+
+  /** Ends everything at once, as a loss of power does. */
+  async crash(): Promise<void> {
+    this.#unshare?.kill('SIGKILL');
+    await this.#ended();
+  }
+
+  async #ended(): Promise<void> {
+    const { exitCode, signalCode } = this.#unshare ?? {};
+    if (this.#unshare && exitCode === null && signalCode === null) {
+      await Promise.race([once(this.#unshare, 'exit'), sleep(LIMIT_MS, undefined, { ref: false })]);
+    }
+    this.#unshare = undefined;
+  }
+
+  /** Ends everything, and leaves nothing. */
+  async close(): Promise<void> {
+    await this.crash();
+    const ended = once(this.#holder, 'exit');
+    this.#holder.stdin?.end();
+    await ended;
+    rmdirSync(this.#dir);
+  }
+}
+
+/** The processes that a process has started. */
+function childrenOf({ pid }: ChildProcess): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return text.split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** Waits until it is so. @throws an error that names it, after `LIMIT_MS` */
+export async function until(what: string, isSo: () => boolean, limitMs = LIMIT_MS): Promise<void> {
+  const end = performance.now() + limitMs;
+  while (!isSo()) {
+    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
+    await sleep(50);
+  }
+}
