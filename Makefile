@@ -93,6 +93,11 @@ build/test/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makef
 	@printf '#include "%s"\n' $(RELAY) | $(CXX) $(filter-out -D%,$(INIT_FLAGS)) -DTICK_MS=50 -I . \
 	  -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
 
+# For the benchmark: as fast as the real one, which has vsock in place of the stand-in.
+build/bench/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makefile
+	@mkdir -p $(@D)
+	@printf '#include "%s"\n' $(RELAY) | $(CXX) -std=c++20 -O2 -Wall -Wextra -I . -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
+
 build/test/nsm_driver.so: test/src/server/nsm/preload.c
 	@mkdir -p $(@D)
 	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
@@ -210,7 +215,7 @@ test-images: image
 	@node src/commands/main.ts build --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
-test-boot: image test-images
+test-boot: image test-images build/test/relay
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
 
 # Fetches every locked file, so that versions that are gone are found before a build needs them.
@@ -285,6 +290,12 @@ prover-images: install
 # during a rollout; needs Debian's haproxy.
 test-deploy: install
 	CACHE=$(CACHE) npm run --silent test:deploy
+
+# Has promtool check deploy/observe/: the configuration, every alert and every expression of the board, with what the programs
+# answer; needs Debian's prometheus.
+.PHONY: test-observe
+test-observe: install
+	npm run --silent test:observe
 
 # Checks the Kubernetes manifests against the published schemas; needs Python with pip and venv.
 check-deploy: build/check-deploy/bin/kubernetes-validate

@@ -11,7 +11,7 @@ const ISOLATED = [
   'test/src/server/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
-  'test/src/server/{clock,health,secrets,server}.test.ts',
+  'test/src/server/{clock,events,health,metrics,secrets,server}.test.ts',
   'test/src/service/{exchange,log,open_files,upstream_request}.test.ts',
   'test/src/service/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];

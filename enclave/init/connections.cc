@@ -1,8 +1,6 @@
 #include "connections.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -54,6 +52,12 @@ struct Connection {
   size_t next = 0;  // attempt to reach the target
   long long since_ms = 0;  // of the present attempt
 };
+
+static bool has_failed(int fd) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0;
+}
 
 void End::handle(uint32_t events) {
   if (connection->state != State::kDead) connections->handle(*connection, this == connection->ends ? 0 : 1, events);
@@ -143,11 +147,6 @@ void Connections::dial(Connection& connection) {
     abort(connection);
     return connection.target->dialled(false);
   }
-  for (const End& each : connection.ends) {
-    const int yes = 1;
-    // Fails on vsock, which doesn't delay.
-    setsockopt(each.fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  }
   connection.state = State::kConnecting;
   connection.since_ms = loop_.now();
   watch(connection);
@@ -167,15 +166,13 @@ void Connections::sweep() {
 }
 
 void Connections::handle(Connection& connection, int at, uint32_t events) {
-  End& end = connection.ends[at];
   if (connection.state == State::kConnecting) {
     if (at == 1 && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))) {
-      int error = 0;
-      socklen_t size = sizeof error;
-      getsockopt(end.fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-      if (error != 0) return dial(connection);
+      if ((events & (EPOLLERR | EPOLLHUP)) && has_failed(connection.ends[1].fd.get())) return dial(connection);
       connection.state = State::kOpen;
       connection.target->dialled(true);
+      // What the target is to get is probably there, and not the other way round.
+      at = 0;
     } else if (events & EPOLLERR) {
       return abort(connection);
     }
@@ -225,8 +222,8 @@ bool Connections::flush(Connection& connection, int at) {
   }
   if (direction.ended && !direction.passed) {
     direction.passed = true;
-    // The receiver may be gone already, but it has received everything.
-    shutdown(to, SHUT_WR);
+    // The receiver may be gone already, but it has received everything. If this is the second end, both are closed next.
+    if (!connection.from[1 - at].passed) shutdown(to, SHUT_WR);
   }
   return true;
 }

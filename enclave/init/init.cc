@@ -17,6 +17,7 @@
 #include "bridge.h"
 #include "clock.h"
 #include "console.h"
+#include "events.h"
 #include "hand_off.h"
 #include "report.h"
 #include "settings.h"
@@ -28,9 +29,10 @@ namespace enclave {
 
 namespace {
 
-// Vsock ports. The parent listens on the first two, the enclave on the others.
+// Vsock ports. The parent listens on the first three, the enclave on the others.
 constexpr Address kHeartbeat{true, "", 9000};
 constexpr Address kLog{true, "", 7778};
+constexpr Address kEvents{true, "", 7779};
 constexpr Address kSecrets{true, "", 7777};
 constexpr Address kInbound{true, "", 3000};
 const Address kServer{false, "127.0.0.1", 3000};
@@ -47,6 +49,8 @@ constexpr unsigned kBridgeUser = 1001;
 constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
 constexpr unsigned kClockUser = 1004;
+constexpr unsigned kConsoleUser = 1005;
+constexpr unsigned kEventsUser = 1006;
 
 // Reports the reason on the console, readable in debug mode, and on the parent's log port.
 [[noreturn]] void end_enclave(const std::string& reason) {
@@ -82,26 +86,33 @@ Settings read_settings() {
   return settings;
 }
 
-Service bridge(const std::string& name, const Address& from, const Address& to) {
-  return {name, {}, [from, to] {
+// Figures and the like need few connections, and the parent alone reaches these ports.
+constexpr BridgeLimits kSmall{16, 10'000};
+
+Service bridge(const std::string& name, const Address& from, const Address& to, const BridgeLimits& limits = {}) {
+  return {name, {}, [from, to, limits] {
             // Opens a port below 1024 as root, and serves it without privileges.
             Fd listener = listen_on(from);
             // Callers control how much memory it uses, and init can restart it, unlike the server.
-            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to);
+            if (listener && end_first() && become_user(kBridgeUser)) run_bridge(std::move(listener), to, limits);
             return false;
           }};
 }
 
-// Descriptors: 3 for reports, 4 for the pipe to the console, 5 for secrets if there are any.
+// Descriptors: 3 for reports, 4 for the pipe to the console, then one for secrets and one for events, if there are any.
+// Without vsock, whoever takes the server over can reach only what the bridges lead to: no other port of the parent, and
+// not the log port.
 bool serve(const Settings& settings) {
   std::vector<std::string> environment = settings.environment;
   environment.push_back("REPORT_FD=3");
-  if (settings.secrets) environment.push_back("SECRETS_FD=5");
+  int next = 5;
+  if (settings.secrets) environment.push_back("SECRETS_FD=" + std::to_string(next++));
+  if (settings.events) environment.push_back("EVENTS_FD=" + std::to_string(next++));
   if (dup2(4, STDOUT_FILENO) < 0 || dup2(4, STDERR_FILENO) < 0) return false;
   close(4);
   // Without the first, SIGUSR1 would open a debugger. The second, in MiB, keeps short-lived objects from spreading over
   // more memory the longer a load lasts.
-  if (become_user(kServerUser)) {
+  if (become_user(kServerUser) && forbid_vsock()) {
     execute({"/bin/node", "--disable-sigusr1", "--max-semi-space-size=8", "/app/server.js"}, environment);
   }
   return false;
@@ -115,6 +126,12 @@ bool hand_off() {
 bool report() {
   if (!become_user(kReportUser)) return false;
   run_reports(Fd(3), kLog);
+  return true;
+}
+
+bool send_events() {
+  if (!become_user(kEventsUser)) return false;
+  run_events(Fd(3), kEvents);
   return true;
 }
 
@@ -152,6 +169,9 @@ void run_init() {
   Fd log_out;
   Fd log_in;
   make_pipe(log_out, log_in);
+  Fd events_out;
+  Fd events_in;
+  if (settings.events) make_pipe(events_out, events_in);
 
   std::vector<Service> services;
   const auto add = [&services](Service service) {
@@ -160,24 +180,33 @@ void run_init() {
     services.push_back(std::move(service));
   };
   add(bridge("inbound bridge", kInbound, kServer));
-  add({"console", {log_out.get()}, [] { return print_log(3); }});
+  add({"console", {log_out.get()}, [] { return become_user(kConsoleUser) && print_log(3); }});
   std::vector<int> server_ends{reports_in.get(), log_in.get()};
   if (settings.secrets) server_ends.push_back(secrets_out.get());
+  if (settings.events) server_ends.push_back(events_in.get());
   const pid_t server = start("server", server_ends, [&settings] { return serve(settings); });
   if (server < 0) end_with_errno("fork");
   // Now only the server holds these ends: it can close the one for secrets, and its exit closes the others.
   secrets_out.reset();
   reports_in.reset();
   log_in.reset();
+  events_in.reset();
   for (const Forward& forward : settings.forwards) {
     add(bridge("bridge to port " + std::to_string(forward.parent.port), forward.listen, forward.parent));
   }
+  for (const Inbound& inbound : settings.inbounds) {
+    add(bridge("bridge from port " + std::to_string(inbound.listen.port), inbound.listen, inbound.target, kSmall));
+  }
   if (settings.secrets) add({"hand-off", {secrets_in.get()}, hand_off});
   add({"clock", {}, keep_time});
+  if (settings.events) add({"events", {events_out.get()}, send_events});
   add({"reports", {reports_out.get()}, report});
   const std::string reason = supervise(services, server, "server", kLastEndPath);
-  // The reports may still contain the server's reason; their own time-outs bound this wait.
-  if (const pid_t reports = services.back().pid; reports > 0) waitpid(reports, nullptr, 0);
+  // They may still have the server's last lines; their own time-outs bound these waits.
+  for (const Service& service : services) {
+    const bool has_lines = service.name == "reports" || service.name == "events";
+    if (has_lines && service.pid > 0) waitpid(service.pid, nullptr, 0);
+  }
   end_enclave(reason);
 }
 

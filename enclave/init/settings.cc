@@ -4,9 +4,20 @@ namespace enclave {
 
 namespace {
 
+// Two addresses, one on vsock and one on loopback. Returns false if the text is anything else.
+bool parse_pair(const std::string& text, Address& from, Address& to) {
+  const size_t space = text.find(' ');
+  return space != std::string::npos && parse_address(text.substr(0, space), from) &&
+         parse_address(text.substr(space + 1), to) && from.vsock != to.vsock;
+}
+
 bool parse_line(const std::string& line, Settings& settings) {
   if (line == "secrets") {
     settings.secrets = true;
+    return true;
+  }
+  if (line == "events") {
+    settings.events = true;
     return true;
   }
   if (line.starts_with("env ")) {
@@ -14,12 +25,15 @@ bool parse_line(const std::string& line, Settings& settings) {
     return line.find('=') != std::string::npos;
   }
   if (line.starts_with("forward ")) {
-    const size_t space = line.find(' ', 8);
-    if (space == std::string::npos) return false;
     Forward forward;
-    if (!parse_address(line.substr(8, space - 8), forward.listen) || forward.listen.vsock) return false;
-    if (!parse_address(line.substr(space + 1), forward.parent) || !forward.parent.vsock) return false;
+    if (!parse_pair(line.substr(8), forward.listen, forward.parent) || forward.listen.vsock) return false;
     settings.forwards.push_back(forward);
+    return true;
+  }
+  if (line.starts_with("inbound ")) {
+    Inbound inbound;
+    if (!parse_pair(line.substr(8), inbound.listen, inbound.target) || inbound.target.vsock) return false;
+    settings.inbounds.push_back(inbound);
     return true;
   }
   return false;

@@ -14,14 +14,22 @@ struct Forward {
   Address parent;
 };
 
+// Forwards a vsock port of the enclave, which the parent connects to, to an address on loopback.
+struct Inbound {
+  Address listen;
+  Address target;
+};
+
 struct Settings {
   std::vector<std::string> environment;  // NAME=VALUE, for the server
   std::vector<Forward> forwards;
+  std::vector<Inbound> inbounds;
   bool secrets = false;  // whether the application needs secrets
+  bool events = false;   // whether the server sends events
 };
 
-// Lines `env NAME=VALUE`, `forward LISTEN PARENT` and `secrets`, as src/commands/image/settings.ts writes them.
-// Returns false, with a reason, for any other line.
+// Lines `env NAME=VALUE`, `forward LISTEN PARENT`, `inbound LISTEN TARGET`, `secrets` and `events`,
+// as src/commands/image/settings.ts writes them. Returns false, with a reason, for any other line.
 bool parse_settings(const std::string& text, Settings& settings, std::string& reason);
 
 }  // namespace enclave

@@ -39,6 +39,12 @@ socklen_t fill(const Address& address, unsigned cid, SocketAddress& out) {
   return sizeof out.in;
 }
 
+// The connections of a listener have what is set for it. A vsock doesn't delay.
+void send_at_once(const Fd& fd, const Address& address) {
+  const int yes = 1;
+  if (fd && !address.vsock) setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+}
+
 // With the kernel's own buffers: it limits what a vsock sends to the size of the socket's own buffer, too, and the
 // parent announces room only when more than a small one has been read, so the two would wait for each other.
 Fd open_socket(const Address& address) {
@@ -82,6 +88,7 @@ Fd bind_to(const Address& address) {
   const socklen_t size = fill(address, VMADDR_CID_ANY, bound);
   const int yes = 1;
   if (fd && !address.vsock) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  send_at_once(fd, address);
   if (fd && bind(fd.get(), &bound.any, size) == 0) return fd;
   return Fd();
 }
@@ -98,6 +105,7 @@ Fd connect_to(const Address& address, unsigned cid) {
   Fd fd = open_socket(address);
   SocketAddress peer;
   const socklen_t size = fill(address, cid, peer);
+  send_at_once(fd, address);
   if (fd && (connect(fd.get(), &peer.any, size) == 0 || errno == EINPROGRESS)) return fd;
   return Fd();
 }

@@ -26,8 +26,13 @@ bool write_state(const char* path, const std::string& text);
 // with errno, on failure.
 bool end_first();
 
-// Drops root permanently: neither this process nor its children can regain a privilege.
+// Drops root permanently: neither this process nor its children can regain a privilege. Returns false, with errno, on
+// failure.
 bool become_user(unsigned id);
+
+// Keeps this process and its children from opening vsock sockets: to them, the kernel has none (EAFNOSUPPORT). Call it
+// after become_user. Returns false, with errno, on failure.
+bool forbid_vsock();
 
 // become_user, except for the right to set the clock.
 bool become_timekeeper(unsigned id);

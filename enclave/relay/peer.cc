@@ -1,6 +1,8 @@
 #include "peer.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -27,6 +29,8 @@ Fd Upstream::dial(size_t& next) {
   while (next < addresses.size()) {
     const ResolvedAddress& to = addresses[next++];
     Fd fd(socket(to.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const int yes = 1;
+    if (fd) setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     const auto* address = reinterpret_cast<const sockaddr*>(&to.address);
     if (fd && (connect(fd.get(), address, to.size) == 0 || errno == EINPROGRESS)) return fd;
   }

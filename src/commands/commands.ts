@@ -206,6 +206,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'build, describe or measure an enclave image file',
     load: () => import('./image/eif.ts'),
   },
+  notice: {
+    reader: 'maintainer',
+    summary: 'write NOTICE, the licences of what is in images and bundles',
+    inClone: true,
+    load: () => import('./image/notice.ts'),
+  },
   prover_images: {
     reader: 'operator',
     summary: 'build the containers of the proving service',

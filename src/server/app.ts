@@ -6,6 +6,7 @@ import type { Logger } from 'sui-enclave-service/log';
 import type { Env } from 'sui-enclave-service/settings';
 import type { Upstreams } from 'sui-enclave-service/upstream';
 import * as v from 'valibot';
+import type { EventDeclarations } from './events.ts';
 import type { SecretsCheck } from './secrets.ts';
 import type { SignedAnswer } from './signer.ts';
 
@@ -19,12 +20,14 @@ export interface ApplicationModule {
   readonly signs: readonly DeclaredStruct[];
   /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
   readonly secretsNotInEnvironment?: readonly string[];
+  /** The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default: none. */
+  readonly events?: EventDeclarations;
   /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
   create(context: AppContext): Application;
 }
 
 /** The functions and settings that the core provides to an application, which may sign the types `Signed`. */
-export interface AppContext<Signed = DeclaredStruct> {
+export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclarations = EventDeclarations> {
   readonly env: Env;
   readonly log: Logger;
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
@@ -40,6 +43,17 @@ export interface AppContext<Signed = DeclaredStruct> {
     timestampMs: bigint,
     data: Data & Input,
   ): SignedAnswer;
+  /**
+   * Sends an event, which the parent instance can read, if `EVENTS` is set. During a sealed request, and in what it leaves
+   * behind, nothing is sent. Never waits; events beyond the server's bounds are dropped.
+   *
+   * @param fields each a finite number
+   * @throws ApplicationMistake if app.yaml does not declare the event so
+   */
+  emit<Name extends keyof Events & string>(
+    name: Name,
+    fields: Readonly<Record<Events[Name][number], number>>,
+  ): void;
 }
 
 export interface Application {
@@ -64,11 +78,15 @@ export interface Routes {
   readonly router: Router;
 }
 
-/** Gives `create` the type of its context, whose `sign` accepts the types of `signs`. */
-export function defineApp<const Signs extends readonly DeclaredStruct[]>(
-  definition: Omit<ApplicationModule, 'signs' | 'create'> & {
+/** Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of `events`. */
+export function defineApp<
+  const Signs extends readonly DeclaredStruct[],
+  const Events extends EventDeclarations = EventDeclarations,
+>(
+  definition: Omit<ApplicationModule, 'signs' | 'events' | 'create'> & {
     readonly signs: Signs;
-    create(context: AppContext<Signs[number]>): Application;
+    readonly events?: Events;
+    create(context: AppContext<Signs[number], Events>): Application;
   },
 ): ApplicationModule {
   return definition;

@@ -2,6 +2,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import { encodeUserData } from 'sui-enclave/sealing/user_data';
 import { listen, shutDown } from 'sui-enclave-service/http/http_server';
+import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
 import { hideFromLog, type Logger } from 'sui-enclave-service/log';
 import type { Env } from 'sui-enclave-service/settings';
 import { createUpstreams } from 'sui-enclave-service/upstream';
@@ -9,9 +10,11 @@ import type { AppContext, Application, ApplicationModule } from './app.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './boot_report.ts';
 import { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { declaredEvent, Events, logSink, pipeSink, requireSameEvents } from './events.ts';
 import { EndpointHealth } from './health.ts';
 import { EphemeralKey } from './key.ts';
 import type { Manifest } from './manifest.ts';
+import { Metrics } from './metrics.ts';
 import { Documents } from './nsm/documents.ts';
 import { Nsm } from './nsm/nsm.ts';
 import type { NsmTransport } from './nsm/transport.ts';
@@ -47,6 +50,10 @@ export interface BootOptions {
 export interface RunningServer {
   readonly url: string;
   readonly publicKey: Uint8Array;
+  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  readonly metricsUrl: string | undefined;
+  /** To be told of errors that no request has answered. */
+  onUncaught(error: unknown): void;
   /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
   close(): Promise<void>;
 }
@@ -61,33 +68,50 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, log, manifest, origins = {} } = options;
   const { secretsFd, reportFd } = config;
   hideFromLog(log, manifest.secrets);
-  const upstream = createUpstreams(manifest, origins);
+  let metrics: Metrics | undefined;
+  const onExchange = (isAnswered: boolean) => metrics?.asked(isAnswered);
+  const upstream = createUpstreams(manifest, origins, undefined, onExchange);
   const secrets = startSecrets(options);
+  const events = openEvents(options);
   const handOff = secretsFd === undefined ? undefined : openHandOff(secretsFd);
   if (reportFd !== undefined) requirePipe(reportFd, 'REPORT_FD');
 
-  const enclave = await startEnclave(options);
+  const enclave = await startEnclave(options, events);
   const { publicKey, sealingKey, documents, clock, report } = enclave;
-  const application = createApplication(options, enclave, secrets, upstream);
+  metrics = createMetrics(config, secrets, clock, events);
+  const application = createApplication(options, enclave, secrets, { upstream, metrics, events });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
     ...{ config, log, manifest, application, secrets, provisioning, schema: options.schema },
-    ...{ publicKey, sealingKey, documents, clock, report },
+    ...{ publicKey, sealingKey, documents, clock, report, metrics, events },
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,
   });
   const url = await listen(server, config);
+  const listener = metrics && (await exposeMetrics(config, metrics));
   announce(options, enclave, secrets, url);
+  events?.emit('listening', { ms: Math.round(performance.now()) });
   if (reportFd !== undefined) sendReport(reportFd, report, log);
   const receiving = handOff && receiveSecrets(secrets, handOff, log, (json) => provisioning.handOff(json));
   // Closes the port of the hand-off once the secrets have arrived at POST /secrets.
-  if (handOff) secrets.whenComplete(() => handOff.destroy());
+  secrets.whenComplete(() => {
+    handOff?.destroy();
+    events?.emit('secrets', { missing: 0 });
+  });
 
   return {
     url,
     publicKey,
+    metricsUrl: listener?.url,
+    onUncaught: (error) => {
+      metrics?.uncaught();
+      events?.uncaught(error);
+    },
     close: async () => {
       await shutDown(server, config.shutdownGraceMs);
+      listener?.close();
+      metrics?.close();
+      events?.close();
       enclave.close();
       handOff?.destroy();
       await receiving;
@@ -109,7 +133,7 @@ interface Enclave {
 }
 
 /** @throws NsmError; ConfigError if `SECRETS=sealed` lacks an NSM */
-async function startEnclave(options: BootOptions): Promise<Enclave> {
+async function startEnclave(options: BootOptions, events: Events | undefined): Promise<Enclave> {
   const { config, log, version = 'development', signingSeed } = options;
   const { nsmRequired } = config;
   const nsm = new Nsm(options.nsm);
@@ -119,7 +143,12 @@ async function startEnclave(options: BootOptions): Promise<Enclave> {
   const { publicKey } = key;
   const userData = encodeUserData({ sealingKey: sealingKey.publicKey, application: config.app, version });
   const documents = new Documents(nsm, { publicKey, userData });
-  const clock = new Clock(config.clockState);
+  const clock = new Clock(config.clockState, undefined, (isConfirmed, differenceMs) =>
+    events?.emit('clock', {
+      code: isConfirmed ? 'CLOCK_CONFIRMED' : 'CLOCK_UNCONFIRMED',
+      difference_ms: differenceMs,
+    }),
+  );
   const stopClock = random && (await keepClockConfirmed(clock, documents, log, nsmRequired));
   const registers = await readNsmRegisters(nsm, nsmRequired);
   if (config.secrets === 'sealed' && !registers) {
@@ -137,11 +166,49 @@ async function startEnclave(options: BootOptions): Promise<Enclave> {
   return { key, publicKey, sealingKey, documents, clock, registers, report, close };
 }
 
+/** @throws ConfigError */
+function openEvents({ config, log, manifest, module }: BootOptions): Events | undefined {
+  requireSameEvents(manifest.events, module.events);
+  if (!config.events) return undefined;
+  const { eventsFd } = config;
+  if (eventsFd === undefined) return new Events(logSink(log));
+  requirePipe(eventsFd, 'EVENTS_FD');
+  return new Events(pipeSink(eventsFd));
+}
+
+function createMetrics(
+  config: Config,
+  secrets: Secrets,
+  clock: Clock,
+  events: Events | undefined,
+): Metrics | undefined {
+  if (config.metricsPort === undefined) return undefined;
+  return new Metrics(config.requests, () => ({
+    secretsMissing: secrets.missing().length,
+    isClockConfirmed: clock.isConfirmed,
+    hasPartEnded: readLastEnd(config.lastEnd) !== null,
+    eventsDropped: events?.dropped,
+  }));
+}
+
+/** @throws ConfigError if the port can't be listened on */
+async function exposeMetrics({ metricsPort: port = 0 }: Config, metrics: Metrics): Promise<MetricsListener> {
+  return await serveMetrics({ port, expose: () => metrics.snapshot });
+}
+
 function createApplication(
-  { config, env, log, module }: BootOptions,
+  { config, env, log, module, manifest }: BootOptions,
   { key, clock }: Enclave,
   secrets: Secrets,
-  upstream: AppContext['upstream'],
+  {
+    upstream,
+    metrics,
+    events,
+  }: {
+    readonly upstream: AppContext['upstream'];
+    readonly metrics: Metrics | undefined;
+    readonly events: Events | undefined;
+  },
 ): Application {
   const signer = new Signer(key, module.signs);
   const application = module.create({
@@ -149,7 +216,13 @@ function createApplication(
     secret: (name) => secrets.get(name),
     sign: (type, timestampMs, data) => {
       if (config.clockRequired) clock.requireConfirmed();
-      return signer.sign(type, timestampMs, data);
+      const signed = signer.sign(type, timestampMs, data);
+      metrics?.signed();
+      return signed;
+    },
+    emit: (name, fields) => {
+      const event = declaredEvent(manifest.events ?? {}, name, fields);
+      events?.application(event);
     },
   });
   if (application.checkSecrets) secrets.checkWith(application.checkSecrets);

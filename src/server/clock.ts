@@ -30,12 +30,22 @@ export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unkno
 export class Clock {
   readonly #path: string | undefined;
   readonly #now: () => number;
+  readonly #onChange: (isConfirmed: boolean, differenceMs: number) => void;
+  #agreed: boolean | undefined;
   #confirmedUntil = Number.NEGATIVE_INFINITY;
   /** The difference from the last document. */
   #differenceMs = 0;
 
-  /** @param now a monotonic clock in milliseconds */
-  constructor(path: string | undefined, now: () => number = () => performance.now()) {
+  /**
+   * @param now a monotonic clock in milliseconds
+   * @param onChange told when a document agrees with the clock for the first time, or no longer does
+   */
+  constructor(
+    path: string | undefined,
+    now: () => number = () => performance.now(),
+    onChange: (isConfirmed: boolean, differenceMs: number) => void = () => {},
+  ) {
+    this.#onChange = onChange;
     this.#path = path;
     this.#now = now;
   }
@@ -62,6 +72,13 @@ export class Clock {
     this.#differenceMs = possible - documentMs;
     const agrees = Math.abs(this.#differenceMs) <= MAX_DIFFERENCE_MS;
     this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
+    if (agrees !== this.#agreed) this.#onChange(agrees, this.#differenceMs);
+    this.#agreed = agrees;
+  }
+
+  /** Whether a document from the last 10 minutes agrees with the clock. */
+  get isConfirmed(): boolean {
+    return this.#doubt() === null;
   }
 
   /** @throws CLOCK_UNCONFIRMED unless a document from the last 10 minutes agrees within 5 seconds */

@@ -46,6 +46,12 @@ export interface Config extends Address, Limits {
   readonly clockState: string | undefined;
   /** The file in which init records why a part of the enclave last ended. */
   readonly lastEnd: string | undefined;
+  /** The port on loopback for figures. Undefined: none are served. */
+  readonly metricsPort: number | undefined;
+  /** True: events are sent, to `eventsFd` or else to the log. */
+  readonly events: boolean;
+  /** An open descriptor for events. */
+  readonly eventsFd: number | undefined;
 }
 
 const absolutePath = textThat('be an absolute path: for example /dev/nsm', isAbsolute);
@@ -163,6 +169,23 @@ export const SERVER_SETTINGS = {
     optional: true,
     meaning: 'file in which init records why a part of the enclave last ended (set in the image)',
   },
+  METRICS_PORT: {
+    schema: integerBetween(0, 65_535),
+    optional: true,
+    meaning:
+      'the port on 127.0.0.1 for [figures in the format of OpenMetrics](#metrics), at `/metrics`. Default: none. In an image this setting is measured, and the parent instance reads the figures on vsock port 9100',
+  },
+  EVENTS: {
+    schema: trueOrFalse,
+    default: 'false',
+    meaning:
+      '`true`: sends [events](#events), lines with fixed fields. In an image this setting is measured, and the lines go to vsock port 7779 of the parent instance; elsewhere they are in the log',
+  },
+  EVENTS_FD: {
+    schema: descriptor,
+    optional: true,
+    meaning: 'descriptor of a pipe to which the server writes its events (set in an image with `EVENTS`)',
+  },
   ...BUDGET_SETTINGS,
 } as const satisfies SettingTable;
 
@@ -196,5 +219,8 @@ export function readServerConfig(env: Env): Config {
     reportFd: settings.REPORT_FD,
     clockState: settings.CLOCK_STATE,
     lastEnd: settings.LAST_END,
+    metricsPort: settings.METRICS_PORT,
+    events: settings.EVENTS,
+    eventsFd: settings.EVENTS_FD,
   };
 }

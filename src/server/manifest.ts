@@ -21,6 +21,16 @@ const unique = <T>(nameOf: (entry: T) => string) =>
     'has a duplicate name',
   );
 
+/** Of an event, or of one of its fields. */
+const EventName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,31}$/));
+/** Fields that every event has. */
+const OWN_FIELDS = ['event', 'time_ms', 'name', 'request_id'];
+const EventFields = v.pipe(
+  v.array(v.pipe(EventName, v.notValues(OWN_FIELDS))),
+  v.maxLength(8),
+  unique((name) => name),
+);
+
 /** An ed25519 key in lower case. With one of small order, which no secret belongs to, anybody could sign. */
 const Provisioner = v.pipe(
   v.string(),
@@ -58,6 +68,7 @@ const ManifestFile = v.strictObject({
     [],
   ),
   plain: v.optional(v.literal(true)),
+  events: v.optional(v.pipe(v.record(EventName, EventFields), v.maxEntries(16)), {}),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -77,6 +88,8 @@ export interface Manifest {
   readonly provisioners?: readonly string[];
   /** With `REQUESTS=sealed`: the application's routes may be refused. Without it, such a start fails. */
   readonly plain?: true;
+  /** With `EVENTS`: the events that the application may send, with the names of their fields, which are numbers. */
+  readonly events?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** @throws ConfigError that names the invalid property */
@@ -90,10 +103,10 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes) and plain: true, no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true and events (at most 16 names in lower case, each with a list of at most 8 fields), no other property, and no duplicate name`,
     );
   }
-  const { name, endpoints, secrets, provisioners, plain } = result.output;
+  const { name, endpoints, secrets, provisioners, plain, events } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
@@ -106,6 +119,7 @@ export function parseManifest(yaml: string): Manifest {
     ...(Object.keys(authorities).length > 0 && { authorities }),
     ...(provisioners.length > 0 && { provisioners }),
     ...(plain && { plain }),
+    ...(Object.keys(events).length > 0 && { events }),
   };
 }
 

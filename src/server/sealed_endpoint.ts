@@ -3,6 +3,7 @@ import { type OpenedRequest, readCall, SEALED_TYPE } from 'sui-enclave/sealing/r
 import { ServerError } from 'sui-enclave-service/errors';
 import { readQuery } from 'sui-enclave-service/http/app';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
+import { runAsSealed } from 'sui-enclave-service/waiting';
 import type { Endpoint } from './app.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
 import { asEnclaveServerError, sealAnswers } from './sealed_answers.ts';
@@ -37,7 +38,7 @@ export class SealedEndpoint {
     const message = await this.#bodies.readOfType(request, SEALED_TYPE, 'a sealed request');
     const { content, answer } = await this.#key.open(message).catch(asEnclaveServerError);
     sealAnswers(response, answer, this.#padding);
-    await this.#call(request, response, content);
+    await runAsSealed(() => this.#call(request, response, content));
   }
 
   async #call(request: Request, response: Response, content: OpenedRequest['content']): Promise<void> {

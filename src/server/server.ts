@@ -4,7 +4,7 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
 import { mountRoutes } from 'sui-enclave-service/http/author_routes';
 import { createHttpServer, whenClosed } from 'sui-enclave-service/http/http_server';
-import type { InFlight } from 'sui-enclave-service/http/in_flight';
+import type { InFlight, RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { JsonText, sendJson, sendText } from 'sui-enclave-service/http/respond';
 import { validate } from 'sui-enclave-service/http/validate';
@@ -15,11 +15,14 @@ import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { EnclaveServerError } from './enclave_errors.ts';
+import type { Events } from './events.ts';
 import type { EndpointHealth } from './health.ts';
 import type { Manifest } from './manifest.ts';
+import type { Metrics } from './metrics.ts';
 import type { Documents } from './nsm/documents.ts';
 import type { Provisioning } from './provisioning.ts';
 import { type CallEndpoint, SealedEndpoint } from './sealed_endpoint.ts';
+import { SEALED_ROUTE } from './sealed_route.ts';
 import type { SealingKey } from './sealing_key.ts';
 import { type Secrets, SecretsMissing } from './secrets.ts';
 import { answerSecrets } from './secrets_endpoint.ts';
@@ -43,11 +46,13 @@ export interface ServerParts {
   readonly documents: Documents;
   readonly clock: Clock;
   readonly report: BootReport;
+  readonly metrics: Metrics | undefined;
+  readonly events: Events | undefined;
 }
 
 /** Creates the enclave's HTTP server, which does not listen yet. */
 export function createEnclaveServer(parts: ServerParts): Server {
-  const { config, log, provisioning } = parts;
+  const { config, log, provisioning, metrics, events } = parts;
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
@@ -56,12 +61,17 @@ export function createEnclaveServer(parts: ServerParts): Server {
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies: config.trustedProxies,
+    onEnd: endOf(parts),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const all = { ...parts, inFlight, bodies, sealed };
       for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
       addOwnEndpoints(app, parts, inFlight);
-      app.post('/sealed', (request, response) => sealed.answer(request, response));
+      app.post(SEALED_ROUTE, (request, response) => {
+        metrics?.sealedArrived();
+        events?.emit('sealed', { request_id: inFlight.idOf(response) });
+        return sealed.answer(request, response);
+      });
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );
@@ -69,6 +79,15 @@ export function createEnclaveServer(parts: ServerParts): Server {
       addRoutes(app, parts, inFlight, bodies);
     },
   });
+}
+
+/** @returns undefined if nobody is to be told */
+function endOf({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
+  if (!metrics && !events) return undefined;
+  return (end) => {
+    metrics?.ended(end);
+    events?.ended(end);
+  };
 }
 
 /** The endpoints that every application has. The most asked come first: Express tries one after the other. */

@@ -40,7 +40,7 @@ export async function start({ version, load, defaultApp, nsmAddon }: StartOption
     ...(await load(config.app)),
     nsm: new NsmDevice({ path: config.nsmDevice, addonPath: nsmAddon }),
   });
-  isRunning(log);
+  isRunning(log, (error) => server.onUncaught(error));
   if (usesDefault) log.info({ app: defaultApp }, 'APP is not set: this application is the default');
 
   endOnSignal(async (signal) => {

@@ -118,7 +118,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** The stack without the message that precedes it, whose lines could look like locations. */
-function placesOf({ stack, message }: Error): string[] | undefined {
+export function placesOf({ stack, message }: Error): string[] | undefined {
   if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
   const at = stack.indexOf(message);
   // The stack contains the original message: if the message was changed since, its end is unknown.

@@ -8,11 +8,15 @@ import { describeError, type Logger } from './log.ts';
  *
  * @param beforeExit gets the error's code
  */
-export function handleUncaught(beforeExit: (code: string) => void = () => {}): (log: Logger) => void {
+export function handleUncaught(
+  beforeExit: (code: string) => void = () => {},
+): (log: Logger, onUncaught?: (error: unknown) => void) => void {
   let running: Logger | undefined;
+  let tell: (error: unknown) => void = () => {};
   const onUncaught = (error: unknown): void => {
     if (running) {
       running.error({ err: error }, 'an error occurred outside of any request: the server continues');
+      tell(error);
       return;
     }
     const known = error instanceof EnclaveError;
@@ -22,7 +26,8 @@ export function handleUncaught(beforeExit: (code: string) => void = () => {}): (
   };
   process.on('uncaughtException', onUncaught);
   process.on('unhandledRejection', onUncaught);
-  return (log) => {
+  return (log, onUncaught = () => {}) => {
     running = log;
+    tell = onUncaught;
   };
 }

@@ -46,17 +46,19 @@ export type Upstreams = (host: string, bounds?: UpstreamBounds) => AxiosInstance
 /**
  * @param origins for development and tests: the origin to use in place of `https://<host>`
  * @param hosts how many hosts the server asks in all. Default: the endpoints
+ * @param onExchange told of each request that was sent, where it was sent, once it is over
  * @returns makes clients; throws ApplicationMistake for a host that is not in app.yaml
  */
 export function createUpstreams(
   { endpoints, authorities = {} }: UpstreamHosts,
   origins: Readonly<Record<string, string>> = {},
   hosts = endpoints.length,
+  onExchange?: (isAnswered: boolean) => void,
 ): Upstreams {
   const upstreams = new Map(
     endpoints.map((host) => [
       host,
-      createUpstream(origins[host] ?? `https://${host}`, authorities[host], hosts),
+      createUpstream(origins[host] ?? `https://${host}`, authorities[host], hosts, onExchange),
     ]),
   );
   return (host, bounds) => {
@@ -75,9 +77,24 @@ export function createUpstream(
   origin: string,
   authority?: string,
   hosts = 1,
+  onExchange?: (isAnswered: boolean) => void,
 ): (bounds?: UpstreamBounds) => AxiosInstance {
-  const exchange = createExchange(origin, authority, hosts);
+  const asked = createExchange(origin, authority, hosts);
+  const exchange = onExchange ? observed(asked, onExchange) : asked;
   return (bounds) => createClient(exchange, bounds);
+}
+
+function observed(exchange: Exchange, onExchange: (isAnswered: boolean) => void): Exchange {
+  return async (request) => {
+    try {
+      const answer = await exchange(request);
+      onExchange(true);
+      return answer;
+    } catch (error) {
+      onExchange(false);
+      throw error;
+    }
+  };
 }
 
 /** Loads axios when the client is first used. */

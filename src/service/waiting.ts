@@ -7,6 +7,10 @@ import { ServerError } from './errors.ts';
 
 /** The work on a request, as the calls within it see it. */
 export interface Work {
+  /** Whether the request came sealed: what it causes must not be counted or reported. */
+  readonly isSealed: boolean;
+  /** As in the header `x-request-id`. */
+  readonly id: string;
   waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T>;
 }
 
@@ -15,6 +19,23 @@ const present = new AsyncLocalStorage<Work>();
 /** Runs the handler of a request: `waitForOther` within it waits as this work. */
 export function runAs<T>(work: Work, handler: () => T): T {
   return present.run(work, handler);
+}
+
+/** Runs what a sealed request causes before its handler. */
+export function runAsSealed<T>(handler: () => T): T {
+  return present.run({ isSealed: true, id: '', waitFor: untilGone }, handler);
+}
+
+/** What causes the present call: a request that came plain or sealed. Undefined: none that is known. */
+export function presentCause(): 'plain' | 'sealed' | undefined {
+  const work = present.getStore();
+  if (!work) return undefined;
+  return work.isSealed ? 'sealed' : 'plain';
+}
+
+/** The id of the request that causes the present call. */
+export function presentRequestId(): string | undefined {
+  return present.getStore()?.id;
 }
 
 /**
@@ -27,7 +48,7 @@ export function waitForOther<T>(call: Promise<T>, gone?: AbortSignal): Promise<T
   return present.getStore()?.waitFor(call, gone) ?? untilGone(call, gone);
 }
 
-function untilGone<T>(call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
+function untilGone<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
   if (!gone) return call;
   return new Promise((resolve, reject) => {
     const leave = () => reject(gone.reason);

@@ -79,7 +79,7 @@ describe.runIf(canRun)("the enclave's clock", () => {
     expect(field('Groups')).toBe('');
     // CAP_SYS_TIME, 25 of linux/capability.h.
     for (const set of ['CapPrm', 'CapEff']) expect(field(set)).toBe('0000000002000000');
-    for (const set of ['CapInh', 'CapAmb']) expect(field(set)).toBe('0000000000000000');
+    for (const set of ['CapInh', 'CapBnd', 'CapAmb']) expect(field(set)).toBe('0000000000000000');
     expect(field('NoNewPrivs')).toBe('1');
   });
 });

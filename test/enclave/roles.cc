@@ -1,9 +1,12 @@
 // Runs one part of init alone, the role that the first argument names, for tests on any machine. Make compiles it with
 // everything in enclave/init but main.cc.
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -15,10 +18,12 @@
 #include "bridge.h"
 #include "clock.h"
 #include "console.h"
+#include "events.h"
 #include "hand_off.h"
 #include "nsm.h"
 #include "report.h"
 #include "settings.h"
+#include "socket.h"
 #include "supervise.h"
 #include "system.h"
 
@@ -28,8 +33,8 @@ using namespace enclave;
 
 int usage() {
   fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
-        "reports TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
-        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | "
+        "reports TARGET (pipe on 3) | events TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
+        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | server USER | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
@@ -79,6 +84,10 @@ int settings(const char* path) {
   for (const Forward& each : settings.forwards) {
     printf("forward tcp:%s:%u vsock:%u\n", each.listen.ip.c_str(), each.listen.port, each.parent.port);
   }
+  for (const Inbound& each : settings.inbounds) {
+    printf("inbound vsock:%u tcp:%s:%u\n", each.listen.port, each.target.ip.c_str(), each.target.port);
+  }
+  if (settings.events) puts("events");
   if (settings.secrets) puts("secrets");
   return 0;
 }
@@ -103,16 +112,35 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   return 0;
 }
 
-// Prints the rights that the process which sets the clock keeps.
-int timekeeper(unsigned user) {
-  if (!become_timekeeper(user)) {
-    perror("timekeeper");
-    return 1;
-  }
+int print_rights() {
   std::ifstream status("/proc/self/status");
   const std::string text{std::istreambuf_iterator<char>(status), {}};
   fputs(text.c_str(), stdout);
   return 0;
+}
+
+// Prints the rights that the process which sets the clock keeps.
+int timekeeper(unsigned user) {
+  if (become_timekeeper(user)) return print_rights();
+  perror("timekeeper");
+  return 1;
+}
+
+// Prints the rights of the server's process, and the kinds of sockets that it can open.
+int server(unsigned user) {
+  if (!become_user(user) || !forbid_vsock()) {
+    perror("server");
+    return 1;
+  }
+  const auto print_socket = [](const char* name, long descriptor) {
+    printf("%s: %s\n", name, Fd(static_cast<int>(descriptor)) ? "opened" : strerror(errno));
+  };
+  print_socket("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
+  print_socket("inet", socket(AF_INET, SOCK_STREAM, 0));
+  print_socket("unix", socket(AF_UNIX, SOCK_STREAM, 0));
+  // As an x32 program calls it.
+  print_socket("x32", syscall(0x40000000 | SYS_socket, AF_VSOCK, SOCK_STREAM, 0));
+  return print_rights();
 }
 
 }  // namespace
@@ -129,6 +157,7 @@ int main(int argc, char** argv) {
   }
   if (role == "hand-off" && argc == 3 && has_first) return hand_off(first);
   if (role == "reports" && argc == 3 && has_first) return run_reports(Fd(3), first), 0;
+  if (role == "events" && argc == 3 && has_first) return run_events(Fd(3), first), 0;
   if (role == "console" && argc == 2) return open_console("/dev/stderr") && print_log(3) ? 0 : 1;
   if (role == "supervise" && argc == 5 && parse_address(argv[3], first) && parse_address(argv[4], second)) {
     return supervise_bridge(argv[2], first, second);
@@ -141,5 +170,6 @@ int main(int argc, char** argv) {
   }
   if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});
   if (role == "timekeeper" && argc == 3) return timekeeper(strtoul(argv[2], nullptr, 10));
+  if (role == "server" && argc == 3) return server(strtoul(argv[2], nullptr, 10));
   return usage();
 }

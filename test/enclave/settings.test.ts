@@ -24,6 +24,14 @@ describe.runIf(canRun)('init', () => {
     expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
   });
 
+  test('parses those of an image with figures and events', () => {
+    const none = { endpoints: [], secrets: [] };
+    const env = `${SERVER_ENV}METRICS_PORT=9200\nEVENTS=true\n`;
+    const text = makeSettings(none, makeEnvironment('weather', none, env, false));
+    expect(text).toContain('\ninbound vsock:9100 tcp:127.0.0.1:9200\nevents\n');
+    expect(settings(text)).toMatchObject({ status: 0, stdout: text, stderr: '' });
+  });
+
   test.each([
     'exec /bin/sh\n',
     'env NAME\n',
@@ -36,6 +44,11 @@ describe.runIf(canRun)('init', () => {
     'forward tcp:127.0.0.64:443 vsock:3:8101\n',
     'forward tcp:127.0.0.64:443 vsock:8101x\n',
     'forward tcp::443 vsock:8101\n',
+    'inbound vsock:9100\n',
+    'inbound tcp:127.0.0.1:9100 vsock:9100\n',
+    'inbound vsock:9100 vsock:9000\n',
+    'inbound vsock:9100 tcp:127.0.0.1:0\n',
+    'events 7779\n',
     'secrets now\n',
     'secrets',
     '\n',

@@ -8,7 +8,8 @@ export function announce(origin: string): void {
   process.on('disconnect', () => process.exit());
 }
 
-/** On a free port of 127.0.0.1. */
+/** On a free port of 127.0.0.1, or of the address `HOST` on loopback. */
 export function listenAndAnnounce(server: Server): void {
-  server.listen(0, '127.0.0.1', () => announce(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+  const host = process.env['HOST'] ?? '127.0.0.1';
+  server.listen(0, host, () => announce(`http://${host}:${(server.address() as AddressInfo).port}`));
 }

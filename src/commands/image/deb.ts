@@ -45,6 +45,9 @@ function decompress(name: string, data: Buffer): Buffer {
 
 export interface TarEntry {
   readonly path: string;
+  /** Offset and size of the content, in bytes. */
+  readonly start: number;
+  readonly size: number;
   /** Offset of the byte after the entry, padding included. */
   readonly end: number;
 }
@@ -67,13 +70,20 @@ export function tarEntries(tar: Buffer): TarEntry[] {
     const type = String.fromCharCode(header[156] as number);
     const longName = entries.at(-1) as (TarEntry & { longName?: string }) | undefined;
     const path = longName?.longName ?? (prefix ? `${prefix}/` : '') + text(header, 0, 100);
-    const entry = { path, end };
+    const entry = { path, start: at + BLOCK, size, end };
     // A GNU header whose content is the name of the entry after it.
     if (type === 'L') Object.assign(entry, { path: '', longName: text(tar, at + BLOCK, at + BLOCK + size) });
     entries.push(entry);
     at = end;
   }
   throw new ImageError('ARCHIVE_INVALID', 'a tar archive has no end');
+}
+
+/** @throws ImageError: ARCHIVE_INVALID, also if it holds no such file */
+export function readTarFile(tar: Buffer, path: string): Buffer {
+  const entry = tarEntries(tar).find((one) => one.path === path);
+  if (!entry) throw new ImageError('ARCHIVE_INVALID', `a package holds no ${path}`);
+  return tar.subarray(entry.start, entry.start + entry.size);
 }
 
 function text(bytes: Buffer, from: number, to: number): string {

@@ -6,6 +6,8 @@ import type { Manifest } from 'sui-enclave-server/manifest';
 
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;
+/** The enclave's vsock port at which the parent instance reads figures. */
+const METRICS_PORT = 9100;
 /** The last byte of 127.0.0.x, the first endpoint's address inside the enclave. */
 const FIRST_ADDRESS = 64;
 
@@ -79,7 +81,8 @@ export function makeEnvironment(
   hasOwnCa: boolean,
 ): string[] {
   const env = parseServerEnv(`APP=${app}\n${serverEnv}`, secrets);
-  readServerConfig(env);
+  const { metricsPort } = readServerConfig(env);
+  if (metricsPort === 0) throw new ConfigError('server.env: METRICS_PORT must be a fixed port in an image');
   if (hasOwnCa) env['NODE_EXTRA_CA_CERTS'] = '/app/ca.pem';
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
@@ -89,9 +92,17 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   return [
     ...environment.map((line) => `env ${line}`),
     ...forwardsOf(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
+    ...inboundTo(environment),
+    ...(environment.includes('EVENTS=true') ? ['events'] : []),
     ...(manifest.secrets.length > 0 ? ['secrets'] : []),
     '',
   ].join('\n');
+}
+
+/** What init opens towards the parent instance beside the server's port. */
+function inboundTo(environment: readonly string[]): string[] {
+  const port = environment.find((line) => line.startsWith('METRICS_PORT='))?.split('=')[1];
+  return port === undefined ? [] : [`inbound vsock:${METRICS_PORT} tcp:127.0.0.1:${port}`];
 }
 
 /** The server's environment in the /app/enclave.conf of an image. */

@@ -38,10 +38,12 @@ function start(node: string, server: string, environment: readonly string[]): Pr
   );
   // The machine that builds has no NSM, and another server may be running on it. Secrets would come later.
   const here = { PORT: '0', NSM_REQUIRED: 'false', SECRETS_FD: '3', REPORT_FD: '4' };
+  // Another program may have the port that the image gives its figures.
+  const metrics = env['METRICS_PORT'] !== undefined && { METRICS_PORT: '0' };
   // Sealed secrets need an NSM too. A wrong value must still stop the build.
   const secrets = env['SECRETS'] === 'sealed' && { SECRETS: 'any' };
   const child = spawn(node, [server], {
-    env: { ...env, ...here, ...secrets },
+    env: { ...env, ...here, ...metrics, ...secrets },
     stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
     timeout: START_MS,
     killSignal: 'SIGKILL',

@@ -20,6 +20,12 @@ export class GasBudget {
     if (mist > 0n) this.#spent.push({ at: now, mist });
   }
 
+  /** What may be spent now, in MIST. */
+  left(now: number): bigint {
+    const left = this.#mistADay - this.spent(now);
+    return left > 0n ? left : 0n;
+  }
+
   /** In the last 24 hours, in MIST. */
   spent(now: number): bigint {
     this.#spent = this.#spent.filter(({ at }) => now - at < DAY_MS);

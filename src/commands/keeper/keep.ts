@@ -9,7 +9,7 @@ import { isAlarm, lineOf } from './alerts.ts';
 import { GasBudget } from './budget.ts';
 import { type KeeperFile, parseKeeperFile } from './file.ts';
 import { linesOf, repeat } from './loop.ts';
-import { Metrics, serveMetrics } from './metrics.ts';
+import { Metrics } from './metrics.ts';
 import { Keeper, type Report } from './round.ts';
 import { type Signing, worldOf } from './world.ts';
 
@@ -73,10 +73,9 @@ function summaryOf(report: Report): string[] {
 
 async function watch(file: KeeperFile, name: string, signing: Signing, context: Context): Promise<Result> {
   const { keeper, gas } = await keeperOf(file, name, signing, context);
-  const metrics = new Metrics(() => gas.spent(Date.now()));
+  const metrics = new Metrics({ spent: () => gas.spent(Date.now()), left: () => gas.left(Date.now()) });
   const { metricsPort } = file;
-  const server =
-    metricsPort === undefined ? undefined : await serveMetrics(metricsPort, () => metrics.text());
+  const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
   const stop = new AbortController();
   const loop = {
     ...file,
@@ -92,7 +91,7 @@ async function watch(file: KeeperFile, name: string, signing: Signing, context: 
     await watching;
   });
   await watching;
-  server?.close();
+  listener?.close();
   return { json: { status: 'ended' } };
 }
 

@@ -1,83 +1,97 @@
-/** A keeper's counters, for Prometheus (text exposition format 0.0.4). */
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+/** A keeper's figures, for Prometheus (OpenMetrics). */
+import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
+import { ConfigError } from 'sui-enclave/errors';
+import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
 import { ALERTS, type AlertCode } from './alerts.ts';
 import { KeeperFileError } from './file.ts';
 import type { Report } from './round.ts';
 
-type Kind = 'counter' | 'gauge';
+const PREFIX = 'sui_enclave_keeper';
+const CODES = Object.keys(ALERTS) as AlertCode[];
+
+/** Gas of the last 24 hours, in MIST. */
+export interface Gas {
+  spent(): bigint;
+  /** What `gas_a_day` leaves. */
+  left(): bigint;
+}
 
 export class Metrics {
-  readonly #spent: () => bigint;
-  #rounds = 0;
-  #failedRounds = 0;
-  #registered = 0;
-  #destroyed = 0;
-  #lastRoundMs = 0;
-  #last: Pick<Report, 'alerts' | 'accepted' | 'silent'> = { alerts: [], accepted: 0, silent: 0 };
+  readonly #registry = new Registry<OpenMetricsContentType>();
+  readonly #rounds: Counter;
+  readonly #failedRounds: Counter;
+  readonly #registered: Counter;
+  readonly #destroyed: Counter;
+  readonly #accepted: Gauge;
+  readonly #silent: Gauge;
+  readonly #lastRound: Gauge;
+  readonly #alerts: Gauge<'code'>;
 
-  /** @param spent the gas of the last 24 hours, in MIST */
-  constructor(spent: () => bigint) {
-    this.#spent = spent;
+  constructor(gas: Gas) {
+    this.#registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    this.#rounds = this.#counter('rounds_total', 'Rounds.');
+    this.#failedRounds = this.#counter('failed_rounds_total', 'Rounds after which it waited longer.');
+    this.#registered = this.#counter('registered_total', 'Enclaves that it registered.');
+    this.#destroyed = this.#counter('destroyed_total', 'Enclaves that it destroyed.');
+    this.#gauge('gas_mist', 'Gas of the last 24 hours, in MIST.', () => gas.spent());
+    this.#gauge('gas_left_mist', 'What gas_a_day leaves of the present 24 hours, in MIST.', () => gas.left());
+    this.#accepted = this.#gauge('accepted_enclaves', 'Registered enclaves that contracts accept.');
+    this.#silent = this.#gauge('silent_enclaves', 'Of these, the ones that did not answer.');
+    this.#lastRound = this.#gauge('last_round_seconds', 'End of the last round, in Unix time.');
+    this.#alerts = new Gauge({
+      name: `${PREFIX}_alerts`,
+      help: 'Alerts and warnings of the last round.',
+      labelNames: ['code'],
+      registers: [this.#registry],
+    });
+    for (const code of CODES) this.#alerts.set({ code }, 0);
   }
 
   /** @param report undefined: an unexpected failure @param now in milliseconds since 1970 */
   note(report: Report | undefined, now: number): void {
-    this.#rounds += 1;
-    if (report === undefined || report.hasFailed) this.#failedRounds += 1;
+    this.#rounds.inc();
+    if (report === undefined || report.hasFailed) this.#failedRounds.inc();
     if (report === undefined) return;
     const own = report.done.filter(({ result }) => result === 'done');
-    this.#registered += own.filter(({ kind }) => kind === 'register').length;
-    this.#destroyed += own.filter(({ kind }) => kind === 'destroy').length;
-    this.#lastRoundMs = now;
-    this.#last = report;
+    this.#registered.inc(own.filter(({ kind }) => kind === 'register').length);
+    this.#destroyed.inc(own.filter(({ kind }) => kind === 'destroy').length);
+    this.#lastRound.set(now / 1000);
+    this.#accepted.set(report.accepted);
+    this.#silent.set(report.silent);
+    for (const code of CODES) {
+      this.#alerts.set({ code }, report.alerts.filter((alert) => alert.code === code).length);
+    }
   }
 
-  text(): string {
-    const codes = Object.keys(ALERTS) as AlertCode[];
-    const alerts = codes.map((code): [string, number] => [
-      `{code="${code}"}`,
-      this.#last.alerts.filter((alert) => alert.code === code).length,
-    ]);
-    return [
-      metric('rounds_total', 'counter', 'Rounds.', this.#rounds),
-      metric('failed_rounds_total', 'counter', 'Rounds after which it waited longer.', this.#failedRounds),
-      metric('registered_total', 'counter', 'Enclaves that it registered.', this.#registered),
-      metric('destroyed_total', 'counter', 'Enclaves that it destroyed.', this.#destroyed),
-      metric('gas_mist', 'gauge', 'Gas of the last 24 hours, in MIST.', this.#spent()),
-      metric('accepted_enclaves', 'gauge', 'Registered enclaves that contracts accept.', this.#last.accepted),
-      metric('silent_enclaves', 'gauge', 'Of these, the ones that did not answer.', this.#last.silent),
-      metric('last_round_seconds', 'gauge', 'End of the last round, in Unix time.', this.#lastRoundMs / 1000),
-      metric('alerts', 'gauge', 'Alerts and warnings of the last round.', ...alerts),
-    ].join('');
+  async text(): Promise<string> {
+    return await this.#registry.metrics();
   }
-}
 
-function metric(
-  name: string,
-  kind: Kind,
-  help: string,
-  ...values: (number | bigint | [labels: string, value: number])[]
-): string {
-  const whole = `sui_enclave_keeper_${name}`;
-  const lines = values.map((value) =>
-    Array.isArray(value) ? `${whole}${value[0]} ${value[1]}` : `${whole} ${value}`,
-  );
-  return [`# HELP ${whole} ${help}`, `# TYPE ${whole} ${kind}`, ...lines, ''].join('\n');
-}
-
-/** Serves `GET /metrics` on loopback. @throws KeeperFileError if it can't listen there */
-export async function serveMetrics(port: number, text: () => string): Promise<Server> {
-  const server = createServer((request, response) => {
-    if (request.method !== 'GET' || request.url !== '/metrics') return void response.writeHead(404).end();
-    response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text());
-  });
-  server.listen(port, '127.0.0.1');
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new KeeperFileError(`metrics_port ${port} can't be used (${code})`);
+  /** Serves `GET /metrics` on loopback. @throws KeeperFileError if it can't listen there */
+  async serve(port: number): Promise<MetricsListener> {
+    const { contentType } = this.#registry;
+    const expose = async () => ({ contentType, text: await this.text() });
+    try {
+      return await serveMetrics({ port, expose, setting: 'metrics_port' });
+    } catch (error) {
+      throw error instanceof ConfigError ? new KeeperFileError(error.message) : error;
+    }
   }
-  return server;
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name: `${PREFIX}_${name}`, help, registers: [this.#registry] });
+  }
+
+  #gauge(name: string, help: string, read?: () => bigint): Gauge {
+    return new Gauge({
+      name: `${PREFIX}_${name}`,
+      help,
+      registers: [this.#registry],
+      ...(read && {
+        collect() {
+          this.set(Number(read()));
+        },
+      }),
+    });
+  }
 }

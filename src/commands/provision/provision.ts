@@ -19,7 +19,8 @@ import { PCRS_HINT } from '../places.ts';
 import { enclaveUrl, integer, path } from '../values.ts';
 import { attest, deliver, needsSecrets, type Recipient, type Requirements } from './enclave.ts';
 import { parseSecrets, readProvisionerKey, readSecretsFile } from './files.ts';
-import { watch } from './watch.ts';
+import { Metrics } from './metrics.ts';
+import { type Found, watch } from './watch.ts';
 
 const NOT_PROVEN = 3;
 const UNREACHABLE = 4;
@@ -35,6 +36,7 @@ interface Options {
   readonly watch: boolean;
   /** In seconds. */
   readonly interval: number | undefined;
+  readonly 'metrics-port': number | undefined;
 }
 
 export const main = command({
@@ -71,6 +73,11 @@ command after each.`,
       value: '<seconds>',
       help: 'with --watch: how often to poll, 1 to 3600 (default: 10)',
       schema: integer(1, 3600),
+    },
+    'metrics-port': {
+      value: '<port>',
+      help: 'with --watch: serve metrics on this port of 127.0.0.1 (default: none)',
+      schema: integer(1, 65_535),
     },
     root: {
       value: '<file>',
@@ -134,6 +141,9 @@ async function prepare(options: Options, url: string | undefined, { env, io }: C
   if (pcrs.length === 0) throw new UsageError('--pcrs is required: only a known image may have the secrets');
   if (secrets === undefined) throw new UsageError('--secrets is required');
   if (interval !== undefined && !options.watch) throw new UsageError('--interval is for --watch only');
+  if (options['metrics-port'] !== undefined && !options.watch) {
+    throw new UsageError('--metrics-port is for --watch only');
+  }
   const images = await Promise.all(pcrs.map(readImage));
   const roots =
     root === undefined ? undefined : certificatesFromPem((await readFileArgument(root)).toString());
@@ -154,19 +164,25 @@ async function send({ http, secrets, provisioner }: Work, { sealingKey, state }:
   await deliver(http, await sealSecrets(secrets, sealingKey, state, { provisioner }));
 }
 
-async function watchEnclave(work: Work, { interval = 10 }: Options, { io }: Context): Promise<Result> {
+async function watchEnclave(work: Work, options: Options, { io }: Context): Promise<Result> {
+  const { interval = 10, 'metrics-port': port } = options;
+  const metrics = new Metrics();
+  const listener = port === undefined ? undefined : await metrics.serve(port);
   const stop = new AbortController();
   const watched = {
     needsSecrets: () => needsSecrets(work.http),
     provision: async () => await send(work, await attest(work.http, work.requirements)),
     log: (line: string) => io.log(line),
+    note: (found: Found) => metrics.note(found, Date.now()),
   };
   const watching = watch(watched, 1000 * interval, stop.signal);
   endOnSignal(async () => {
     stop.abort();
     await watching;
   });
-  return { json: { status: 'ended', provisioned: await watching } };
+  const provisioned = await watching;
+  listener?.close();
+  return { json: { status: 'ended', provisioned } };
 }
 
 /** The code in the answer that an error is about, from the enclave or anyone on the path. */

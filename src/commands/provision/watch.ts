@@ -1,12 +1,20 @@
 /** Provisions again whenever a new process of an enclave lacks its secrets. */
 import { EnclaveError } from 'sui-enclave/errors';
 
+/**
+ * What a poll found: an enclave that claims to have secrets; one that got them; one that lacks them, and did not get them;
+ * none that answers.
+ */
+export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
+
 export interface Watched {
   /** Whether the enclave waits for its secrets. */
   needsSecrets(): Promise<boolean>;
   provision(): Promise<void>;
   /** Writes a line, which never contains a secret. */
   log(line: string): void;
+  /** Called after each poll. */
+  note?(found: Found): void;
 }
 
 /** Anyone on the path can forge it. */
@@ -40,10 +48,12 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
         // The receipt has proved more than that.
         said = CLAIM;
       } else logOnce(CLAIM);
+      watched.note?.(needs ? 'provisioned' : 'claim');
       failures = 0;
     } catch (error) {
       failures = needs ? failures + 1 : 0;
       logOnce(describe(error));
+      watched.note?.(needs ? 'refused' : 'unreachable');
     }
     await pause(intervalMs * Math.min(2 ** failures, MAX_BACKOFF) * (0.8 + 0.4 * Math.random()), stop);
   }

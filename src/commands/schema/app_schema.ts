@@ -36,6 +36,7 @@ export async function schemaFileOf({ name, folder }: ApplicationFolder): Promise
       upstream: createUpstreams(manifest, fakes?.origins),
       secret: () => unavailable('a secret'),
       sign: () => unavailable('the key'),
+      emit: () => {},
     }));
   } finally {
     await fakes?.close();

@@ -21,6 +21,8 @@ export interface Answer {
   readonly body: unknown;
   /** The `Retry-After` of the plain answer, in seconds. */
   readonly retryAfterSeconds: number | undefined;
+  /** The enclave's id of the request, as in its events; undefined from an enclave of an earlier version. */
+  readonly requestId: string | undefined;
 }
 
 /** With what one answer is sealed. */
@@ -52,23 +54,28 @@ export async function answerSecret(
   return { header: concatBytes(Uint8Array.of(VERSION), nonce), key };
 }
 
+/** What is sealed. */
+export interface SealedContent {
+  readonly status: number;
+  /** The body, as a plain answer would have it. */
+  readonly json: string;
+  readonly retryAfterSeconds?: number | undefined;
+  /** A UUID in lower case. */
+  readonly requestId?: string | undefined;
+}
+
 /**
  * Call it once for each secret.
- *
- * @param json the body, as a plain answer would have it
  */
 export function sealAnswer(
   { header, key }: AnswerSecret,
-  {
-    status,
-    json,
-    retryAfterSeconds,
-  }: { status: number; json: string; retryAfterSeconds?: number | undefined },
+  { status, json, retryAfterSeconds, requestId }: SealedContent,
   padding: number,
   seal: SealNow,
 ): Uint8Array {
   const retry = retryAfterSeconds === undefined ? '' : `"retry_after":${retryAfterSeconds},`;
-  const plaintext = encodeContent(`{"status":${status},${retry}"body":${json}}`, padding);
+  const id = requestId === undefined ? '' : `"request_id":"${requestId}",`;
+  const plaintext = encodeContent(`{"status":${status},${retry}${id}"body":${json}}`, padding);
   return concatBytes(header, seal(key, GCM_NONCE, header, plaintext));
 }
 
@@ -97,13 +104,24 @@ export async function openAnswer(
 }
 
 function readAnswer(content: Uint8Array): Answer {
-  const { status, retry_after, body } = decodeContent(content, ['status', 'retry_after', 'body']);
+  const { status, retry_after, request_id, body } = decodeContent(content, [
+    'status',
+    'retry_after',
+    'request_id',
+    'body',
+  ]);
   if (!isInteger(status, 200, 599)) throw invalidContent('its status must be an integer from 200 to 599');
   if (retry_after !== undefined && !isInteger(retry_after, 0, Number.MAX_SAFE_INTEGER)) {
     throw invalidContent('its retry_after must be a number of seconds');
   }
+  if (request_id !== undefined && !isUuid(request_id)) throw invalidContent('its request_id must be a UUID');
   if (body === undefined) throw invalidContent('it has no body');
-  return { status, body, retryAfterSeconds: retry_after };
+  return { status, body, retryAfterSeconds: retry_after, requestId: request_id };
+}
+
+/** RFC 9562, section 4, in lower case. */
+function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 }
 
 function isInteger(value: unknown, from: number, to: number): value is number {

@@ -10,10 +10,12 @@ import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
 import type { Logger } from 'sui-enclave-service/log';
 import { EngineError, type EnginePath } from '../engine.ts';
+import type { ProverMetrics } from '../metrics.ts';
 import type { BackendConfig } from './config.ts';
 import { findGenerator, type Generator } from './generator.ts';
 import { type ApprovedKey, approveKey, KeyFile } from './key.ts';
-import { Proofs } from './proofs.ts';
+import { addBackendFigures, backendMetrics } from './metrics.ts';
+import { type BackendPart, Proofs } from './proofs.ts';
 import { type StartedEngine, Supervisor } from './supervisor.ts';
 
 /** An input of the full size has 14 KB of JSON, and 170 KB with the largest value for every signal. */
@@ -37,6 +39,8 @@ export interface BackendOptions {
 export interface RunningBackend {
   readonly url: string;
   readonly key: ApprovedKey;
+  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  readonly metricsUrl: string | undefined;
   /** The engine's process. */
   enginePid(): number | undefined;
   /** Refuses new requests and those that wait, finishes the proof that has begun, then stops. */
@@ -54,15 +58,21 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
     const { key, loaded, path } = await loadKey(keyFile, supervisor, config, generator);
     announce(key, path, config, generator, log);
     const { witnessBytes } = loaded;
-    const proofs = new Proofs({ supervisor, generator, witnessBytes, queue, timeoutMs, log });
-    const server = createServer({ proofs, supervisor, key, engine: path, capacity: queue }, timeoutMs, log);
+    const metrics = config.metricsPort === undefined ? undefined : backendMetrics();
+    const onPart = metrics && ((part: BackendPart, ms: number) => metrics.took(part, ms));
+    const proofs = new Proofs({ supervisor, generator, witnessBytes, queue, timeoutMs, log, onPart });
+    const parts = { proofs, supervisor, key, engine: path, capacity: queue, metrics };
+    const server = createServer(parts, timeoutMs, log);
     const url = await listen(server, {
       host: config.host,
       port: config.port,
       maxConnections: MAX_CONNECTIONS,
     });
+    if (metrics) addBackendFigures(metrics, { proofs, supervisor, engine: path, network: key.network });
+    const listener = await metrics?.serve(config.metricsPort ?? 0);
     log.info({ url }, 'listening');
     const stop = async () => {
+      listener?.close();
       const closed = shutDown(server, timeoutMs + ARRIVAL_MS);
       await proofs.stop();
       // What is still open then has no request, or is reading its answer.
@@ -73,7 +83,7 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
     };
     let stopped: Promise<void> | undefined;
     const close = () => (stopped ??= stop());
-    return { url, key, enginePid: () => supervisor.pid, close };
+    return { url, key, metricsUrl: listener?.url, enginePid: () => supervisor.pid, close };
   } catch (error) {
     supervisor.stop();
     keyFile.close();
@@ -154,6 +164,7 @@ function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Serv
     upstreamHosts: 0,
     corsOrigins: [],
     trustedProxies: 0,
+    onEnd: parts.metrics && ((end) => parts.metrics?.ended(end)),
     routes: (app, inFlight, bodies) => addEndpoints(app, { ...parts, inFlight, bodies }),
     // In plain text, as callers of such a backend expect it. A fault of its own has its code.
     answerError: errorAnswers((response, status, { code, message }) =>
@@ -169,6 +180,7 @@ interface ServiceParts {
   readonly engine: EnginePath;
   /** How many requests may wait. */
   readonly capacity: number;
+  readonly metrics: ProverMetrics<BackendPart> | undefined;
 }
 
 interface EndpointParts extends ServiceParts {
@@ -193,7 +205,12 @@ function addEndpoints(app: Express, parts: EndpointParts): void {
   });
   app.get('/healthz', (_request, response) => {
     const status = proofs.isStopping ? 'stopping' : supervisor.state;
-    const isAble = status === 'ready' || status === 'proving';
-    sendJson(response, isAble ? 200 : 503, { status, key, engine, queue: proofs.waiting, capacity });
+    sendJson(response, supervisor.isAble && !proofs.isStopping ? 200 : 503, {
+      status,
+      key,
+      engine,
+      queue: proofs.waiting,
+      capacity,
+    });
   });
 }

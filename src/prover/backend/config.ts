@@ -29,6 +29,8 @@ export interface BackendConfig {
   /** For a witness, for a proof, and for the wait before it begins. */
   readonly timeoutMs: number;
   readonly logLevel: string;
+  /** The port on loopback for figures. Undefined: none are served. */
+  readonly metricsPort: number | undefined;
 }
 
 const ENGINE = fileURLToPath(new URL('../../../build/prover/prover', import.meta.url));
@@ -84,6 +86,11 @@ export const BACKEND_SETTINGS = {
     meaning:
       'seconds for a witness, for a proof, and for the wait before each. A process that takes longer is killed',
   },
+  METRICS_PORT: {
+    schema: integerBetween(0, 65_535),
+    optional: true,
+    meaning: 'the port on 127.0.0.1 for [metrics](#metrics), at `/metrics`. Default: none',
+  },
   ...LOG_SETTINGS,
 } as const satisfies SettingTable;
 
@@ -100,5 +107,6 @@ export function readBackendConfig(env: Env): BackendConfig {
     queue: settings.QUEUE,
     timeoutMs: 1000 * settings.PROVER_TIMEOUT,
     logLevel: readLogLevel(env),
+    metricsPort: settings.METRICS_PORT,
   };
 }

@@ -11,6 +11,10 @@ import { Queue } from './queue.ts';
 import { checkInput, PUBLIC_SIGNAL } from './signals.ts';
 import type { Supervisor } from './supervisor.ts';
 
+/** The parts of the work on a request, which are timed. */
+export const BACKEND_PARTS = ['queue', 'witness', 'engine'] as const;
+export type BackendPart = (typeof BACKEND_PARTS)[number];
+
 export interface ProofsOptions {
   readonly supervisor: Supervisor;
   readonly generator: Generator;
@@ -21,6 +25,8 @@ export interface ProofsOptions {
   /** For a witness, and for each wait before and after it. The supervisor limits the proof itself. */
   readonly timeoutMs: number;
   readonly log: Logger;
+  /** Told of each part of the work on a request whose caller has not left. */
+  readonly onPart?: ((part: BackendPart, ms: number) => void) | undefined;
 }
 
 /** A caller that was refused need not wait longer than this, in seconds. */
@@ -158,10 +164,12 @@ export class Proofs {
   }: Record<'arrived' | 'begun' | 'computed' | 'turn', number> & { readonly isAbandoned: boolean }): void {
     const end = performance.now();
     if (!isAbandoned) this.#lastSeconds = (end - turn) / 1000;
+    const ms = { queue: begun - arrived + turn - computed, witness: computed - begun, engine: end - turn };
+    if (!isAbandoned) for (const part of BACKEND_PARTS) this.#options.onPart?.(part, ms[part]);
     const times = {
-      queue_ms: Math.round(begun - arrived + turn - computed),
-      witness_ms: Math.round(computed - begun),
-      engine_ms: Math.round(end - turn),
+      queue_ms: Math.round(ms.queue),
+      witness_ms: Math.round(ms.witness),
+      engine_ms: Math.round(ms.engine),
     };
     const message = isAbandoned ? 'ended the work on a request whose caller has left' : 'worked on a request';
     this.#options.log.info({ ...times, waiting: this.waiting }, message);

@@ -48,6 +48,7 @@ export class Supervisor {
   #stopped = false;
   /** Restarts since the last proof. */
   #restarts = 0;
+  #allRestarts = 0;
   /** Called when a worker is ready. */
   readonly #waiting = new Set<() => void>();
   /** The wait before a restart. */
@@ -70,6 +71,16 @@ export class Supervisor {
     if (this.#stopped) return 'stopped';
     if (this.#proving) return 'proving';
     return this.#worker?.isUsable ? 'ready' : 'loading';
+  }
+
+  /** Whether it can take a request at once. */
+  get isAble(): boolean {
+    return this.state === 'ready' || this.state === 'proving';
+  }
+
+  /** How often an engine was to be started again, since the start. */
+  get restarts(): number {
+    return this.#allRestarts;
   }
 
   /** The process of the present worker. */
@@ -167,6 +178,7 @@ export class Supervisor {
   /** 0 the first time after a proof. */
   #backoff(): number {
     this.#restarts += 1;
+    this.#allRestarts += 1;
     if (this.#restarts === 1) return 0;
     return Math.min(MAX_BACKOFF_MS, this.#options.backoffMs * 2 ** (this.#restarts - 2));
   }

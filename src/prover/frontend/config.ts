@@ -47,6 +47,8 @@ export interface FrontendConfig {
   readonly clients: readonly ProverClient[];
   /** Whether CLIENTS is not set, so that every client of `clients`' issuers is accepted. */
   readonly acceptsAnyClient: boolean;
+  /** The port on loopback for figures. Undefined: none are served. */
+  readonly metricsPort: number | undefined;
 }
 
 /** A request is about 3 KB: a token of at most 2 KB, and five short properties. */
@@ -137,6 +139,11 @@ export const FRONTEND_SETTINGS = {
     meaning:
       "requests in progress. A request that only waits for the proof of an identical request, or for an issuer's keys that another request fetches, does not count. At most 256 requests wait in this way, and at most 128 of them for the same proof or keys",
   },
+  METRICS_PORT: {
+    schema: integerBetween(0, 65_535),
+    optional: true,
+    meaning: 'the port on 127.0.0.1 for [metrics](#metrics), at `/metrics`. Default: none',
+  },
   NODE_ENV: {
     schema: v.string(),
     default: '',
@@ -184,6 +191,7 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
     keys,
     profile: profileOf(settings.CIRCUIT_SIZE, keys.own.network),
     clients,
+    metricsPort: settings.METRICS_PORT,
     acceptsAnyClient: clients.every(({ clientId }) => clientId === undefined),
   };
 }

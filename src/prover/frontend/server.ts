@@ -3,10 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createHttpServer, listen, shutDown, whenClosed } from 'sui-enclave-service/http/http_server';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
 import type { Logger } from 'sui-enclave-service/log';
+import { frontendMetrics } from './metrics.ts';
 import { type ProvingOptions, ProvingService } from './service.ts';
 
 export interface RunningFrontend {
   readonly url: string;
+  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  readonly metricsUrl: string | undefined;
   /** Refuses new connections, finishes the requests in flight, then stops. */
   close(): Promise<void>;
 }
@@ -17,13 +20,15 @@ const NETWORK_ATTEMPTS = 30;
 /** @throws ConfigError if the address can't be listened on */
 export async function startFrontend(options: ProvingOptions): Promise<RunningFrontend> {
   const { config, log } = options;
-  const service = new ProvingService(options);
+  const service = new ProvingService({ ...options, onPart: (part, ms) => metrics?.took(part, ms) });
+  const metrics = config.metricsPort === undefined ? undefined : frontendMetrics(service);
   const server = createHttpServer({
     limits: config.limits,
     upstreamHosts: service.hosts,
     log,
     corsOrigins: config.corsOrigins,
     trustedProxies: 0,
+    onEnd: metrics && ((end) => metrics.ended(end)),
     routes: (app, inFlight, bodies) => {
       app.post('/v1', async (request, response) => {
         const gone = whenClosed(response);
@@ -43,6 +48,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   });
   const { host, port, limits } = config;
   const url = await listen(server, { host, port, maxConnections: limits.maxConnections }, 'PROVER_PORT');
+  const listener = await metrics?.serve(config.metricsPort ?? 0);
   announce(options, url);
   const closing = new AbortController();
   // In the background: a backend may take a minute to load its key.
@@ -51,8 +57,10 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   });
   return {
     url,
+    metricsUrl: listener?.url,
     close: () => {
       closing.abort();
+      listener?.close();
       return shutDown(server, limits.requestTimeoutMs);
     },
   };

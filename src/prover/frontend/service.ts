@@ -25,6 +25,10 @@ export interface ProofAnswer {
   readonly headerBase64: string;
 }
 
+/** The parts of the work on a request, which are timed. */
+export const FRONTEND_PARTS = ['verify', 'input', 'backend', 'check'] as const;
+export type FrontendPart = (typeof FRONTEND_PARTS)[number];
+
 /** How long what the backend says about itself answers `/readyz`. */
 const HEALTH_AGE_MS = 2000;
 /** While the backend has another network's key, it is asked for its network at most this often. */
@@ -44,6 +48,8 @@ export interface ProvingOptions {
   readonly log: Logger;
   /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
   readonly origins?: Readonly<Record<string, string>>;
+  /** Told of each part that is done. */
+  readonly onPart?: (part: FrontendPart, ms: number) => void;
 }
 
 export class ProvingService {
@@ -53,6 +59,7 @@ export class ProvingService {
   readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
   readonly #places: Places;
   readonly #perUser: RateLimit;
+  readonly #onPart: ProvingOptions['onPart'];
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
@@ -62,7 +69,8 @@ export class ProvingService {
   /** How many hosts it asks: the backend's, and those of the issuers' keys. */
   readonly hosts: number;
 
-  constructor({ config, log, origins = {} }: ProvingOptions) {
+  constructor({ config, log, origins = {}, onPart }: ProvingOptions) {
+    this.#onPart = onPart;
     this.#config = config;
     this.#log = log;
     const issuers = new Set(config.clients.map(({ jwksUrl }) => jwksUrl.hostname));
@@ -72,6 +80,11 @@ export class ProvingService {
     this.#keysOf = keysByIssuer(config.clients, logged(upstream, config, log));
     this.#places = new Places(config);
     this.#perUser = new RateLimit(config.userRequestsPerMinute);
+  }
+
+  /** Number of requests that have a place at the backend. */
+  get places(): number {
+    return this.#places.taken;
   }
 
   /**
@@ -93,7 +106,7 @@ export class ProvingService {
   }
 
   async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
-    const timer = new Timer();
+    const timer = new Timer(this.#onPart);
     const place = this.#places.place();
     try {
       await this.#requireNetwork();
@@ -288,12 +301,18 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
 
 /** Milliseconds of each part of a request. */
 class Timer {
-  readonly laps: Record<string, number> = {};
+  readonly laps: Partial<Record<FrontendPart, number>> = {};
+  readonly #onPart: ProvingOptions['onPart'];
   #at = performance.now();
 
-  lap(name: string): void {
+  constructor(onPart: ProvingOptions['onPart']) {
+    this.#onPart = onPart;
+  }
+
+  lap(part: FrontendPart): void {
     const now = performance.now();
-    this.laps[name] = Math.round(now - this.#at);
+    this.#onPart?.(part, now - this.#at);
+    this.laps[part] = Math.round(now - this.#at);
     this.#at = now;
   }
 }

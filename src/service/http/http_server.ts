@@ -11,7 +11,7 @@ import { allowedConnections } from '../open_files.ts';
 import { type AppOptions, createApp, listenerOf } from './app.ts';
 import { Connections, createRequestClass } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
-import { InFlight } from './in_flight.ts';
+import { InFlight, type RequestEnd } from './in_flight.ts';
 import { JsonBodies } from './json_body.ts';
 
 /** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
@@ -27,6 +27,8 @@ export interface HttpServerParts extends AppOptions {
   routes(app: Express, inFlight: InFlight, bodies: JsonBodies): void;
   /** Answers a request with an error. Never throws. Default: in JSON. */
   readonly answerError?: AnswerError;
+  /** Told of each request that an endpoint could have answered. */
+  readonly onEnd?: ((end: RequestEnd) => void) | undefined;
 }
 
 /** The connections of each server, for its end. */
@@ -38,11 +40,12 @@ export function createHttpServer(parts: HttpServerParts): Server {
   const { corsOrigins, exposedHeaders, trustedProxies } = parts;
   const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
   const connections = new Connections(maxConnections);
-  const inFlight = new InFlight(log, connections, {
+  const inFlightLimits = {
     timeoutMs: limits.requestTimeoutMs,
     maxRunning: limits.maxConcurrentRequests,
     maxWaiting: Math.floor(maxConnections / 4),
-  });
+  };
+  const inFlight = new InFlight(log, connections, inFlightLimits, parts.onEnd);
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp({
     ...{ corsOrigins, exposedHeaders, trustedProxies, inFlight, answerError: answerWith },

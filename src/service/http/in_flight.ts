@@ -7,7 +7,7 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
 import { runAs, WaitingRoom, type Work } from '../waiting.ts';
 import type { Connection, Connections } from './connections.ts';
 import { refusalCode } from './errors.ts';
-import { addHeader, isAnswered } from './respond.ts';
+import { addHeader, isAnswered, isWrapped } from './respond.ts';
 
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
@@ -45,6 +45,23 @@ export interface InFlightLimits {
   readonly maxWaiting: number;
 }
 
+/** How a request ended. */
+export interface RequestEnd {
+  /** As in the header `x-request-id`. */
+  readonly id: string;
+  /** The path of its endpoint; null if there is none. */
+  readonly route: string | null;
+  /** Whether its answer was sealed: only its id and route may be told then. */
+  readonly isSealed: boolean;
+  readonly status: number;
+  /** Of the error that answered it. */
+  readonly code: string | undefined;
+  /** False: the caller left, or the deadline passed within the answer. */
+  readonly isComplete: boolean;
+  /** Milliseconds since the headers arrived. */
+  readonly ms: number;
+}
+
 /**
  * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with one
  * listener does all of it, since this is most of the cost of a request.
@@ -58,9 +75,16 @@ export class InFlight {
   readonly #entries = new OrderedList<Entry>();
   readonly #sweeping: NodeJS.Timeout;
   readonly #room: WaitingRoom;
+  readonly #onEnd: ((end: RequestEnd) => void) | undefined;
   #running = 0;
 
-  constructor(log: Logger, connections: Connections, limits: InFlightLimits) {
+  constructor(
+    log: Logger,
+    connections: Connections,
+    limits: InFlightLimits,
+    onEnd?: (end: RequestEnd) => void,
+  ) {
+    this.#onEnd = onEnd;
     this.#log = log;
     this.#connections = connections;
     this.#room = new WaitingRoom(limits.maxWaiting);
@@ -118,6 +142,11 @@ export class InFlight {
     return true;
   }
 
+  /** As in its header `x-request-id`. */
+  idOf(response: ServerResponse): string {
+    return (response as Tracked)[ENTRY]?.id ?? '';
+  }
+
   /** A child log with the id of this response's request. */
   logOf(response: ServerResponse): Logger {
     const entry = (response as Tracked)[ENTRY];
@@ -138,7 +167,11 @@ export class InFlight {
     this.#running += 1;
     // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
     let current: Entry | undefined = entry;
-    const work: Work = { waitFor: (call, gone) => (current ? this.#waitFor(current, call, gone) : call) };
+    const work: Work = {
+      isSealed: isWrapped(response),
+      id: entry.id,
+      waitFor: (call, gone) => (current ? this.#waitFor(current, call, gone) : call),
+    };
     try {
       await runAs(work, handler);
     } finally {
@@ -199,20 +232,25 @@ export class InFlight {
     this.#connections.ended(entry.connection, entry);
     if (entry.work === 'none') this.#entries.delete(entry);
     const { id, request, response, start } = entry;
-    const level = response.statusCode < 400 && response.writableFinished ? 'debug' : 'info';
-    if (!this.#log.isLevelEnabled(level)) return;
-    const { route } = request as IncomingMessage & { route?: { path?: string } };
+    const { statusCode: status, writableFinished: isComplete } = response;
+    const level = status < 400 && isComplete ? 'debug' : 'info';
+    const isLogged = this.#log.isLevelEnabled(level);
+    if (!isLogged && !this.#onEnd) return;
+    const route = (request as IncomingMessage & { route?: { path?: string } }).route?.path ?? null;
     // A sealed answer has status 200 whatever it says, and the host may read this log.
-    const code = response.statusCode < 400 ? undefined : refusalCode(response);
+    const code = status < 400 ? undefined : refusalCode(response);
+    const ms = Math.round((performance.now() - start) * 10) / 10;
+    this.#onEnd?.({ id, route, isSealed: isWrapped(response), status, code, isComplete, ms });
+    if (!isLogged) return;
     this.#log[level](
       {
         request_id: id,
         method: request.method,
-        route: route?.path ?? null,
-        status: response.statusCode,
+        route,
+        status,
         ...(code !== undefined && { code }),
-        complete: response.writableFinished,
-        ms: Math.round((performance.now() - start) * 10) / 10,
+        complete: isComplete,
+        ms,
       },
       'request',
     );

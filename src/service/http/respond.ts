@@ -22,6 +22,8 @@ export interface InnerAnswer {
   readonly status: number;
   readonly json: string;
   readonly retryAfterSeconds: number | undefined;
+  /** As in the header `x-request-id`. */
+  readonly requestId: string | undefined;
 }
 
 /** Puts an answer into another one of status 200, once for each response. */
@@ -155,12 +157,23 @@ export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
   (response as Wrappable)[WRAPPER] = wrapper;
 }
 
+export function isWrapped(response: ServerResponse): boolean {
+  return (response as Wrappable)[WRAPPER] !== undefined;
+}
+
 function sendWrapped(response: ServerResponse, status: number, json: string, wrapper: Wrapper): void {
   if (response.headersSent) return;
+  const requestId = addedHeader(response, 'x-request-id');
   const retry = takeAnswerHeaders(response).get('retry-after');
   const retryAfterSeconds = retry === undefined ? undefined : Number(retry);
-  const wrapped = wrapper.wrap({ status, json, retryAfterSeconds });
+  const wrapped = wrapper.wrap({ status, json, retryAfterSeconds, requestId });
   send(response, 200, wrapper.mediaType, wrapped, wrapped.length);
+}
+
+function addedHeader(response: Prepared, name: string): string | undefined {
+  const headers = response[HEADERS] ?? [];
+  const at = headers.indexOf(name);
+  return at === -1 ? undefined : headers[at + 1];
 }
 
 /** Removes the headers that belong to the answer, and returns them. */

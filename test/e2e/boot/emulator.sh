@@ -10,7 +10,8 @@ tar -xJf /build/qemu.tar.xz -C /build/source --strip-components=1
 cd /build/source
 # Firmware of machines that are not built here; Debian leaves it out of its archive.
 sed -i 's/^if unpack_edk2_blobs/if false/' pc-bios/meson.build
-echo CONFIG_NITRO_ENCLAVE=y > configs/devices/x86_64-softmmu/nitro.mak
+# The keyboard controller resets the machine, as on Nitro.
+printf '%s=y\n' CONFIG_NITRO_ENCLAVE CONFIG_PCKBD > configs/devices/x86_64-softmmu/nitro.mak
 
 cd /build/work
 ../source/configure --cc=gcc --cxx=g++ --host-cc=gcc --python=/usr/bin/python3 --target-list=x86_64-softmmu --without-default-features \

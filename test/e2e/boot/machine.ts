@@ -54,6 +54,7 @@ export class Machine {
   #exit: Promise<unknown> | undefined;
   #startedAt = 0;
   readonly #memoryMib: number;
+  readonly #cpus: number;
   /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
@@ -61,9 +62,11 @@ export class Machine {
    * @param vsockHost the compiled backend
    * @param recorded whether everything is kept that passes between parent and enclave
    * @param memoryMib of the machine
+   * @param cpus of the machine
    */
-  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB } = {}) {
+  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB, cpus = 2 } = {}) {
     this.#memoryMib = memoryMib;
+    this.#cpus = cpus;
     const record = recorded ? [this.#record] : [];
     this.#host = spawn(vsockHost, [this.dir, '4', ...record], { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
@@ -91,9 +94,7 @@ export class Machine {
 
   /** @param emulator the folder of findEmulator */
   async start(emulator: string, eif: string): Promise<void> {
-    // Nitro's machine resets by its keyboard controller, which this one lacks. Not measured.
-    const machine = ['-M', 'nitro-enclave,vsock=parent,id=boot-test', '-kernel', eif, '-append', 'reboot=t'];
-    await this.#spawn(emulator, machine);
+    await this.#spawn(emulator, ['-M', 'nitro-enclave,vsock=parent,id=boot-test', '-kernel', eif]);
   }
 
   /** The same system on a machine that has no NSM, and does not know what an enclave image is. */
@@ -105,7 +106,7 @@ export class Machine {
       ...['-object', `memory-backend-memfd,id=memory,size=${this.#memoryMib}M,share=on`],
       ...['-device', 'vhost-user-vsock-device,chardev=parent'],
       ...['-kernel', join(this.dir, 'kernel'), '-initrd', join(this.dir, 'ramdisks')],
-      ...['-append', `${cmdline} reboot=t`],
+      ...['-append', cmdline],
     ]);
   }
 
@@ -122,12 +123,15 @@ export class Machine {
           '-m',
           `${this.#memoryMib}M`,
           '-smp',
-          '2',
+          String(this.#cpus),
           '-accel',
           'tcg',
           '-cpu',
           'max',
           '-nographic',
+          // Nitro's machine resets by its keyboard controller, which this one has not of itself.
+          '-device',
+          'i8042',
           '-no-reboot',
         ],
         ...['-chardev', `socket,id=parent,path=${join(this.dir, 'vhost.sock')}`],
@@ -223,6 +227,13 @@ export class Machine {
     let verdict = '';
     for await (const chunk of socket.setEncoding('utf8')) verdict += chunk;
     return verdict.trim();
+  }
+
+  /** The parent stops for a time: it takes nothing from the enclave, and gives it nothing. */
+  async pauseParent(ms: number): Promise<void> {
+    this.#host.kill('SIGSTOP');
+    await new Promise((done) => setTimeout(done, ms));
+    this.#host.kill('SIGCONT');
   }
 
   async stop(): Promise<void> {

@@ -24,7 +24,7 @@ beforeAll(() => bootWithNsm(bootOnce));
 
 async function bootOnce(): Promise<void> {
   reports.length = 0;
-  machine = new Machine(inject('vsockHost'));
+  machine = new Machine(inject('vsockHost'), { recorded: true });
   machine.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => reports.push(String(chunk)));
     socket.on('end', () => socket.end());
@@ -44,6 +44,17 @@ async function attest(of: Machine, nonce: Uint8Array): Promise<Uint8Array> {
 
 async function publicKey(of: Machine): Promise<string> {
   return ((await of.request('/health_check')).json() as { pk: string }).pk;
+}
+
+/** A flood is one that the enclave was given: connections whose bytes begin so, and more of these than a request has. */
+function expectArrived(of: Machine, start: string, connections: number): void {
+  const floods = of
+    .traffic()
+    .streams.filter((stream) => stream.toString('latin1', 0, start.length) === start);
+  const long = floods.filter(({ length }) => length > 10_000);
+  const bytes = long.reduce((sum, { length }) => sum + length, 0);
+  process.stdout.write(`a flood of ${long.length} connections arrived, with ${bytes} bytes\n`);
+  expect(long).toHaveLength(connections);
 }
 
 describe('the production image', () => {
@@ -115,6 +126,7 @@ describe('the production image', () => {
     }
     for (const socket of sockets) socket.destroy();
     expect(machine.running).toBe(true);
+    expectArrived(machine, 'GET / HTTP/1.1\r\nHost:x\r\n', sockets.length);
   });
 
   // The last one of this machine: the secrets are final.
@@ -137,7 +149,7 @@ describe('the production image', () => {
 test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of half requests`, async () => {
   const first = await publicKey(machine);
   const second = await bootWithNsm(async () => {
-    const made = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB });
+    const made = new Machine(inject('vsockHost'), { memoryMib: LEAST_MIB, recorded: true });
     onTestFinished(() => made.stop());
     await made.start(inject('emulator'), EIF);
     await made.answering();
@@ -157,6 +169,7 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of
   await new Promise((done) => setTimeout(done, 2000));
   expect(await publicKey(second)).toBe(key);
   for (const socket of sockets) socket.destroy();
+  expectArrived(second, 'POST', sockets.length);
 });
 
 test('without an NSM the enclave ends, and reports the reason on the log port', async () => {
@@ -174,6 +187,10 @@ test('without an NSM the enclave ends, and reports the reason on the log port', 
   expect(said).toBe(
     '{"event":"failed","code":"NSM_UNAVAILABLE"}\n{"event":"end","reason":"the server ended with status 1"}\n',
   );
+});
+
+test('an image that ends resets the machine by the keyboard controller, as the measured command line says', () => {
+  expect(readEif(readFileSync(EIF)).cmdline).toMatch(/(^| )reboot=k( |$)/);
 });
 
 test.each([

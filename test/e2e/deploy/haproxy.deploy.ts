@@ -5,7 +5,18 @@ import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { requestFor, startTestFrontend } from '../../src/prover/frontend/support.ts';
 import { largestRequest } from './largest.ts';
-import { CONFIG, HAPROXY, isInstalled, type Program, Site, stop, tagOf, until, workOf } from './setup.ts';
+import {
+  CONFIG,
+  freePort,
+  HAPROXY,
+  isInstalled,
+  type Program,
+  Site,
+  stop,
+  tagOf,
+  until,
+  workOf,
+} from './setup.ts';
 
 /** The greatest body that HAProxy takes, in bytes. */
 const LIMIT = 24_576;
@@ -53,10 +64,23 @@ describe.skipIf(!isInstalled)(NAME, () => {
   afterEach(() => site?.stop());
 
   test('accepts the configuration without a warning, with and without a DNS server of its own', () => {
-    for (const env of [{}, { RESOLVER: '127.0.0.1:53' }]) {
+    for (const env of [{}, { RESOLVER: '127.0.0.1:53' }, { METRICS_PORT: '8405' }]) {
       const { status, stdout, stderr } = spawnSync(HAPROXY, ['-c', '-f', CONFIG], { env, encoding: 'utf8' });
       expect([status, stdout + stderr]).toEqual([0, expect.not.stringMatching(/WARNING|ALERT/)]);
     }
+  });
+
+  test('has figures on loopback if METRICS_PORT is set, and none of a request', async () => {
+    const port = await freePort();
+    site = await Site.start({ ...PATIENT, METRICS_PORT: String(port) });
+    await site.add('127.0.0.1', 10);
+    await site.ready(1);
+    await ask(bodyOf(1));
+    const figures = await fetch(`http://127.0.0.1:${port}/metrics`);
+    const text = await figures.text();
+    expect(text).toContain('haproxy_backend_http_responses_total{proxy="backends",code="2xx"} 1\n');
+    expect(text).not.toContain('padded_unsigned_jwt');
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   });
 
   test('40 requests at once, one backend killed and another added: none lost, none swapped', async () => {

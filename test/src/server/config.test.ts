@@ -25,6 +25,7 @@ describe('readServerConfig', () => {
       clockRequired: false,
       nsmDevice: '/dev/nsm',
       secretsFd: undefined,
+      events: false,
     });
   });
 

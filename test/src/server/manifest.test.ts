@@ -12,6 +12,30 @@ describe('app.yaml', () => {
     });
   });
 
+  const withEvents = (events: string) => `endpoints: []\nsecrets: []\nevents: ${events}`;
+
+  test('may declare events with the names of their fields', () => {
+    expect(parseManifest(withEvents('{price_stale: [age_ms], swept: []}')).events).toEqual({
+      price_stale: ['age_ms'],
+      swept: [],
+    });
+    expect(parseManifest(withEvents('{}'))).not.toHaveProperty('events');
+  });
+
+  test.each([
+    ['a name in upper case', '{Stale: []}'],
+    ['a name that is too long', `{${'a'.repeat(33)}: []}`],
+    ['a field in upper case', '{stale: [Age]}'],
+    ['a field twice', '{stale: [age, age]}'],
+    ['a field that every event has', '{stale: [request_id]}'],
+    ['nine fields', '{stale: [a, b, c, d, e, f, g, h, i]}'],
+    ['a field with a type', '{stale: [{age: number}]}'],
+    ['seventeen events', `{${Array.from({ length: 17 }, (_, at) => `e${at}: []`).join(', ')}}`],
+    ['a list', '[stale]'],
+  ])('rejects events with %s', (_what, events) => {
+    expect(() => parseManifest(withEvents(events))).toThrow(/^app\.yaml, events/);
+  });
+
   const { ca, cert } = makeTls(['api.example.com']);
   const entry = (pem: string) => `\n  - host: b.example\n    ca: |\n${pem.replace(/^/gm, '      ')}`;
   const pinned = (pem: string) => `endpoints:\n  - a.example${entry(pem)}\nsecrets: []`;

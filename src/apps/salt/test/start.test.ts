@@ -86,6 +86,7 @@ describe('a seed from a hand-off', () => {
     secret: () => expect.fail(),
     upstream: createUpstreams({ endpoints: ['www.googleapis.com'] }),
     sign: () => expect.fail(),
+    emit: () => expect.fail(),
   });
 
   test('requires its fingerprint, without which the first sender would choose it', () => {

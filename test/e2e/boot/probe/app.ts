@@ -1,8 +1,9 @@
 /** The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif alone. */
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createHash, pbkdf2 } from 'node:crypto';
+import { closeSync, constants, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { totalmem } from 'node:os';
+import { promisify } from 'node:util';
 import { defineApp, endpoint } from 'sui-enclave-server';
 import weather from 'sui-enclave-weather/app';
 import * as v from 'valibot';
@@ -32,6 +33,7 @@ export default defineApp({
         },
       }),
       endpoint({ method: 'GET', path: '/inside', handle: async () => lookAround() }),
+      endpoint({ method: 'POST', path: '/work', body: v.strictObject({}), handle: useProcessors }),
       endpoint({
         method: 'POST',
         path: '/bulk',
@@ -68,6 +70,38 @@ function exchange(bytes: number): Promise<object> {
   });
 }
 
+/** Occupies every thread of the pool, and reports how long each processor has worked since, in ticks of 10 ms. */
+async function useProcessors(): Promise<object> {
+  const before = busyTicks();
+  const work = promisify(pbkdf2);
+  await Promise.all(Array.from({ length: 16 }, (_, at) => work('x', String(at), 100_000, 64, 'sha512')));
+  return { ticks: busyTicks().map((ticks, at) => ticks - (before[at] ?? 0)) };
+}
+
+/** Of each processor (proc_stat(5)): the time in user mode. */
+function busyTicks(): number[] {
+  const lines = readFileSync('/proc/stat', 'utf8').match(/^cpu\d+ .*$/gm) ?? [];
+  return lines.map((line) => Number(line.split(' ')[1]));
+}
+
+/** The nodes of /dev that this process can open to read or to write. */
+function openDevices(): string[] {
+  const canOpen = (path: string, flags: number) => {
+    try {
+      closeSync(openSync(path, flags | constants.O_NONBLOCK | constants.O_NOCTTY));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync('/dev')
+    .filter((name) => statSync(`/dev/${name}`).isCharacterDevice())
+    .filter((name) =>
+      [constants.O_RDONLY, constants.O_WRONLY].some((flags) => canOpen(`/dev/${name}`, flags)),
+    )
+    .sort();
+}
+
 /** The identity and rights of this process. */
 function lookAround(): object {
   const status = readFileSync('/proc/self/status', 'utf8');
@@ -86,6 +120,7 @@ function lookAround(): object {
     gid: field('Gid'),
     groups: field('Groups')?.trim(),
     capabilities: field('CapEff'),
+    bounding_set: field('CapBnd'),
     may_gain: field('NoNewPrivs') !== '1',
     processes: readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length,
     programs: readdirSync('/bin'),
@@ -101,6 +136,8 @@ function lookAround(): object {
       '/dev/x',
       '/tmp/x',
     ].filter(canWrite),
+    devices: openDevices(),
+    seccomp: field('Seccomp'),
     nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
     clock_state_owner: statSync('/run/clock/state').uid,
     descriptors: readdirSync('/proc/self/fd').length,

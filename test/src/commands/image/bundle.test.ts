@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bundle } from '../../../../src/commands/image/bundle.ts';
 import { digestOf } from '../../../../src/commands/image/bundle_digest.ts';
-import { licensesOf } from '../../../../src/commands/image/licenses.ts';
+import { licensesOf, packagesOf } from '../../../../src/commands/image/licenses.ts';
 import { shareModules } from '../../../../src/commands/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -116,7 +116,7 @@ describe('the bundle', () => {
   });
 
   test('has its licences in a file of their own', () => {
-    const licenses = licensesOf(modules);
+    const licenses = licensesOf(packagesOf(modules));
     expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);
     expect(licenses).toMatch(/^--- @noble\/curves .*: MIT ---/m);
     expect(licenses).toMatch(/^--- pino .*: MIT ---/m);

@@ -21,13 +21,33 @@ ${fails ? 'exit 7' : 'exit 0'}
   chmodSync(join(dir, name), 0o755);
 }
 
-const calls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
+/** unshare, which runs the command after `--`, or its failure. */
+function installUnshare({ fails = false } = {}): void {
+  const source = `#!/bin/sh
+echo "unshare $*" >> ${dir}/calls
+${
+  fails
+    ? 'exit 1'
+    : `shift 2
+case $1 in true) exit 0 ;; esac
+exec "$@"`
+}
+`;
+  writeFileSync(join(dir, 'unshare'), source);
+  chmodSync(join(dir, 'unshare'), 0o755);
+}
+
+/** The programs that built or removed something. */
+const calls = () => allCalls().filter((call) => !call.startsWith('unshare'));
+const allCalls = () => readFileSync(join(dir, 'calls'), 'utf8').trim().split('\n');
 const build = (fresh = false) =>
   buildContainer({ file: 'Containerfile', context: 'ctx', args: { A: 'b' }, output: dir, fresh });
 
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'container-'));
   process.env['PATH'] = dir;
+  vi.spyOn(process, 'getuid').mockReturnValue(0);
+  installUnshare();
   said = [];
   vi.spyOn(console, 'error').mockImplementation((text) => void said.push(text));
 });
@@ -83,6 +103,35 @@ describe('the container build', () => {
       `${head} --no-cache ${common}`,
       'buildah rmi the-id',
     ]);
+  });
+
+  test.each([
+    ['root', 0, ['unshare --net -- true', 'unshare --net -- buildah build']],
+    [
+      'a user',
+      1000,
+      ['buildah unshare unshare --net -- true', 'buildah unshare unshare --net -- buildah build'],
+    ],
+  ])('keeps buildah from the network, for %s', (_who, user, expected) => {
+    vi.spyOn(process, 'getuid').mockReturnValue(user);
+    install('buildah');
+    build();
+    expect(allCalls().filter((call) => expected.some((start) => call.startsWith(start)))).toHaveLength(2);
+  });
+
+  test('keeps docker from the network by its own option', () => {
+    install('docker');
+    build();
+    expect(calls()).toEqual([expect.stringContaining(' --network=none ')]);
+  });
+
+  test('refuses to build where the program would have a network', () => {
+    installUnshare({ fails: true });
+    install('buildah');
+    expect(build).toThrow(
+      expect.objectContaining({ code: 'NO_BUILDER', message: expect.stringContaining('without a network') }),
+    );
+    expect(calls()).toEqual([]);
   });
 
   test('uses docker only with buildx', () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { dataArchive, tarEntries } from '../../../../src/commands/image/deb.ts';
+import { dataArchive, readTarFile, tarEntries } from '../../../../src/commands/image/deb.ts';
 import { makeDeb, makeTar } from './packages.ts';
 
 const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
@@ -28,12 +28,15 @@ describe('a package', () => {
 });
 
 describe('a tar archive', () => {
-  test('gives the names of its entries, and where each ends', () => {
+  test('gives the names of its entries, and where the content of each is', () => {
+    const size = TAR.indexOf('\0', 1536) - 1536;
     expect(tarEntries(TAR)).toEqual([
-      { path: './', end: 512 },
-      { path: './usr/', end: 1024 },
-      { path: './usr/bin/true', end: 2048 },
+      { path: './', start: 512, size: 0, end: 512 },
+      { path: './usr/', start: 1024, size: 0, end: 1024 },
+      { path: './usr/bin/true', start: 1536, size, end: 2048 },
     ]);
+    expect(readTarFile(TAR, './usr/bin/true')).toEqual(TAR.subarray(1536, 1536 + size));
+    expect(() => readTarFile(TAR, './usr/bin/false')).toThrow(/holds no .\/usr\/bin\/false/);
   });
 
   test('may have names longer than its header', () => {

@@ -49,6 +49,7 @@ secrets
   test.each([
     ['PORT=x', /PORT is set twice/],
     ['APP=salt', /APP is set twice/],
+    ['METRICS_PORT=0', /METRICS_PORT must be a fixed port in an image/],
     ['LOG_LEVEL=loud', /LOG_LEVEL must be/],
     ['LOG_LEVEL', /a line must be NAME=value: LOG_LEVEL$/],
     [' LOG_LEVEL=info', /a line must be NAME=value/],

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ALERTS, type Alert } from '../../../../src/commands/keeper/alerts.ts';
 import { repeat } from '../../../../src/commands/keeper/loop.ts';
-import { Metrics, serveMetrics } from '../../../../src/commands/keeper/metrics.ts';
+import { Metrics } from '../../../../src/commands/keeper/metrics.ts';
 import type { Report } from '../../../../src/commands/keeper/round.ts';
 import { freePort } from '../../../enclave/init.ts';
 
@@ -90,8 +90,10 @@ describe('metrics', () => {
         .map((line) => line.replace('sui_enclave_keeper_', '').split(' ')),
     );
 
-  test('count rounds and what was done by this keeper, and have the last round', () => {
-    const metrics = new Metrics(() => 7n);
+  const gas = { spent: () => 7n, left: () => 93n };
+
+  test('count rounds and what was done by this keeper, and have the last round', async () => {
+    const metrics = new Metrics(gas);
     const done: Report['done'] = [
       { kind: 'register', subject: 'a', result: 'done' },
       { kind: 'register', subject: 'b', result: 'theirs' },
@@ -101,31 +103,30 @@ describe('metrics', () => {
     metrics.note({ ...quiet, done, alerts: [away, away] }, 2500);
     metrics.note({ ...unread, alerts: [away, away] }, 2500);
     metrics.note(undefined, 9000);
-    expect(valuesOf(metrics.text())).toEqual({
+    expect(valuesOf(await metrics.text())).toEqual({
       rounds_total: '4',
       failed_rounds_total: '2',
       registered_total: '2',
       destroyed_total: '2',
       gas_mist: '7',
+      gas_left_mist: '93',
       accepted_enclaves: '2',
       silent_enclaves: '1',
       last_round_seconds: '2.5',
       ...Object.fromEntries(Object.keys(ALERTS).map((code) => [`alerts{code="${code}"}`, '0'])),
       'alerts{code="ENCLAVE_UNREACHABLE"}': '2',
     });
-    expect(metrics.text().match(/^# TYPE \S+ (counter|gauge)$/gm)).toHaveLength(9);
+    expect((await metrics.text()).match(/^# TYPE \S+ (counter|gauge)$/gm)).toHaveLength(10);
   });
 
   test('are served on loopback, at one path', async () => {
     const port = await freePort();
-    const server = await serveMetrics(port, () => 'the text\n');
-    onTestFinished(() => void server.close());
-    const ask = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init);
-    expect(server.address()).toMatchObject({ address: '127.0.0.1' });
-    expect(await (await ask('/metrics')).text()).toBe('the text\n');
-    expect((await ask('/')).status).toBe(404);
-    expect((await ask('/metrics', { method: 'POST' })).status).toBe(404);
-    await expect(serveMetrics(port, () => '')).rejects.toMatchObject({ code: 'KEEPER_FILE', exit: 2 });
+    const metrics = new Metrics(gas);
+    const listener = await metrics.serve(port);
+    onTestFinished(() => listener.close());
+    expect(listener.url).toBe(`http://127.0.0.1:${port}/metrics`);
+    expect(await (await fetch(listener.url)).text()).toBe(await metrics.text());
+    await expect(metrics.serve(port)).rejects.toMatchObject({ code: 'KEEPER_FILE', exit: 2 });
   });
 });
 

@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { watch } from '../../../../src/commands/provision/watch.ts';
+import { Metrics } from '../../../../src/commands/provision/metrics.ts';
+import { type Found, watch } from '../../../../src/commands/provision/watch.ts';
 import { ConfigError } from '../../../../src/library/errors.ts';
+import { freePort } from '../../../enclave/init.ts';
 import { Host } from '../../library/client/host.ts';
 import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisioner.ts';
 
@@ -23,6 +25,8 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
   });
   const stop = new AbortController();
   const lines: string[] = [];
+  const found: Found[] = [];
+  const note = (what: Found) => found.push(what);
   let asked = 0;
   const needsSecrets = async () => {
     const state = states[Math.min(asked, states.length - 1)] as boolean | Error;
@@ -31,10 +35,10 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
     return state;
   };
   const log = (line: string) => lines.push(line);
-  const watching = watch({ needsSecrets, provision, log }, INTERVAL_MS, stop.signal);
+  const watching = watch({ needsSecrets, provision, log, note }, INTERVAL_MS, stop.signal);
   await vi.advanceTimersByTimeAsync(ms);
   stop.abort();
-  return { provisioned: await watching, lines, asked };
+  return { provisioned: await watching, lines, asked, found };
 }
 
 const done = async () => {};
@@ -46,6 +50,18 @@ describe('watch', () => {
     const { lines, provisioned, asked } = await watchFor(states, done, 65_000);
     expect([provisioned, asked]).toEqual([2, 7]);
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
+  });
+
+  test('says what each poll found', async () => {
+    const refuse = async () => {
+      throw new ConfigError('no');
+    };
+    expect((await watchFor([true, false, gone], done, 25_000)).found).toEqual([
+      'provisioned',
+      'claim',
+      'unreachable',
+    ]);
+    expect((await watchFor([true], refuse, 5_000)).found).toEqual(['refused']);
   });
 
   test('does not report secrets as present which only /readyz claims', async () => {
@@ -114,4 +130,19 @@ test('the command provisions one start after the other, and ends at SIGTERM', as
   expect(stdout.replace(/^Trusts .*\n/, '')).toBe('provisioned\nprovisioned\n');
   expect(stderr).toBe('');
   expect(host.saw(VALUES.VAULT_KEY)).toBe(false);
+});
+
+test('the figures say when an enclave was last polled, and whether it lacks its secrets', async () => {
+  const metrics = new Metrics();
+  const { url, close } = await metrics.serve(await freePort());
+  onTestFinished(close);
+  const text = async () => await (await fetch(url)).text();
+  metrics.note('refused', 1000);
+  metrics.note('unreachable', 2500);
+  const lines = (await text()).split('\n');
+  expect(lines).toContain('sui_enclave_provision_polls_total{found="refused"} 1');
+  expect(lines).toContain('sui_enclave_provision_last_poll_seconds 2.5');
+  expect(lines).toContain('sui_enclave_provision_lacks_secrets 1');
+  metrics.note('provisioned', 4000);
+  expect(await text()).toContain('sui_enclave_provision_lacks_secrets 0\n');
 });

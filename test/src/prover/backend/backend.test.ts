@@ -182,6 +182,34 @@ describe('POST /input', () => {
   });
 });
 
+test('figures: none by default; with METRICS_PORT, outcomes, durations, restarts and the engine', async () => {
+  expect((await start()).metricsUrl).toBeUndefined();
+  const worker = `${LOADS} if (!fs.existsSync(folder + '/go')) process.exit(1); ${PROVES}`;
+  const { post, go, metricsUrl } = await start({ worker, env: { METRICS_PORT: '0' } });
+  expect((await post(circuit)).status).toBe(500);
+  go();
+  expect((await post(circuit)).status).toBe(200);
+  expect((await post([])).status).toBe(400);
+  const name = 'sui_enclave_prover_backend';
+  const lines = async () => (await (await fetch(metricsUrl as string)).text()).split('\n');
+  await expect
+    .poll(lines)
+    .toEqual(
+      expect.arrayContaining([
+        `${name}_requests_total{code="OK"} 1`,
+        `${name}_requests_total{code="BACKEND_ENGINE"} 1`,
+        `${name}_requests_total{code="BACKEND_INPUT"} 1`,
+        `${name}_requests_total{code="BACKEND_AT_CAPACITY"} 0`,
+        `${name}_part_seconds_count{part="witness"} 2`,
+        `${name}_engine_restarts_total 1`,
+        `${name}_ready 1`,
+        `${name}_waiting 0`,
+        expect.stringMatching(/_engine_info\{path="\w+",network="[a-z ]+"\} 1$/),
+        '# EOF',
+      ]),
+    );
+});
+
 describe('the queue', () => {
   /** Until so many requests wait. */
   const waits = (healthz: () => Promise<object>, queue: number) =>

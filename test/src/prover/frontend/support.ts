@@ -92,6 +92,7 @@ export interface TestFrontend {
   readonly url: string;
   readonly backend: FakeBackend;
   readonly issuer: Issuer;
+  readonly metricsUrl: string | undefined;
   /** Everything logged so far, as it was printed. */
   printed(): string;
   post(body: unknown, init?: RequestInit): Promise<Answered>;
@@ -144,6 +145,7 @@ export async function startTestFrontend({
     (issuer as Issuer).token({ nonce: NONCE, ...claims }, { header });
   return {
     url: frontend.url,
+    metricsUrl: frontend.metricsUrl,
     backend,
     issuer,
     printed: () => printed,

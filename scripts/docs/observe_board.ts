@@ -1,0 +1,220 @@
+/** The board for Grafana, `deploy/observe/board.json`: its panels, and what each asks Prometheus. */
+import {
+  DashboardBuilder,
+  DatasourceVariableBuilder,
+  RowBuilder,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
+import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
+
+export interface BoardPanel {
+  readonly title: string;
+  /** As Grafana names units. */
+  readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit';
+  /** Expressions by the legend of their series. */
+  readonly shows: Readonly<Record<string, string>>;
+}
+
+const quantile = (name: string, by: string) =>
+  `histogram_quantile(0.95, sum by (le, ${by}) (rate(${name}_bucket[5m])))`;
+const rateBy = (name: string, by: string) => `sum by (${by}) (rate(${name}_total[5m]))`;
+
+/** The panels by the row that they are in. */
+export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
+  Enclaves: [
+    {
+      title: 'Answers, and has its secrets and a confirmed clock',
+      unit: 'short',
+      shows: {
+        '{{enclave}} answers': 'up{job="enclave"}',
+        '{{enclave}} has its secrets': 'sui_enclave_secrets_missing == bool 0',
+        '{{enclave}} clock': 'sui_enclave_clock_confirmed',
+        '{{enclave}} without a part that ended': '1 - sui_enclave_part_ended',
+      },
+    },
+    {
+      title: 'Requests',
+      unit: 'reqps',
+      shows: {
+        '{{enclave}} sealed': rateBy('sui_enclave_sealed_requests', 'enclave'),
+        '{{enclave}} plain, {{outcome}}': rateBy('sui_enclave_plain_requests', 'enclave, outcome'),
+      },
+    },
+    {
+      title: 'Refusals of plain requests',
+      unit: 'reqps',
+      shows: { '{{enclave}} {{code}}': rateBy('sui_enclave_plain_refusals', 'enclave, code') },
+    },
+    {
+      title: 'Duration of plain requests, 95 %',
+      unit: 's',
+      shows: { '{{enclave}}': quantile('sui_enclave_plain_request_seconds', 'enclave') },
+    },
+    {
+      title: 'Signatures and upstream requests of plain requests',
+      unit: 'reqps',
+      shows: {
+        '{{enclave}} signatures': rateBy('sui_enclave_plain_signatures', 'enclave'),
+        '{{enclave}} upstream, {{outcome}}': rateBy(
+          'sui_enclave_plain_upstream_requests',
+          'enclave, outcome',
+        ),
+      },
+    },
+    {
+      title: 'Uncaught errors and dropped events, in an hour',
+      unit: 'short',
+      shows: {
+        '{{enclave}} errors': 'increase(sui_enclave_uncaught_errors_total[1h])',
+        '{{enclave}} events': 'increase(sui_enclave_events_dropped_total[1h])',
+      },
+    },
+    {
+      title: 'CPU',
+      unit: 'percentunit',
+      shows: { '{{enclave}}': 'rate(process_cpu_seconds_total{job="enclave"}[5m])' },
+    },
+    {
+      title: 'Memory',
+      unit: 'bytes',
+      shows: { '{{enclave}}': 'process_resident_memory_bytes{job="enclave"}' },
+    },
+    {
+      title: 'Longest delay of the event loop',
+      unit: 's',
+      shows: { '{{enclave}}': 'sui_enclave_event_loop_delay_seconds' },
+    },
+  ],
+  'Parent instances': [
+    {
+      title: 'Connections through the relay',
+      unit: 'short',
+      shows: { '{{enclave}} {{direction}}': 'relay_connections' },
+    },
+    {
+      title: 'Refused by the relay',
+      unit: 'reqps',
+      shows: {
+        '{{enclave}} {{direction}} {{reason}}': rateBy('relay_refused', 'enclave, direction, reason'),
+        'unknown enclaves': rateBy('relay_unknown_cid', 'instance'),
+      },
+    },
+    {
+      title: 'Reports and events',
+      unit: 'reqps',
+      shows: {
+        '{{enclave}} {{kind}}': rateBy('relay_lines', 'enclave, kind'),
+        '{{enclave}} {{kind}}, dropped': rateBy('relay_dropped_lines', 'enclave, kind'),
+      },
+    },
+  ],
+  'Registration and secrets': [
+    {
+      title: 'Enclaves that contracts accept',
+      unit: 'short',
+      shows: {
+        accepted: 'sui_enclave_keeper_accepted_enclaves',
+        silent: 'sui_enclave_keeper_silent_enclaves',
+      },
+    },
+    {
+      title: "The keeper's alerts",
+      unit: 'short',
+      shows: { '{{code}}': 'sui_enclave_keeper_alerts' },
+    },
+    {
+      title: 'Gas of a day, in MIST',
+      unit: 'short',
+      shows: { used: 'sui_enclave_keeper_gas_mist', left: 'sui_enclave_keeper_gas_left_mist' },
+    },
+    {
+      title: 'Age of the last round and of the last poll',
+      unit: 's',
+      shows: {
+        keeper: 'time() - sui_enclave_keeper_last_round_seconds',
+        provisioner: 'time() - sui_enclave_provision_last_poll_seconds',
+      },
+    },
+    {
+      title: 'What the provisioner finds',
+      unit: 'reqps',
+      shows: { '{{found}}': rateBy('sui_enclave_provision_polls', 'found') },
+    },
+  ],
+  'Proving service': [
+    {
+      title: 'Requests for proofs',
+      unit: 'reqps',
+      shows: { '{{code}}': rateBy('sui_enclave_prover_frontend_requests', 'code') },
+    },
+    {
+      title: 'Parts of a request in the front end, 95 %',
+      unit: 's',
+      shows: { '{{part}}': quantile('sui_enclave_prover_frontend_part_seconds', 'part') },
+    },
+    {
+      title: 'Parts of a proof in the backend, 95 %',
+      unit: 's',
+      shows: { '{{part}}': quantile('sui_enclave_prover_backend_part_seconds', 'part') },
+    },
+    {
+      title: 'Waiting',
+      unit: 'short',
+      shows: {
+        '{{instance}} places': 'sui_enclave_prover_frontend_places',
+        '{{instance}} waiting': 'sui_enclave_prover_backend_waiting',
+        'queue of HAProxy': 'haproxy_backend_current_queue{proxy="backends"}',
+      },
+    },
+    {
+      title: 'In service',
+      unit: 'short',
+      shows: {
+        '{{instance}} front end': 'sui_enclave_prover_frontend_ready',
+        '{{instance}} backend': 'sui_enclave_prover_backend_ready',
+        'backends of HAProxy': 'haproxy_backend_active_servers{proxy="backends"}',
+      },
+    },
+    {
+      title: 'Restarts of engines in an hour, and their code paths',
+      unit: 'short',
+      shows: {
+        '{{instance}} restarts': 'increase(sui_enclave_prover_backend_engine_restarts_total[1h])',
+        '{{path}}, {{network}}': 'count by (path, network) (sui_enclave_prover_backend_engine_info)',
+      },
+    },
+    {
+      title: 'Answers through HAProxy',
+      unit: 'reqps',
+      shows: { '{{code}}': 'rate(haproxy_backend_http_responses_total{proxy="backends"}[5m])' },
+    },
+  ],
+};
+
+// biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
+const SOURCE = { type: 'prometheus', uid: '${source}' };
+
+/** The board's JSON, always the same. */
+export function boardJson(): string {
+  const board = new DashboardBuilder('sui-enclave')
+    .uid('sui-enclave')
+    .tags(['sui-enclave'])
+    .timezone('utc')
+    .time({ from: 'now-6h', to: 'now' })
+    .refresh('30s')
+    .withVariable(new DatasourceVariableBuilder('source').label('Prometheus').type('prometheus'));
+  for (const [title, panels] of Object.entries(BOARD)) {
+    board.withRow(new RowBuilder(title));
+    for (const panel of panels) board.withPanel(panelOf(panel));
+  }
+  return `${JSON.stringify(board.build(), null, 2)}\n`;
+}
+
+function panelOf({ title, unit, shows }: BoardPanel): PanelBuilder {
+  const panel = new PanelBuilder().title(title).datasource(SOURCE).unit(unit).min(0).span(8).height(8);
+  for (const [at, [legend, expression]] of Object.entries(shows).entries()) {
+    const query = new DataqueryBuilder().expr(expression).legendFormat(legend);
+    panel.withTarget(query.refId(String.fromCharCode(65 + at)));
+  }
+  return panel;
+}

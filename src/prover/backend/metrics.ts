@@ -1,0 +1,57 @@
+/** The backend's figures. */
+import { Counter, Gauge } from 'prom-client';
+import type { EnginePath } from '../engine.ts';
+import { ProverMetrics } from '../metrics.ts';
+import { BACKEND_ERRORS } from './errors.ts';
+import { BACKEND_PARTS, type BackendPart, type Proofs } from './proofs.ts';
+import type { Supervisor } from './supervisor.ts';
+
+const PREFIX = 'sui_enclave_prover_backend';
+
+export interface BackendFigures {
+  readonly proofs: Pick<Proofs, 'waiting' | 'isStopping'>;
+  readonly supervisor: Pick<Supervisor, 'isAble' | 'restarts'>;
+  readonly engine: EnginePath;
+  /** Whose validators accept the proofs. */
+  readonly network: string;
+}
+
+export function backendMetrics(codes = Object.keys(BACKEND_ERRORS)): ProverMetrics<BackendPart> {
+  return new ProverMetrics(PREFIX, '/input', codes, BACKEND_PARTS);
+}
+
+export function addBackendFigures({ registry }: ProverMetrics<BackendPart>, figures: BackendFigures): void {
+  const registers = [registry];
+  const { proofs, supervisor, engine, network } = figures;
+  new Gauge({
+    name: `${PREFIX}_waiting`,
+    help: 'Requests that wait for the one in work.',
+    registers,
+    collect() {
+      this.set(proofs.waiting);
+    },
+  });
+  new Gauge({
+    name: `${PREFIX}_ready`,
+    help: '1: an engine has the key.',
+    registers,
+    collect() {
+      this.set(supervisor.isAble && !proofs.isStopping ? 1 : 0);
+    },
+  });
+  new Counter({
+    name: `${PREFIX}_engine_restarts_total`,
+    help: 'How often an engine was started in place of one that had ended.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(supervisor.restarts);
+    },
+  });
+  new Gauge({
+    name: `${PREFIX}_engine_info`,
+    help: 'The code path of the engine, and the network of its key.',
+    labelNames: ['path', 'network'],
+    registers,
+  }).set({ path: engine, network }, 1);
+}

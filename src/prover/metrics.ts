@@ -1,0 +1,71 @@
+/** What figures of front end and backend have in common: OpenMetrics, for a Prometheus on the same machine. */
+import {
+  Counter,
+  collectDefaultMetrics,
+  Histogram,
+  type OpenMetricsContentType,
+  Registry,
+} from 'prom-client';
+import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
+import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
+
+/** Upper bounds of durations, in seconds. */
+const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
+/** Faults of every HTTP service here, beside a program's own errors. */
+const FAULTS = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
+/** Beside codes: done; the caller left; any other error. */
+const OUTCOMES = ['OK', 'LEFT', 'OTHER'];
+
+export class ProverMetrics<Part extends string> {
+  readonly registry = new Registry<OpenMetricsContentType>();
+  readonly #route: string;
+  readonly #codes: ReadonlySet<string>;
+  readonly #requests: Counter<'code'>;
+  readonly #seconds: Histogram<'part'>;
+
+  /**
+   * @param prefix of the names, without the last `_`
+   * @param route whose requests are counted
+   * @param codes of its errors
+   * @param parts of the work on a request
+   */
+  constructor(prefix: string, route: string, codes: readonly string[], parts: readonly Part[]) {
+    this.registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
+    const registers = [this.registry];
+    collectDefaultMetrics({ register: this.registry });
+    this.#route = route;
+    this.#codes = new Set([...codes, ...FAULTS]);
+    const help = 'Requests by the code that answered them: OK, LEFT for callers who left, OTHER.';
+    this.#requests = new Counter({ name: `${prefix}_requests_total`, help, labelNames: ['code'], registers });
+    // From zero on, so that the first one is a change.
+    for (const code of [...OUTCOMES, ...this.#codes]) this.#requests.inc({ code }, 0);
+    this.#seconds = new Histogram({
+      name: `${prefix}_part_seconds`,
+      help: 'Durations of the parts of the work on a request.',
+      labelNames: ['part'],
+      buckets: SECONDS,
+      registers,
+    });
+    for (const part of parts) this.#seconds.zero({ part });
+  }
+
+  ended({ route, status, code = 'OTHER', isComplete }: RequestEnd): void {
+    if (route !== this.#route) return;
+    const outcome = status < 400 ? 'OK' : this.#codes.has(code) ? code : 'OTHER';
+    this.#requests.inc({ code: isComplete ? outcome : 'LEFT' });
+  }
+
+  took(part: Part, ms: number): void {
+    this.#seconds.observe({ part }, ms / 1000);
+  }
+
+  /** @throws ConfigError if the port can't be listened on */
+  async serve(port: number): Promise<MetricsListener> {
+    const { registry } = this;
+    const contentType = registry.contentType;
+    return await serveMetrics({
+      port,
+      expose: async () => ({ contentType, text: await registry.metrics() }),
+    });
+  }
+}

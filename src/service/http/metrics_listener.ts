@@ -1,0 +1,75 @@
+/**
+ * Serves figures for Prometheus on loopback, over a listener of its own: one path, few connections, and nothing read of a
+ * request but its head.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ConfigError } from 'sui-enclave/errors';
+
+/** Figures as one text. */
+export interface Exposition {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export interface MetricsListener {
+  readonly url: string;
+  close(): void;
+}
+
+export interface MetricsListenerOptions {
+  /** 0: the system chooses a free port (tests). */
+  readonly port: number;
+  /** The figures, asked for at each request. */
+  expose(): Exposition | Promise<Exposition>;
+  /** The variable that sets the port. Default: METRICS_PORT. */
+  readonly setting?: string;
+  /** A connection ends at this age, whatever its peer does. Default: 5000. */
+  readonly maxAgeMs?: number;
+}
+
+/** Further ones are closed at once: nobody needs more than one or two. */
+const MAX_CONNECTIONS = 16;
+
+/** @throws ConfigError if it can't listen there */
+export async function serveMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
+  const { port, expose, setting = 'METRICS_PORT', maxAgeMs = 5000 } = options;
+  const server = createServer({ maxHeaderSize: 4096, keepAlive: false }, (request, response) => {
+    answer(request, response, expose).catch(() => request.socket.destroy());
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.on('connection', (socket) => {
+    const age = setTimeout(() => socket.destroy(), maxAgeMs).unref();
+    socket.once('close', () => clearTimeout(age));
+  });
+  server.listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new ConfigError(`can't listen on 127.0.0.1 and ${setting} ${port}: ${code ?? 'unknown error'}`, {
+      cause,
+    });
+  }
+  server.unref();
+  const { port: bound } = server.address() as AddressInfo;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${bound}/metrics`, close };
+}
+
+async function answer(
+  { method, url }: IncomingMessage,
+  response: ServerResponse,
+  expose: MetricsListenerOptions['expose'],
+): Promise<void> {
+  // The unread rest of a request would be parsed as the next one.
+  response.shouldKeepAlive = false;
+  if (url !== '/metrics') return void response.writeHead(404).end();
+  if (method !== 'GET') return void response.writeHead(405, { allow: 'GET' }).end();
+  const { contentType, text } = await expose();
+  response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' }).end(text);
+}

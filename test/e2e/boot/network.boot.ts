@@ -1,0 +1,59 @@
+/** The container builds: what a step of theirs can reach. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { buildContainer } from '../../../src/commands/image/container.ts';
+
+/** Connects to a port of 127.0.0.1 and to an address elsewhere, which nothing has to answer, and writes what came of it. */
+const PROGRAM = `
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+static const char* attempt(const char* ip, int port, int type) {
+  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
+  inet_pton(AF_INET, ip, &to.sin_addr);
+  int fd = socket(AF_INET, type, 0);
+  return connect(fd, (struct sockaddr*)&to, sizeof to) == 0 ? "connected" : strerror(errno);
+}
+int main(int argc, char** argv) {
+  FILE* result = fopen(argc > 2 ? argv[2] : "/result", "w");
+  fprintf(result, "%s\\n", attempt("127.0.0.1", atoi(argv[1]), SOCK_STREAM));
+  /* Of UDP, which sends nothing here: it only needs a route. */
+  fprintf(result, "%s\\n", attempt("192.0.2.1", 9, SOCK_DGRAM));
+  return fclose(result);
+}
+`;
+
+test('a RUN step reaches neither the network nor the machine that builds', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'network-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  const context = join(dir, 'context');
+  const output = join(dir, 'output');
+  for (const folder of [context, output]) mkdirSync(folder);
+  writeFileSync(join(dir, 'attempt.c'), PROGRAM);
+  const program = join(context, 'attempt');
+  execFileSync('cc', ['-static', '-o', program, join(dir, 'attempt.c')]);
+  const server = createServer();
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  // Here the program does reach the server: what it finds in the build is due to the build.
+  execFileSync(program, [String(port), join(dir, 'here')]);
+  expect(readFileSync(join(dir, 'here'), 'utf8').split('\n')[0]).toBe('connected');
+
+  const recipe = join(dir, 'Containerfile');
+  writeFileSync(
+    recipe,
+    `FROM scratch AS step\nCOPY attempt /\nRUN ["/attempt", "${port}"]\nFROM scratch\nCOPY --from=step /result /\n`,
+  );
+  buildContainer({ file: recipe, context, args: {}, output, fresh: true });
+  expect(readFileSync(join(output, 'result'), 'utf8')).toBe(
+    'Network is unreachable\nNetwork is unreachable\n',
+  );
+});

@@ -1,0 +1,187 @@
+/** What an operator observes: each alert fires for its fault alone, and every expression of the board finds something. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { BOARD } from '../../../scripts/docs/observe_board.ts';
+import {
+  changing,
+  constant,
+  FOLDER,
+  growing,
+  isInstalled,
+  type RuleTest,
+  run,
+  type Series,
+  seriesOf,
+  temporaryFolder,
+  testRules,
+} from './promtool.ts';
+import { KEEPER_CODES, scrapes } from './scrapes.ts';
+
+const NAME = isInstalled ? 'promtool' : 'promtool (skipped: Debian’s package prometheus is not installed)';
+const FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})';
+
+interface Rule {
+  readonly alert: string;
+  readonly labels: { readonly severity?: string };
+  readonly annotations: { readonly summary?: string; readonly runbook?: string };
+}
+const alertsText = readFileSync(join(FOLDER, 'alerts.yml'), 'utf8');
+const { groups } = parse(alertsText) as { groups: { rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+const { scrape_configs: jobs } = parse(readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')) as {
+  scrape_configs: {
+    job_name: string;
+    static_configs: { targets: [string]; labels?: Record<string, string> }[];
+  }[];
+};
+
+/** What is wrong, by the alerts that it raises: the series that match, and their values then. */
+const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
+  EnclaveSilent: [[/^up\{job="enclave".*blue/, constant(0)]],
+  EnclaveClosed: [[/^relay_listening\{enclave="green"/, constant(0)]],
+  EnclaveFiguresOld: [[/^sui_enclave_snapshot_seconds.*blue/, constant(60)]],
+  EnclaveEnded: [[/^process_start_time_seconds.*job="enclave".*blue/, changing(100, 2100)]],
+  EnclavePartEnded: [[/^sui_enclave_part_ended.*blue/, constant(1)]],
+  EnclaveSecretsMissing: [[/^sui_enclave_secrets_missing.*blue/, constant(2)]],
+  EnclaveClockUnconfirmed: [[/^sui_enclave_clock_confirmed.*green/, constant(0)]],
+  EnclaveUncaughtErrors: [[/^sui_enclave_uncaught_errors_total.*blue/, changing(0, 1)]],
+  EnclaveEventsDropped: [[/^sui_enclave_events_dropped_total.*blue/, growing(10)]],
+  RelayDown: [[/^up\{job="relay"/, constant(0)]],
+  RelayUnknownEnclave: [[/^relay_unknown_cid_total/, growing(1)]],
+  EnclaveUnregistered: [[/^sui_enclave_keeper_alerts\{code="UNREGISTERED"/, constant(1)]],
+  EnclaveStale: [[/^sui_enclave_keeper_alerts\{code="KEY_TOO_OLD"/, constant(1)]],
+  EnclaveNotSeen: [
+    [/^sui_enclave_keeper_silent_enclaves/, constant(1)],
+    [/^sui_enclave_keeper_alerts\{code="ENCLAVE_SILENT"/, constant(1)],
+  ],
+  KeeperAlert: [[/^sui_enclave_keeper_alerts\{code="REGISTERS_DIFFER"/, constant(1)]],
+  KeeperSilent: [[/^sui_enclave_keeper_last_round_seconds/, constant(60)]],
+  KeeperGasLow: [[/^sui_enclave_keeper_gas_left_mist/, constant(1)]],
+  ProvisionerSilent: [[/^up\{job="provision"/, constant(0)]],
+  ProvisionerRefused: [[/^sui_enclave_provision_lacks_secrets/, constant(1)]],
+  ProverBackendDown: [[/^sui_enclave_prover_backend_ready/, constant(0)]],
+  ProverNoBackend: [[/^haproxy_backend_active_servers/, constant(0)]],
+  ProverNotReady: [[/^sui_enclave_prover_frontend_ready/, constant(0)]],
+  ProverRefusing: [
+    [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(30)],
+    [/^sui_enclave_prover_frontend_requests_total\{code="PROVER_BUSY"/, growing(10)],
+  ],
+  ProverEngineRestarts: [[/^sui_enclave_prover_backend_engine_restarts_total/, growing(1)]],
+};
+
+/** Not so: what looks like a fault, and is none. */
+const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
+  'requests that callers got wrong': [
+    [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],
+    [/^sui_enclave_prover_frontend_requests_total\{code="(OTHER|PROVER_TOKEN|LEFT)"/, growing(100)],
+  ],
+  'secrets that are missing for four minutes': [[/^sui_enclave_secrets_missing.*blue/, '0+0x20 2+0x10']],
+  'a few refusals': [
+    [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(100)],
+    [/^sui_enclave_prover_frontend_requests_total\{code="PROVER_BUSY"/, growing(1)],
+  ],
+};
+
+describe.skipIf(!isInstalled)(NAME, () => {
+  let healthy: Series;
+
+  test('reads what each program answers', async () => {
+    const texts = await scrapes();
+    const all = jobs.flatMap(({ job_name: job, static_configs }) =>
+      static_configs.flatMap(({ targets: [instance], labels = {} }) => [
+        ...seriesOf(texts[job] ?? '', { job, instance, ...labels }),
+        ...seriesOf('up 1', { job, instance, ...labels }),
+      ]),
+    );
+    healthy = new Map(all);
+    // Recorded without backends.
+    for (const name of healthy.keys()) {
+      if (name.startsWith('haproxy_backend_active_servers')) healthy.set(name, constant(2));
+    }
+    expect(jobs.map(({ job_name }) => job_name).sort()).toEqual(Object.keys(texts).sort());
+    for (const job of Object.keys(texts)) {
+      expect([job, [...healthy.keys()].some((name) => name.includes(`job="${job}"`))]).toEqual([job, true]);
+    }
+    // The strictest reader of the format that promtool has; it wants a time in each line.
+    const folder = temporaryFolder();
+    for (const [job, text] of Object.entries(texts)) {
+      if (job === 'haproxy') continue;
+      expect([job, text.endsWith('\n# EOF\n')]).toEqual([job, true]);
+      const file = join(folder, `${job}.txt`);
+      writeFileSync(file, text.replace(/^([^#\n].*)$/gm, '$1 1795157100'));
+      const { isRight, output } = run('tsdb', 'create-blocks-from', 'openmetrics', file, join(folder, job));
+      expect([job, isRight, isRight || output]).toEqual([job, true, true]);
+    }
+  });
+
+  test('accepts the configuration and the rules', () => {
+    expect(run('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ isRight: true });
+    expect(run('check', 'rules', '--lint-fatal', join(FOLDER, 'alerts.yml'))).toMatchObject({
+      isRight: true,
+    });
+  });
+
+  /** The series that alerts read, some of them with other values. */
+  function withFault(changes: readonly [series: RegExp, values: string][]): Series {
+    const nameOf = (series: string) => series.slice(0, series.indexOf('{'));
+    const series = new Map([...healthy].filter(([name]) => alertsText.includes(nameOf(name))));
+    for (const [pattern, values] of changes) {
+      const names = [...series.keys()].filter((name) => pattern.test(name));
+      expect(names, String(pattern)).not.toEqual([]);
+      for (const name of names) series.set(name, values);
+    }
+    return series;
+  }
+
+  test('raises no alert when all is well, nor for what is harmless', () => {
+    const tests: RuleTest[] = [[], ...Object.values(HARMLESS)].map((changes) => ({
+      series: withFault(changes),
+      expects: { [FIRING]: {} },
+    }));
+    const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('raises each alert for its fault, and no other', () => {
+    for (const { alert, labels, annotations } of rules) {
+      expect([alert, labels.severity, annotations.summary, annotations.runbook]).toEqual([
+        alert,
+        expect.stringMatching(/^(page|ticket)$/),
+        expect.stringMatching(/\.$/),
+        expect.stringMatching(/^[A-Z].{40,}\.$/),
+      ]);
+    }
+    expect(Object.keys(FAULTS).sort()).toEqual(rules.map(({ alert }) => alert).sort());
+    const tests: RuleTest[] = Object.entries(FAULTS).map(([alert, changes]) => ({
+      series: withFault(changes),
+      expects: { [FIRING]: { [`{alertname="${alert}"}`]: 1 } },
+    }));
+    const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('an alert of the keeper is raised whatever its code', () => {
+    const tests: RuleTest[] = KEEPER_CODES.filter((code) => code !== 'ENCLAVE_SILENT').map((code) => ({
+      series: withFault([[new RegExp(`^sui_enclave_keeper_alerts\\{code="${code}"`), constant(1)]]),
+      expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },
+    }));
+    const { isRight, output } = testRules(tests);
+    expect(isRight, output).toBe(true);
+  });
+
+  test('finds something for every expression of the board', () => {
+    const expressions = Object.values(BOARD).flatMap((panels) =>
+      panels.flatMap(({ shows }) => Object.values(shows)),
+    );
+    const expects = Object.fromEntries(
+      expressions.map((expression) => [`count(${expression}) > bool 0`, { '{}': 1 }]),
+    );
+    const { isRight, output } = testRules([{ series: healthy, expects }]);
+    expect(isRight, output).toBe(true);
+    expect(testRules([{ series: healthy, expects: { 'count(gone) > bool 0': { '{}': 1 } } }]).isRight).toBe(
+      false,
+    );
+  });
+});

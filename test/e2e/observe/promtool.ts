@@ -1,0 +1,78 @@
+/** Runs promtool on generated rule tests. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+export const FOLDER = fileURLToPath(new URL('../../../deploy/observe/', import.meta.url));
+const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
+export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
+
+/** Of a test: a sample each minute. */
+const SAMPLES = 30;
+/** When the expressions are evaluated. */
+export const EVAL_MINUTES = 25;
+/** They follow the clock, which begins at 0 in a test. */
+const TIMES = /(snapshot|last_round|last_poll)_seconds$/;
+
+/** Values of series by name and labels. */
+export type Series = Map<string, string>;
+
+export interface RuleTest {
+  readonly series: Series;
+  /** The samples that each expression must have, by labels. */
+  readonly expects: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+export const constant = (value: number) => `${value}+0x${SAMPLES}`;
+/** Grows from 0, so much each minute. */
+export const growing = (aMinute: number) => `0+${aMinute}x${SAMPLES}`;
+/** Changes at the minute 20. */
+export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${SAMPLES - 20}`;
+
+/** Promtool's output, and whether it was content. */
+export function run(...args: string[]): { isRight: boolean; output: string } {
+  const { status, stdout, stderr } = spawnSync(PROMTOOL, args, { encoding: 'utf8' });
+  return { isRight: status === 0, output: stdout + stderr };
+}
+
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'observe-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** The series of a scrape, constant, as Prometheus has them from a target with these labels. */
+export function seriesOf(scrape: string, labels: Readonly<Record<string, string>>): Series {
+  const series: Series = new Map();
+  for (const line of scrape.split('\n')) {
+    const [, name = '', own = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name === '' || name.startsWith('nodejs_')) continue;
+    const target = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
+    const all = [...(own === '' ? [] : [own]), ...target].join(',');
+    series.set(`${name}{${all}}`, TIMES.test(name) ? growing(60) : constant(Number(value)));
+  }
+  return series;
+}
+
+export function testRules(tests: readonly RuleTest[]): { isRight: boolean; output: string } {
+  const file = join(temporaryFolder(), 'test.yml');
+  // JSON is YAML.
+  const content = {
+    rule_files: [join(FOLDER, 'alerts.yml')],
+    evaluation_interval: '1m',
+    tests: tests.map(({ series, expects }) => ({
+      interval: '1m',
+      input_series: [...series].map(([name, values]) => ({ series: name, values })),
+      promql_expr_test: Object.entries(expects).map(([expr, samples]) => ({
+        expr,
+        eval_time: `${EVAL_MINUTES}m`,
+        exp_samples: Object.entries(samples).map(([labels, value]) => ({ labels, value })),
+      })),
+    })),
+  };
+  writeFileSync(file, JSON.stringify(content));
+  return run('test', 'rules', file);
+}

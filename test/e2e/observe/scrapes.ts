@@ -1,0 +1,68 @@
+/** What each program answers at `/metrics`, when all is well. */
+import { readFileSync } from 'node:fs';
+import { onTestFinished } from 'vitest';
+import { ALERTS } from '../../../src/commands/keeper/alerts.ts';
+import { Metrics as KeeperMetrics } from '../../../src/commands/keeper/metrics.ts';
+import { Metrics as WatcherMetrics } from '../../../src/commands/provision/metrics.ts';
+import { startBackend } from '../../../src/prover/backend/backend.ts';
+import { readBackendConfig } from '../../../src/prover/backend/config.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
+import { startServer } from '../../../src/testing/start_server.ts';
+import { freePort } from '../../enclave/init.ts';
+import { fakeGenerator, keyFile, recordedLog } from '../../src/prover/backend/support.ts';
+import { fakeWorker, LOADS, PROVES } from '../../src/prover/fake_worker.ts';
+import { startTestFrontend } from '../../src/prover/frontend/support.ts';
+
+/** The codes of the keeper's alerts. */
+export const KEEPER_CODES = Object.keys(ALERTS);
+
+const read = async (url: string | undefined) => await (await fetch(url as string)).text();
+
+/** Recorded: the first from the relay as it is built for tests, with two enclaves, the second from HAProxy 2.6. */
+const recorded = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
+
+/** By the jobs of `deploy/observe/prometheus.yml`. */
+export async function scrapes(): Promise<Readonly<Record<string, string>>> {
+  return {
+    enclave: await enclave(),
+    prover_frontend: await read((await startTestFrontend({ METRICS_PORT: '0' })).metricsUrl),
+    prover_backend: await proverBackend(),
+    keeper: await keeper(),
+    provision: await watcher(),
+    relay: recorded('relay'),
+    haproxy: recorded('haproxy'),
+  };
+}
+
+async function enclave(): Promise<string> {
+  const env = { METRICS_PORT: '0', EVENTS: 'true' };
+  return await read((await startServer({ env, nsm: new EmulatedNsm() })).metricsUrl);
+}
+
+async function proverBackend(): Promise<string> {
+  const config = readBackendConfig({
+    ZKEY: keyFile('a key'),
+    WITNESS_BINARIES: fakeGenerator(),
+    PROVER_ENGINE: fakeWorker(LOADS + PROVES),
+    ALLOW_INSECURE_DEV_KEY: '1',
+    PORT: '0',
+    METRICS_PORT: '0',
+  });
+  const backend = await startBackend({ config, log: recordedLog().log });
+  onTestFinished(() => backend.close());
+  return await read(backend.metricsUrl);
+}
+
+async function keeper(): Promise<string> {
+  const metrics = new KeeperMetrics({ spent: () => 10n, left: () => 90n });
+  metrics.note({ done: [], alerts: [], accepted: 2, silent: 0, hasFailed: false }, Date.now());
+  return await metrics.text();
+}
+
+async function watcher(): Promise<string> {
+  const metrics = new WatcherMetrics();
+  metrics.note('claim', Date.now());
+  const { url, close } = await metrics.serve(await freePort());
+  onTestFinished(close);
+  return await read(url);
+}

@@ -1,0 +1,180 @@
+/** The stream of events: it never waits for its receiver, and loses nothing without saying so. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { canRun, freePort, type Role, startRole, temporaryFolder } from './init.ts';
+
+const lineOf = (number: number, length = 40) => {
+  const start = `{"event":"application","n":${number},"x":"`;
+  return `${start}${'x'.repeat(Math.max(0, length - start.length - 3))}"}\n`;
+};
+
+/** The role, with the writing end of its pipe. */
+function start(port: number): { role: Role; write(text: string): void; end(): void } {
+  const path = join(temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [path]);
+  const role = startRole(['events', `tcp:127.0.0.1:${port}`], `3<${path}`);
+  const fd = openSync(path, constants.O_WRONLY);
+  return { role, write: (text) => writeSync(fd, text), end: () => closeSync(fd) };
+}
+
+/** A receiver, and what it received on each connection. */
+async function receiver(atPort?: number) {
+  const got: string[] = [];
+  const sockets: Socket[] = [];
+  const port = atPort ?? (await freePort());
+  const server = createServer((socket) => {
+    const at = got.push('') - 1;
+    sockets.push(socket);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      got[at] = `${got[at]}${chunk}`;
+    });
+  });
+  onTestFinished(() => {
+    server.close();
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return { port, got, sockets, text: () => got.join('') };
+}
+
+/** A receiver that reads nothing until it is told to. */
+async function slowReceiver(): Promise<{ port: number; server: Server; read(): Promise<string> }> {
+  const server = createServer({ pauseOnConnect: true });
+  const first = once(server, 'connection');
+  const port = await freePort();
+  server.listen(port, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+  });
+  const read = async () => {
+    const [socket] = (await first) as [Socket];
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.resume();
+    await once(socket, 'close');
+    return text;
+  };
+  return { port, server, read };
+}
+
+/** How many lines arrived, and how many are said to be lost. */
+function accounted(text: string): { arrived: number; lost: number } {
+  const lines = text.split('\n').slice(0, -1);
+  const losses = lines.flatMap((line) => /^\{"event":"lost","events":(\d+)\}$/.exec(line)?.[1] ?? []);
+  return {
+    arrived: lines.length - losses.length,
+    lost: losses.reduce((sum, count) => sum + Number(count), 0),
+  };
+}
+
+describe.runIf(canRun)('the events', () => {
+  test('arrive in order on one connection, and end with their writer', async () => {
+    const { port, got } = await receiver();
+    const { role, write, end } = start(port);
+    write(lineOf(1) + lineOf(2));
+    await expect.poll(() => got).toEqual([lineOf(1) + lineOf(2)]);
+    write(lineOf(3).slice(0, 10));
+    write(`${lineOf(3).slice(10)}${lineOf(4)}{"cut`);
+    end();
+    expect(await role.ended).toBe(0);
+    await expect.poll(() => got).toEqual([lineOf(1) + lineOf(2) + lineOf(3) + lineOf(4)]);
+  });
+
+  test('wait for a receiver', async () => {
+    const port = await freePort();
+    const { write } = start(port);
+    write(lineOf(1));
+    await new Promise((done) => setTimeout(done, 300));
+    const { got } = await receiver(port);
+    await expect.poll(() => got).toEqual([lineOf(1)]);
+  });
+
+  test('go on over another connection when the first one broke, with whole lines', async () => {
+    const { port, got, sockets } = await receiver();
+    const { write } = start(port);
+    write(lineOf(1));
+    await expect.poll(() => got).toEqual([lineOf(1)]);
+    sockets[0]?.resetAndDestroy();
+    await new Promise((done) => setTimeout(done, 100));
+    write(lineOf(2));
+    await expect.poll(() => got).toEqual([lineOf(1), lineOf(2)]);
+  });
+
+  test('never block their writer, whose receiver reads nothing: what is dropped is counted', async () => {
+    const { port, read } = await slowReceiver();
+    const { role, write, end } = start(port);
+    // 20 MB: more than any buffer on the way. A writer that had to wait would never come to its end.
+    const count = 20_000;
+    for (let at = 0; at < count; at += 50) {
+      write(Array.from({ length: 50 }, (_, more) => lineOf(at + more, 1000)).join(''));
+    }
+    const reading = read();
+    // Read on, and the loss is told without another event.
+    end();
+    const text = await reading;
+    expect(await role.ended).toBe(0);
+    const { arrived, lost } = accounted(text);
+    expect(lost).toBeGreaterThan(0);
+    expect(arrived + lost).toBe(count);
+  });
+
+  test('are dropped and counted without a receiver, in bounded memory', async () => {
+    // Otherwise the sanitizer keeps what is freed.
+    vi.stubEnv('ASAN_OPTIONS', 'quarantine_size_mb=0');
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+    });
+    const port = await freePort();
+    const { role, write } = start(port);
+    const kilobytes = () =>
+      Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${role.child.pid}/status`, 'utf8'))?.[1]);
+    const batch = Array.from({ length: 60 }, (_, at) => lineOf(at, 1000)).join('');
+    for (let at = 0; at < 10; at += 1) write(batch);
+    const before = kilobytes();
+    for (let at = 0; at < 490; at += 1) write(batch);
+    expect(kilobytes() - before).toBeLessThan(4096);
+    const { text } = await receiver(port);
+    const total = () => accounted(text()).arrived + accounted(text()).lost;
+    await expect.poll(total).toBe(500 * 60);
+    expect(accounted(text()).arrived).toBeLessThan(100);
+  });
+
+  test('that are too long, or contain other bytes than printable ASCII, are dropped and counted', async () => {
+    const { port, text } = await receiver();
+    const { write } = start(port);
+    write(`${'x'.repeat(1025)}\n`);
+    write('{"event":"\x1b[2J"}\n');
+    write('{"event":"ä"}\n');
+    write(lineOf(1));
+    await expect
+      .poll(text)
+      .toBe(
+        `{"event":"lost","events":1}\n{"event":"lost","events":1}\n{"event":"lost","events":1}\n${lineOf(1)}`,
+      );
+  });
+
+  test('ignore what the receiver says', async () => {
+    const { port, text, sockets } = await receiver();
+    const { write } = start(port);
+    write(lineOf(1));
+    await expect.poll(text).toBe(lineOf(1));
+    sockets[0]?.write('x'.repeat(1_000_000));
+    write(lineOf(2));
+    await expect.poll(text).toBe(lineOf(1) + lineOf(2));
+  });
+
+  test('end although nobody receives them', async () => {
+    const { role, write, end } = start(await freePort());
+    write(lineOf(1));
+    end();
+    expect(await role.ended).toBe(0);
+  });
+});
