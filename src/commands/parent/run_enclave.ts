@@ -121,7 +121,11 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
     await requirePcr0(env, name, enclave, pcr0);
     io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
   } else {
-    await connect(env, options, enclave, { pcr0, dir });
+    await connect(env, options, enclave, { pcr0, dir }).catch((error) => {
+      // The enclave is to be watched all the same.
+      if (!(error instanceof ParentError)) throw error;
+      io.error(`${error.code}: ${error.message}`);
+    });
     io.log(`${id} runs already as CID ${cid}: watching it`);
   }
   notifyReady(env, `${id} runs as CID ${cid}`);
