@@ -108,7 +108,7 @@ test-e2e: install addon
 
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
 # root and Debian's package systemd, and says so where it can't run.
-test-units: install
+test-units: install build/test/relay
 	npm run --silent test:units
 
 # Runs the NSM addon under AddressSanitizer and LeakSanitizer, in Node.

@@ -13,7 +13,7 @@ namespace {
 constexpr off_t kMaxFile = 1024 * 1024;
 
 Fd open_end(const std::string& path) {
-  return Fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  return Fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0640));
 }
 
 }  // namespace

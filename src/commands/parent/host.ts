@@ -210,12 +210,13 @@ u sui-enclave-relay -:sui-enclave "Relay of the enclaves" ${state}
 `,
     { mode: 0o644 },
   );
-  // The relay's user writes the reports of an enclave into its folder, and reads its configuration.
+  // The relay's user writes into these folders too: reports, and what is in effect. What others have written there it can't
+  // replace (the sticky bit).
   writeFileSync(
     join(root, TMPFILES, `sui-enclave-${name}.conf`),
     `d ${state} 2750 sui-enclave sui-enclave
-d ${state}/relay 2750 sui-enclave sui-enclave
-d ${state}/${name} 2770 sui-enclave sui-enclave
+d ${state}/relay 3770 sui-enclave sui-enclave
+d ${state}/${name} 3770 sui-enclave sui-enclave
 `,
     { mode: 0o644 },
   );

@@ -3,6 +3,8 @@ import { command, runAsProcess } from '../command.ts';
 import { enclaveName } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { disable, type Host, isActive, removeFiles, requireInstalled, thisHost } from './host.ts';
+import { enclavesNamed, type RunningEnclave, terminateEnclave } from './nitro_cli.ts';
+import { find } from './programs.ts';
 
 export const main = command({
   name: 'host_remove',
@@ -22,11 +24,17 @@ users. Refuses while the enclave runs.`,
 /** @throws ParentError: WRONG_STATE, if it is not installed, or runs and must not be stopped */
 export function remove(host: Host, name: string, stop: boolean): void {
   requireInstalled(host, name);
-  if (!stop && isActive(host, name)) {
+  if (!stop && (isActive(host, name) || enclavesOf(host, name).length > 0)) {
     throw new ParentError('WRONG_STATE', `${name} runs: give --stop to end it, and lose its key`);
   }
   disable(host, name);
+  // One that its unit does not watch any longer.
+  for (const { EnclaveID } of enclavesOf(host, name)) terminateEnclave(host.env, EnclaveID);
   removeFiles(host, name);
+}
+
+function enclavesOf({ env }: Host, name: string): RunningEnclave[] {
+  return find(env, 'nitro-cli') ? enclavesNamed(env, name) : [];
 }
 
 if (import.meta.main) await runAsProcess(main);

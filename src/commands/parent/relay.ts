@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -24,6 +25,13 @@ import { ensureRunning, requireRunning, signalService, stateBase, stopServices }
 const FIRST_CID = 16;
 const NAME = 'relay';
 const SUFFIX = '.conf';
+
+/**
+ * Whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which nothing here may send
+ * signals. A path unit has it read its folder again when `CHANGED` is written.
+ */
+const isUnit = (env: Environment) => env['SUI_ENCLAVE_RELAY'] === 'unit';
+const CHANGED = 'changed';
 const ACCEPT_MS = 5000;
 const POLL_MS = 20;
 
@@ -44,7 +52,8 @@ export interface RelayConf {
 
 /** The program of an image, which lies beside it. @throws ParentError: PROGRAM_FAILED, if it does not */
 export function relayOf(eif: string): string {
-  const path = resolve(dirname(eif), NAME);
+  // Where the image is, not a link to it.
+  const path = resolve(dirname(realpathSync(eif)), NAME);
   try {
     accessSync(path, constants.X_OK);
   } catch {
@@ -80,7 +89,7 @@ export function formatConf({ cid, upstreams, listens }: RelayConf): string {
 /** Writes the file of an enclave; the relay reads it when it is started or told to (`ensureRelay`). */
 export function writeConf(env: Environment, name: string, conf: RelayConf): void {
   const path = join(relayFolder(env), `${name}${SUFFIX}`);
-  writeFileSync(`${path}.new`, formatConf(conf), { mode: 0o600 });
+  writeFileSync(`${path}.new`, formatConf(conf), { mode: 0o640 });
   renameSync(`${path}.new`, path);
 }
 
@@ -117,6 +126,10 @@ export function readConf(env: Environment, name: string): RelayConf | undefined 
 export async function removeConf(env: Environment, name: string): Promise<boolean> {
   const dir = relayFolder(env);
   rmSync(join(dir, `${name}${SUFFIX}`), { force: true });
+  if (isUnit(env)) {
+    writeFileSync(join(dir, CHANGED), '');
+    return false;
+  }
   if (confNames(env).length === 0) return (await stopServices(dir)).length > 0;
   signalService(dir, NAME, 'SIGHUP');
   return false;
@@ -175,13 +188,18 @@ function inEffect(env: Environment): string {
 
 async function startOrSignal(env: Environment, eif: string): Promise<'started' | 'running'> {
   const dir = relayFolder(env);
+  if (isUnit(env)) {
+    writeFileSync(join(dir, CHANGED), '');
+    return 'running';
+  }
   if (signalService(dir, NAME, 'SIGHUP')) return 'running';
   await ensureRunning(env, dir, [{ name: NAME, command: [relayOf(eif), 'serve', dir, stateBase(env)] }]);
   return 'started';
 }
 
-/** @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here */
+/** @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here; systemd starts its own again */
 export function requireRelay(env: Environment): void {
+  if (isUnit(env)) return;
   requireRunning(relayFolder(env), [NAME]);
 }
 

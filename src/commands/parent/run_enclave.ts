@@ -1,6 +1,7 @@
 /** `sui-enclave run_enclave`: on the parent instance, runs the image in an enclave. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import {
   type Context,
@@ -12,7 +13,7 @@ import {
 } from '../command.ts';
 import { enclaveName, integer, path } from '../values.ts';
 import { ParentError } from './errors.ts';
-import { notifyReady, recordImage, runningEnclave, watchEnclave } from './foreground.ts';
+import { notifyReady, recordImage, runningEnclave, runningImagePath, watchEnclave } from './foreground.ts';
 import { loadImage, manifestOf } from './image.ts';
 import {
   enclavesNamed,
@@ -22,7 +23,7 @@ import {
   runningEnclaves,
   terminateEnclave,
 } from './nitro_cli.ts';
-import { confOf, ensureRelay, freeCid, removeConf, writeConf } from './relay.ts';
+import { confOf, ensureRelay, freeCid, readConf, removeConf, writeConf } from './relay.ts';
 import { lastEnd, reportsSize } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -119,11 +120,33 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   if (running === undefined) {
     await requirePcr0(env, name, enclave, pcr0);
     io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
-  } else io.log(`${id} runs already as CID ${cid}: watching it`);
+  } else {
+    await connect(env, options, enclave, { pcr0, dir }).catch((error) => {
+      // The enclave is to be watched all the same.
+      if (!(error instanceof ParentError)) throw error;
+      io.error(`${error.code}: ${error.message}`);
+    });
+    io.log(`${id} runs already as CID ${cid}: watching it`);
+  }
   notifyReady(env, `${id} runs as CID ${cid}`);
   await watchEnclave(env, io, enclave, { dir, from, stop: stop.signal });
   await removeConf(env, name);
   return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
+}
+
+/** Has the relay know an enclave that runs already: its file may have been written for another start. */
+async function connect(
+  env: Environment,
+  { name, eif }: Start,
+  { EnclaveCID, Measurements }: RunningEnclave,
+  { pcr0, dir }: { pcr0: string; dir: string },
+): Promise<void> {
+  if (Measurements?.PCR0 === pcr0 || !existsSync(runningImagePath(dir))) recordImage(dir, eif);
+  const own = runningImagePath(dir);
+  if (readConf(env, name)?.cid !== EnclaveCID) {
+    writeConf(env, name, confOf(EnclaveCID, manifestOf(loadImage(own).eif), []));
+  }
+  await ensureRelay(env, own, name);
 }
 
 interface Start {

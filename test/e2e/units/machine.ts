@@ -11,7 +11,7 @@ const SCRIPT = fileURLToPath(new URL('./machine.sh', import.meta.url));
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const SYSTEMD = '/lib/systemd/systemd';
 /** Of a boot, of a shutdown, and of a command in the machine. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 30_000;
 
 /** Why no such machine can run here; undefined if one can. */
 export function whyNot(): string | undefined {

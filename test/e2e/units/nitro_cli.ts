@@ -18,8 +18,6 @@ import {
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
-import { measureImage } from '../../../src/commands/image/eif/measure.ts';
-import { readEif } from '../../../src/commands/image/eif/read.ts';
 
 const FOLDER = '/run/nitro_enclaves';
 /** For an image of this name, the enclave ends during its boot. */
@@ -83,6 +81,9 @@ async function help(id: string): Promise<void> {
     response.end(request.url === '/readyz' ? '{"ready":true}' : key);
   });
   await new Promise<void>((resolve) => server.listen(3000, `${network}.${cid}`, resolve));
+  // Here alone: the other calls must be fast.
+  const { measureImage } = await import('../../../src/commands/image/eif/measure.ts');
+  const { readEif } = await import('../../../src/commands/image/eif/read.ts');
   const { pcr0 } = measureImage(readEif(readFileSync(values['eif-path'])));
   const enclave = {
     ...{ EnclaveName: name, EnclaveID: id, EnclaveCID: cid, ProcessID: process.pid, Flags: 'NONE' },

@@ -9,7 +9,7 @@ export default defineConfig({
     globalSetup: ['test/e2e/units/setup.ts'],
     // A machine each would be slower on two processors.
     maxWorkers: 1,
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 60_000,
   },
 });

@@ -77,9 +77,12 @@ test('after SIGKILL, watches the enclave that runs, and starts none', async () =
   const { child } = await start();
   child.kill('SIGKILL');
   await exitOf(child);
+  // As a start that failed would leave it.
+  rmSync(join(parent.dir, 'state/relay/sui-enclave.conf'));
   const again = await start();
   expect(again.first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
   expect([starts().length, ends()]).toEqual([1, []]);
+  expect(parent.conf()).toMatch(/^cid 16\nupstream /);
   parent.set('enclaves', '');
   expect(await exitOf(again.child)).toBe(1);
 });
@@ -141,6 +144,24 @@ test('does not take a failure of nitro-cli for the end of the enclave', async ()
   parent.set('describe fails', '');
   child.kill('SIGTERM');
   expect([await exitOf(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);
+});
+
+test('leaves the relay to systemd, where it is a unit', async () => {
+  const folder = join(parent.dir, 'state/relay');
+  const env = { SUI_ENCLAVE_RELAY: 'unit' };
+  const running = parent.run('run_enclave.ts', ['--eif', eif], env);
+  await expect.poll(() => existsSync(join(folder, 'changed')), { timeout: 10_000 }).toBe(true);
+  // Before the relay has it in effect, the enclave must not start: its first reports would be lost.
+  expect(starts()).toEqual([]);
+  writeFileSync(join(folder, 'in_effect'), `sui-enclave\n${parent.conf()}\n`);
+  expect(await running).toMatchObject({ status: 0 });
+  rmSync(join(folder, 'changed'));
+  expect(await parent.run('stop_enclave.ts', [], env)).toMatchObject({ status: 0 });
+  expect([existsSync(join(folder, 'changed')), existsSync(join(folder, 'sui-enclave.conf'))]).toEqual([
+    true,
+    false,
+  ]);
+  expect(parent.relayPid).toBeUndefined();
 });
 
 test('is not for debug mode', async () => {

@@ -299,6 +299,16 @@ describe('host remove', () => {
     },
   );
 
+  test('finds an enclave that its unit does not watch any longer', () => {
+    install(host, 'weather', options(build()));
+    parent.set('active', 'failed\n');
+    parent.set('enclaves', '{"EnclaveName":"weather","EnclaveID":"i-1-enc7","EnclaveCID":16}');
+    expect(() => remove(host, 'weather', false)).toThrow(/^weather runs/);
+    remove(host, 'weather', true);
+    expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc7');
+    expect(files()).toEqual([]);
+  });
+
   test('removes no file if the units can not be stopped', () => {
     install(host, 'weather', options(build()));
     const before = files();

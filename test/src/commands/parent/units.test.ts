@@ -52,6 +52,16 @@ describe.each(SERVICES)('%s', (file) => {
   });
 });
 
+test('an enclave that ends at once is started a few times only, and the relay always', () => {
+  const limits = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-relay.service'].map(
+    (name) => {
+      const unit = readFileSync(join(ROOT, 'src/commands/parent/units', name), 'utf8');
+      return ['StartLimitBurst', 'StartLimitIntervalSec'].flatMap((key) => valuesIn(unit, key)).map(Number);
+    },
+  );
+  expect(limits).toEqual([[10, 600], [20, 600], [0]]);
+});
+
 test('a start of an enclave that is killed leaves nitro-cli alone', () => {
   const unit = readFileSync(join(ROOT, 'src/commands/parent/units/sui-enclave@.service'), 'utf8');
   expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
