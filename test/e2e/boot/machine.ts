@@ -61,11 +61,14 @@ export class Machine {
    * @param vsockHost the compiled backend
    * @param recorded whether everything is kept that passes between parent and enclave
    * @param memoryMib of the machine
+   * @param cid that the enclave has
    */
-  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB } = {}) {
+  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB, cid = 4 } = {}) {
     this.#memoryMib = memoryMib;
     const record = recorded ? [this.#record] : [];
-    this.#host = spawn(vsockHost, [this.dir, '4', ...record], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#host = spawn(vsockHost, [this.dir, String(cid), ...record], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
     this.listen(HEARTBEAT_PORT, (socket) => {
       socket.once('data', (bytes) => {
