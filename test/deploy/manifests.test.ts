@@ -96,7 +96,7 @@ test('the defaults of haproxy.cfg fit those of the front end, and every setting 
   );
   expect(Number(defaults['QUEUE_SECONDS']) + Number(defaults['PROOF_SECONDS'])).toBeLessThan(15);
   const read_ = new Set([...haproxy.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name));
-  expect([...read_].sort()).toEqual([...Object.keys(defaults), 'RESOLVER'].sort());
+  expect([...read_].sort()).toEqual([...Object.keys(defaults), 'METRICS_PORT', 'RESOLVER'].sort());
   for (const name of read_) {
     expect(haproxy).toMatch(new RegExp(`^#   ${name} `, 'm'));
     expect(read('README.md')).toContain(`| \`${name}\` |`);

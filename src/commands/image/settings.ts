@@ -7,7 +7,7 @@ import type { Manifest } from 'sui-enclave-server/manifest';
 /** The parent's port for the first endpoint; the others follow. */
 export const FIRST_ENDPOINT_PORT = 8101;
 /** The enclave's vsock port at which the parent instance reads figures. */
-const METRICS_PORT = 9100;
+export const METRICS_PORT = 9100;
 /** The last byte of 127.0.0.x, the first endpoint's address inside the enclave. */
 const FIRST_ADDRESS = 64;
 

@@ -3,10 +3,12 @@ import { createServer } from 'node:net';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
+import { METRICS_PORT } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
 import {
   confNames,
   confOf,
+  type ListenLine,
   passToEnclave,
   type RelayConf,
   readConf,
@@ -29,6 +31,8 @@ export interface Exposure {
   readonly cid: number;
   readonly manifest: Manifest;
   readonly listen: Listen;
+  /** A port on loopback that leads to the server's figures; undefined: whatever leads there stays. */
+  readonly metricsPort: number | undefined;
   /** Whether to take the port from another enclave, whose open connections then end in their own time. */
   readonly takesPort: boolean;
 }
@@ -41,23 +45,28 @@ export interface Exposure {
 export async function exposedConf(
   env: Environment,
   name: string,
-  { cid, manifest, listen, takesPort }: Exposure,
+  { cid, manifest, listen, metricsPort, takesPort }: Exposure,
 ): Promise<RelayConf> {
   const listens = readConf(env, name)?.listens ?? [];
-  const isOurs =
-    (takesPort && takePort(env, name, listen.port)) || listens.some(({ port }) => port === listen.port);
-  const owner = confNames(env).find(
-    (other) => other !== name && readConf(env, other)?.listens.some(({ port }) => port === listen.port),
-  );
-  if (owner !== undefined) {
-    throw new ParentError(
-      'WRONG_STATE',
-      `port ${listen.port} leads to the enclave ${owner}: give --take-port to lead it to ${name} instead`,
+  const wanted: ListenLine[] = [{ ...listen, vsockPort: SERVER_PORT }];
+  if (metricsPort !== undefined)
+    wanted.push({ address: '127.0.0.1', port: metricsPort, vsockPort: METRICS_PORT });
+  for (const line of wanted) {
+    const isOurs =
+      (takesPort && takePort(env, name, line.port)) || listens.some(({ port }) => port === line.port);
+    const owner = confNames(env).find(
+      (other) => other !== name && readConf(env, other)?.listens.some(({ port }) => port === line.port),
     );
+    if (owner !== undefined) {
+      throw new ParentError(
+        'WRONG_STATE',
+        `port ${line.port} leads to the enclave ${owner}: give --take-port to lead it to ${name} instead`,
+      );
+    }
+    if (!isOurs) await requireFree(line);
   }
-  if (!isOurs) await requireFree(listen);
-  const others = listens.filter(({ vsockPort }) => vsockPort !== SERVER_PORT);
-  return confOf(cid, manifest, [...others, { ...listen, vsockPort: SERVER_PORT }]);
+  const others = listens.filter((old) => !wanted.some(({ vsockPort }) => vsockPort === old.vsockPort));
+  return confOf(cid, manifest, [...others, ...wanted]);
 }
 
 /** Takes a port from the enclave that it leads to, if that is another than this. @returns whether one had it */

@@ -19,7 +19,7 @@ import { readProvisionerKey } from '../provision/files.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from './expose.ts';
-import { type EnclaveImage, loadImage, manifestOf, trustedProxiesOf } from './image.ts';
+import { type EnclaveImage, loadImage, manifestOf, serverConfigOf } from './image.ts';
 import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
 import { run } from './programs.ts';
 import { ensureRelay, relayOf, requireRelay, writeConf } from './relay.ts';
@@ -86,6 +86,11 @@ time: whatever already runs as it should is left alone.`,
       schema: integer(1, 65_535),
       default: '3000',
     },
+    'metrics-port': {
+      value: '<port>',
+      help: 'the port on 127.0.0.1 for the figures of an image with METRICS_PORT (default: none)',
+      schema: integer(1, 65_535),
+    },
     'take-port': {
       help: 'take the port from another enclave of this instance, to replace that one beside it',
     },
@@ -101,9 +106,18 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     if (options.secrets !== undefined && options['secret-id'] !== undefined) {
       throw new UsageError('give either --secrets or --secret-id');
     }
+    if (options['metrics-port'] === port)
+      throw new UsageError('give --metrics-port another port than --port');
     const image = loadImage(options.eif);
     const manifest = manifestOf(image.eif);
-    const isBehindProxy = trustedProxiesOf(image.eif) > 0;
+    const config = serverConfigOf(image.eif);
+    const isBehindProxy = config.trustedProxies > 0;
+    const metricsPort = options['metrics-port'];
+    if (metricsPort !== undefined && config.metricsPort === undefined) {
+      throw new UsageError(
+        '--metrics-port: this image has no figures, since its server.env sets no METRICS_PORT',
+      );
+    }
     const listen = { address: address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
     // Checked before anything is started: a mistake in the secrets must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(options, manifest, context);
@@ -111,7 +125,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
     const dir = stateFolder(env, options.name);
     const program = relayOf(options.eif);
-    const exposure = { cid, manifest, listen, takesPort: options['take-port'] };
+    const exposure = { cid, manifest, listen, metricsPort, takesPort: options['take-port'] };
     writeConf(env, options.name, await exposedConf(env, options.name, exposure));
     const state = await ensureRelay(env, options.eif, options.name);
     io.log(`relay: ${state}`);
@@ -128,6 +142,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
         hasSecrets,
         address: listen.address,
         port,
+        ...(metricsPort !== undefined && { metricsPort }),
         reports: reportsPath(dir),
       },
     };

@@ -19,7 +19,7 @@ import {
   writeSettings,
   writeUnits,
 } from './host.ts';
-import { manifestOf, trustedProxiesOf } from './image.ts';
+import { manifestOf, serverConfigOf } from './image.ts';
 import { memoryOf } from './nitro_cli.ts';
 
 export interface InstallOptions {
@@ -28,6 +28,7 @@ export interface InstallOptions {
   readonly memory?: number | undefined;
   readonly address?: string | undefined;
   readonly port: number;
+  readonly 'metrics-port'?: number | undefined;
   /** The content of a file. */
   readonly secrets?: string | undefined;
   readonly 'secret-id'?: string | undefined;
@@ -66,6 +67,11 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
       help: 'the port of this instance to listen on',
       schema: integer(1024, 65_535),
       default: '3000',
+    },
+    'metrics-port': {
+      value: '<port>',
+      help: 'the port on 127.0.0.1 for figures: see expose_enclave',
+      schema: integer(1024, 65_535),
     },
     secrets: {
       value: '<file>',
@@ -115,13 +121,24 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
       'this image takes secrets from the provisioners of its app.yaml only: run provision on another machine',
     );
   }
-  const address = options.address ?? (trustedProxiesOf(image.eif) > 0 ? '127.0.0.1' : '0.0.0.0');
-  requirePort(host, port);
+  const config = serverConfigOf(image.eif);
+  const metrics = options['metrics-port'];
+  if (metrics !== undefined && config.metricsPort === undefined) {
+    throw new UsageError(
+      '--metrics-port: this image has no figures, since its server.env sets no METRICS_PORT',
+    );
+  }
+  const address = options.address ?? (config.trustedProxies > 0 ? '127.0.0.1' : '0.0.0.0');
+  for (const wanted of [port, ...(metrics === undefined ? [] : [metrics])]) requirePort(host, wanted);
   placeImage(host, name, files);
   writeUnits(host, name);
   writeSettings(host, name, {
     run: ['--cpus', String(cpus), '--memory', String(memoryMib)],
-    expose: ['--address', address, '--port', String(port), ...(id === undefined ? [] : ['--secret-id', id])],
+    expose: [
+      ...['--address', address, '--port', String(port)],
+      ...(metrics === undefined ? [] : ['--metrics-port', String(metrics)]),
+      ...(id === undefined ? [] : ['--secret-id', id]),
+    ],
     secrets,
   });
   must(host, 'systemctl', 'daemon-reload');
@@ -131,7 +148,11 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
 
 /** @throws ParentError: WRONG_STATE, if another enclave has the port at any address */
 function requirePort(host: Host, port: number): void {
-  const other = installed(host).find((name) => settingsOf(host, name).includes(` --port ${port}`));
+  const other = installed(host).find((name) =>
+    settingsOf(host, name)
+      .match(/-port \d+/g)
+      ?.includes(`-port ${port}`),
+  );
   if (other === undefined) return;
   throw new ParentError('WRONG_STATE', `port ${port} is that of ${other}: give another --port`);
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Image } from 'sui-enclave/attestation';
-import { readServerConfig } from 'sui-enclave-server/config';
+import { type Config, readServerConfig } from 'sui-enclave-server/config';
 import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
 import { UsageError } from '../command.ts';
 import { readCpio } from '../image/cpio.ts';
@@ -40,9 +40,9 @@ export function manifestOf(eif: Eif): Manifest {
   return parseManifest(fileIn(eif, 'app/app.yaml'));
 }
 
-/** `TRUSTED_PROXIES` of the image's server, as it is measured. */
-export function trustedProxiesOf(eif: Eif): number {
-  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf'))).trustedProxies;
+/** The settings of the image's server, as they are measured. */
+export function serverConfigOf(eif: Eif): Config {
+  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf')));
 }
 
 /** A file of the application's ramdisk. @throws UsageError, if it is not there */

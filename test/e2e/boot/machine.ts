@@ -63,12 +63,15 @@ export class Machine {
    * @param recorded whether everything is kept that passes between parent and enclave
    * @param memoryMib of the machine
    * @param cpus of the machine
+   * @param cid that the enclave has
    */
-  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB, cpus = 2 } = {}) {
+  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB, cpus = 2, cid = 4 } = {}) {
     this.#memoryMib = memoryMib;
     this.#cpus = cpus;
     const record = recorded ? [this.#record] : [];
-    this.#host = spawn(vsockHost, [this.dir, '4', ...record], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#host = spawn(vsockHost, [this.dir, String(cid), ...record], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     this.#ready = once(this.#host.stdout as NodeJS.ReadableStream, 'data');
     this.listen(HEARTBEAT_PORT, (socket) => {
       socket.once('data', (bytes) => {

@@ -2,6 +2,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
@@ -18,11 +20,15 @@ import { bootWithNsm, Machine, printBoot } from './machine.ts';
 
 const EIF = 'out/test.eif';
 const LOG_PORT = 7778;
+const EVENTS_PORT = 7779;
+const METRICS_PORT = 9100;
 const WEATHER_PORT = 8101;
 const BULK_PORT = 8102;
 const BULK_BYTES = 100 * 1024 * 1024;
 
 let machine: Machine;
+/** The events of all enclaves, in the order of their arrival. */
+const events: object[] = [];
 let weather: FakeWeatherApi;
 /** What the bulk endpoint has received, for each of its connections. */
 const bulk: { received: number; sha256: Promise<string> }[] = [];
@@ -39,6 +45,9 @@ async function bootOnce(cpus: number) {
   made.listen(LOG_PORT, (socket) => {
     socket.on('data', (chunk) => reports.push(...String(chunk).trim().split('\n')));
     socket.on('end', () => socket.end());
+  });
+  made.listen(EVENTS_PORT, (socket) => {
+    createInterface(socket).on('line', (line) => events.push(JSON.parse(line)));
   });
   made.listen(WEATHER_PORT, (socket) => forwardTls(socket, weather.origin, endpointTls()));
   made.listen(BULK_PORT, exchange);
@@ -131,6 +140,19 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
+  test('gives the parent its figures, and the events of which an error is one', async () => {
+    await machine.request('/process_data', { payload: { location: '' } });
+    expect(events).toContainEqual(expect.objectContaining({ event: 'listening' }));
+    const refused = { event: 'request', status: 400, request_id: expect.any(String) };
+    await expect.poll(() => events).toContainEqual(expect.objectContaining(refused));
+    const socket = machine.connect(METRICS_PORT);
+    socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const figures = await text(socket);
+    expect(figures).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(figures).toMatch(/^sui_enclave_sealed_requests_total 0$/m);
+    expect(figures).toMatch(/# EOF\n$/);
+  });
+
   test('leaves most of its memory free', async () => {
     const { memory } = (await machine.request('/inside')).json() as { memory: Record<string, number> };
     const [total, free, server] = ['total', 'available', 'server'].map((name) =>
@@ -175,8 +197,11 @@ describe('the test image', () => {
           'APP',
           'CLOCK_REQUIRED',
           'CLOCK_STATE',
+          'EVENTS',
+          'EVENTS_FD',
           'HOST',
           'LAST_END',
+          'METRICS_PORT',
           'NODE_EXTRA_CA_CERTS',
           'NSM_REQUIRED',
           'PORT',

@@ -351,6 +351,25 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
   });
 
+  test('has its figures on loopback, at a port of their own, until the enclave is started again', async () => {
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'METRICS_PORT=9100' });
+    const metricsPort = await freePort();
+    const line = `listen 127.0.0.1:${metricsPort} 9100\n`;
+    expect((await expose(['--metrics-port', String(metricsPort)])).status).toBe(0);
+    expect(parent.conf()).toContain(line);
+    expect((await expose()).status).toBe(0);
+    expect(parent.conf()).toContain(line);
+    expect((await expose(['--metrics-port', String(port)])).stderr).toMatch(/^WRONG_STATE|^USAGE/);
+  });
+
+  test('has no figures that its image does not have', async () => {
+    const { expose } = await start({ ready: true });
+    expect(await expose(['--metrics-port', '9101'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^USAGE: --metrics-port: this image has no figures/),
+    });
+  });
+
   test('is open to all for an image that trusts no proxies', async () => {
     const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
     expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);

@@ -1,0 +1,169 @@
+/**
+ * Several enclaves beside each other on one parent, whose relay leads their connections: out/test.eif twice, and
+ * out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's vsock.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { forwardTls } from '../../../src/testing/tls.ts';
+import { DEV_API_KEY, startFakeWeatherApi, temperatureOf } from '../../../src/testing/weather_api.ts';
+import { freePort } from '../../enclave/init.ts';
+import { dialFrom, EVENTS, Host, listenOn, RELAY, REPORTS } from '../../enclave/relay.ts';
+import { endpointTls } from './applications.ts';
+import { bootWithNsm, Machine } from './machine.ts';
+
+const WEATHER_HOST = 'api.weatherapi.com';
+const WEATHER_PORT = 8101;
+
+/** Passes on bytes, the end of each direction, and a break. */
+function join(one: Socket, other: Socket): void {
+  for (const [from, to] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    from.pipe(to);
+    // Only TCP has a reset.
+    from.on('error', () => (to.remoteAddress === undefined ? to.destroy() : to.resetAndDestroy()));
+  }
+}
+
+/** Boots an image under a CID of a host. Its own ports are open once it answers. */
+function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
+  return bootWithNsm(async () => {
+    const machine = new Machine(inject('vsockHost'), { cid });
+    onTestFinished(() => machine.stop().catch(() => {}));
+    for (const port of [REPORTS, EVENTS, WEATHER_PORT]) {
+      machine.listen(port, (socket) => {
+        dialFrom(`${host.network}.3`, port, `${host.network}.${cid}`).then(
+          (relay) => join(socket, relay),
+          () => socket.destroy(),
+        );
+      });
+    }
+    await machine.start(inject('emulator'), eif);
+    await machine.answering();
+    const servers = [3000, 7777].map((port) => {
+      const server = createServer({ allowHalfOpen: true }, (socket) => join(socket, machine.connect(port)));
+      server.listen(port, `${host.network}.${cid}`);
+      onTestFinished(() => void server.close());
+      return server;
+    });
+    const end = async () => {
+      for (const server of servers) server.close();
+      await machine.stop();
+    };
+    return { end };
+  });
+}
+
+interface Enclave {
+  /** As if it had been terminated. */
+  end(): Promise<void>;
+}
+
+async function handOver(host: Host, cid: number): Promise<string> {
+  const child = spawn(RELAY, ['pass', String(cid), '7777'], {
+    env: host.env,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(JSON.stringify({ API_KEY: DEV_API_KEY }));
+  const [verdict] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  return verdict.trim();
+}
+
+/** A connection of its own for each request, as from callers that do not know each other. */
+async function get(port: number, path: string, body?: object): Promise<{ status: number; json: unknown }> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+    headers: { connection: 'close', 'content-type': 'application/json' },
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  });
+  return { status: response.status, json: await response.json() };
+}
+
+const keyAt = async (port: number) => ((await get(port, '/health_check')).json as { pk: string }).pk;
+
+async function temperatureAt(port: number, location: string): Promise<number> {
+  const answer = await get(port, '/process_data', { payload: { location } });
+  expect(answer, JSON.stringify(answer)).toMatchObject({ status: 200 });
+  return (answer.json as { response: { data: { temperature: number } } }).response.data.temperature;
+}
+
+test('enclaves of one image and of two run beside each other, and one replaces another', async () => {
+  const weather = await startFakeWeatherApi();
+  onTestFinished(() => weather.close());
+  const upstream = await listenOn('127.0.0.1', 0, (socket) =>
+    forwardTls(socket, weather.origin, endpointTls()),
+  );
+  const host = new Host();
+  host.hosts(`${WEATHER_HOST} 127.0.0.1 ${upstream.port}`);
+  const [callers, others] = [await freePort(), await freePort()];
+  const lines = (cid: number, ...more: string[]) =>
+    [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...more] as const;
+  const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
+  const [BLUE, GREEN, OTHER] = [16, 17, 18];
+  // Before the boots, so that the first reports are kept.
+  host.conf('blue', ...lines(BLUE, listen(callers)));
+  host.conf('other', ...lines(OTHER, listen(others)));
+  await host.start();
+  const blue = await boot(host, 'out/test.eif', BLUE);
+  await boot(host, 'out/nitro.eif', OTHER);
+
+  // Of two images at once.
+  await expect
+    .poll(() => get(callers, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
+    .toBe(200);
+  await expect
+    .poll(() => get(others, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
+    .toBe(200);
+  const [blueKey, otherKey] = [await keyAt(callers), await keyAt(others)];
+  expect(blueKey).not.toBe(otherKey);
+  expect(await handOver(host, BLUE)).toBe('accepted');
+  // On a busy machine, an emulated enclave may give up its upstream.
+  await expect
+    .poll(() => temperatureAt(callers, 'San Francisco').catch(String), { timeout: 60_000 })
+    .toBe(Math.trunc(temperatureOf('San Francisco')));
+  const app = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
+  expect([app('blue'), app('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
+  expect(app('blue').pcr0).not.toBe(app('other').pcr0);
+
+  // Another of blue's image beside it; its port goes to that one, and no caller notices.
+  host.conf('green', ...lines(GREEN));
+  await host.reload();
+  const green = await boot(host, 'out/test.eif', GREEN);
+  expect(await handOver(host, GREEN)).toBe('accepted');
+  expect(app('green').pcr0).toBe(app('blue').pcr0);
+  const keys: string[] = [];
+  let isOver = false;
+  const load = (async () => {
+    while (!isOver) keys.push(await keyAt(callers));
+  })();
+  await expect.poll(() => keys.length, { timeout: 20_000 }).toBeGreaterThan(3);
+  host.conf('blue', ...lines(BLUE));
+  host.conf('green', ...lines(GREEN, listen(callers)));
+  await host.reload();
+  await expect.poll(() => keys.at(-1), { timeout: 20_000 }).not.toBe(blueKey);
+  isOver = true;
+  await load;
+  expect(new Set(keys).size).toBe(2);
+  await expect
+    .poll(() => temperatureAt(callers, 'Tokyo').catch(String), { timeout: 60_000 })
+    .toBe(Math.trunc(temperatureOf('Tokyo')));
+
+  // Blue ends; the others go on.
+  const kept = await dialFrom('127.0.0.1', others);
+  host.removeConf('blue');
+  await host.reload();
+  await blue.end();
+  expect(await keyAt(callers)).toBe(keys.at(-1));
+  kept.end('GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(await text(kept)).toMatch(/^HTTP\/1\.1 200 /);
+
+  // While green is down, its callers are refused at once.
+  await green.end();
+  await expect
+    .poll(() => get(callers, '/livez').then(String, (error) => error.cause?.code), { timeout: 20_000 })
+    .toBe('ECONNREFUSED');
+  expect(await keyAt(others)).toBe(otherKey);
+}, 600_000);
