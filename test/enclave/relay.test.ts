@@ -65,7 +65,7 @@ describe.runIf(canRun)('reports', () => {
       '{"from":"blue"}\n',
       '{"from":"green"}\n',
     ]);
-    expect(statSync(join(host.dir, 'blue/reports.jsonl')).mode & 0o077).toBe(0);
+    expect(statSync(join(host.dir, 'blue/reports.jsonl')).mode & 0o137).toBe(0);
   });
 
   test('of an unknown CID are refused and counted', async () => {
