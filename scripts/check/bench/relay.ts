@@ -10,6 +10,7 @@ import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { quantity } from '../../../src/library/errors.ts';
 import { type Amount, type Load, PONG } from './load.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
@@ -38,7 +39,7 @@ export async function benchRelay(load: Load): Promise<Comparison[]> {
       const names = { floorName: 'directly' };
       rows.push(
         compareRates(
-          { name: `GET / through ${name}, ${KEPT.connections} connections`, ...names },
+          { name: `GET / through ${name}, ${quantity(KEPT.connections, 'connection')}`, ...names },
           kept,
           targets?.kept,
         ),
