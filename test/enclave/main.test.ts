@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The sources that the image's build compiles to its init. */
 function imageSources(): string[] {
-  const build = readFileSync(join(ROOT, 'src/commands/image/image.sh'), 'utf8');
-  const [, patterns = ''] = /^g\+\+ .*\$linking (.+) -o stage\/init$/m.exec(build) ?? [];
+  const build = readFileSync(join(ROOT, 'src/commands/image/programs.sh'), 'utf8');
+  const [, patterns = ''] = /^g\+\+ .*\$linking (.+) -o \/programs\/init$/m.exec(build) ?? [];
   const sources = patterns.split(' ').flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
   expect(sources).toContain('enclave/init/main.cc');
   return sources.sort();

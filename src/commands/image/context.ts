@@ -192,13 +192,17 @@ const BESIDE = new Set(['node_modules', 'out', 'build', 'move', 'test', '.git', 
 function copyApplication(from: string, to: string): void {
   // The folder of the build may be in it.
   for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
-    cpSync(join(from, name), join(to, name), { recursive: true });
+    cpSync(join(from, name), join(to, name), { recursive: true, preserveTimestamps: true });
   }
 }
 
-/** Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. */
+/**
+ * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. A layer is
+ * found again by its files and their times.
+ */
 export function copySources(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, filter: (path) => basename(path) !== 'node_modules' });
+  const filter = (path: string) => basename(path) !== 'node_modules';
+  cpSync(from, to, { recursive: true, preserveTimestamps: true, filter });
 }
 
 /** The workspaces among each other. */

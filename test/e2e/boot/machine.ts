@@ -190,7 +190,7 @@ export class Machine {
             'content-length': Buffer.byteLength(payload),
           }),
         },
-        timeout: 120_000,
+        timeout: 600_000,
       });
       request.on('timeout', () => request.destroy(new Error('no answer')));
       request.on('error', reject);

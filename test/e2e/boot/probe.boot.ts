@@ -150,7 +150,7 @@ describe('the test image', () => {
     const figures = await text(socket);
     expect(figures).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     expect(figures).toMatch(/^sui_enclave_sealed_requests_total 0$/m);
-    expect(figures).toMatch(/# EOF\n$/);
+    expect(figures).toMatch(/^# EOF$/m);
   });
 
   test('leaves most of its memory free', async () => {
@@ -231,18 +231,18 @@ describe('the test image', () => {
   test('carries 100 MB out and in, four times at once, unharmed, though the parent takes nothing for 10 s', async () => {
     const times = 4;
     const asked = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
-    // All are under way: a connection that opens now would time out in the pause.
-    const isUnderWay = () => bulk.length === times && bulk.every(({ received }) => received > 0);
-    await vi.waitUntil(isUnderWay, { timeout: 100_000 });
+    // All are under way: a connection that opens now would time out in the pause. Health checks are short ones.
+    const underWay = () => bulk.filter(({ received }) => received > 100_000);
+    await vi.waitUntil(() => underWay().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);
     const resumed = performance.now();
     const answers = (await Promise.all(asked)).map((answer) => answer.json());
     expect(answers).toEqual(Array(times).fill({ received: BULK_BYTES, sha256: digestOfParent() }));
-    const digests = await Promise.all(bulk.map(({ sha256 }) => sha256));
+    const digests = await Promise.all(underWay().map(({ sha256 }) => sha256));
     expect(digests).toEqual(Array(times).fill(digestOfEnclave()));
     const ms = Math.round(performance.now() - resumed);
     process.stdout.write(`no stall: ${times} x 100 MB each way within ${ms} ms after the pause\n`);
-  });
+  }, 500_000);
 
   test('answers 200 connections at once', async () => {
     const sockets = Array.from({ length: 200 }, () => machine.connect(3000));
