@@ -9,6 +9,7 @@ import type { Source } from 'sui-enclave/sui/structs';
 import type { Environment } from '../command_line.ts';
 import { buildEif, LOCK } from '../image/build.ts';
 import { compareEifs } from '../image/compare.ts';
+import { findBuilder } from '../image/container.ts';
 import { digestOfModules } from '../image/context.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
@@ -35,6 +36,7 @@ export interface RebuildOptions {
 export type Rebuild = (source: AuditedSource, options: RebuildOptions) => Promise<Buffer>;
 
 export const rebuild: Rebuild = async (source, { work, cache, inputs, env }) => {
+  findBuilder();
   if (inputs !== undefined) readInputs(resolve(inputs), cache);
   const mirrors = inputs === undefined ? findMirrors({ ...env }) : OFFLINE;
   const npm = npmSurroundings(work, env);

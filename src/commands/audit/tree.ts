@@ -37,22 +37,22 @@ export async function writeTree(
 ): Promise<Tree> {
   const objects = new Objects(repository, limits);
   const omitted: Omitted[] = [];
-  let [files, entries] = [0, 0];
+  const folders: string[] = [''];
+  const files: [path: string, id: string][] = [];
 
-  async function write(tree: string, path: string, depth: number): Promise<void> {
+  async function walk(tree: string, path: string, depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} folders in each other`);
-    mkdirSync(join(to, path));
-    for (const { name, mode, id } of entriesOf(await objects.read(tree, 'tree'), idBytesOf(commit))) {
-      entries += 1;
-      if (entries > limits.files) throw tooLarge(`more than ${limits.files} files and folders`);
+    for (const { name, mode, id } of entriesOf(await objects.read(tree, 'tree'), commit.length / 2)) {
+      if (folders.length + files.length + omitted.length > limits.files) {
+        throw tooLarge(`more than ${limits.files} files and folders`);
+      }
       const own = path === '' ? name : `${path}/${name}`;
       if (own.length > MAX_PATH) throw tooLarge(`paths of more than ${MAX_PATH} characters`);
-      if (mode === '40000') await write(id, own, depth + 1);
-      else if (mode === '100644' || mode === '100755' || mode === '100664') {
-        // Where the file system takes two names for one, the second fails.
-        writeFileSync(join(to, own), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
-        files += 1;
-      } else omitted.push({ path: own, kind: KINDS[mode] ?? 'of an unknown kind' });
+      if (mode === '40000') {
+        folders.push(own);
+        await walk(id, own, depth + 1);
+      } else if (FILES.includes(mode)) files.push([own, id]);
+      else omitted.push({ path: own, kind: KINDS[mode] ?? 'of an unknown kind' });
     }
   }
 
@@ -60,8 +60,13 @@ export async function writeTree(
     const text = (await objects.read(commit, 'commit')).toString('latin1');
     const [, tree] = /^tree ([0-9a-f]{40,64})\n/.exec(text) ?? [];
     if (tree === undefined) throw unsafe(`the commit ${commit} names no tree`);
-    await write(tree, '', 0);
-    return { folder: to, files, bytes: objects.bytes, omitted };
+    await walk(tree, '', 0);
+    for (const path of folders) mkdirSync(join(to, path));
+    for (const [path, id] of files) {
+      // Where the file system takes two names for one, the second fails.
+      writeFileSync(join(to, path), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
+    }
+    return { folder: to, files: files.length, bytes: objects.bytes, omitted };
   } catch (error) {
     if (error instanceof AuditError) throw error;
     const { code = '' } = error as NodeJS.ErrnoException;
@@ -73,9 +78,9 @@ export async function writeTree(
   }
 }
 
+const FILES: readonly string[] = ['100644', '100755', '100664'];
 const KINDS: Readonly<Record<string, Omitted['kind']>> = { 120000: 'a link', 160000: 'a submodule' };
 
-const idBytesOf = (id: string) => id.length / 2;
 const unsafe = (why: string) => new AuditError('SOURCE_UNSAFE', why);
 const tooLarge = (what: string) => new AuditError('SOURCE_TOO_LARGE', `the commit has ${what}`);
 

@@ -78,9 +78,9 @@ export function clonedFiles(): Files {
   return clone;
 }
 
-/** Those of them that an audit of weather reads. */
+/** Those of them that an image of weather and its contract are made of. */
 export function framework(): Files {
   const wanted =
-    /^(?:Containerfile|package(?:-lock)?\.json|enclave\/|move\/|src\/(?:apps\/weather|commands|library|server|service)\/)/;
+    /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|commands\/image)\/|src\/commands\/(?:package\.json|command\.ts|command_line\.ts|values\.ts)$)/;
   return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => wanted.test(path)));
 }
