@@ -116,18 +116,22 @@ async function audit(
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const progress = (line: string) => io.error(line);
   const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
+  const rest: Audit = { ...one, checks: new Checks() };
   try {
     checkConfig(one);
     const source = await compareSource(one);
-    await compareContracts(one, source);
-    const enclaves = await compareEnclaves(one, roots);
+    await compareContracts(rest, source);
+    const enclaves = await compareEnclaves(rest, roots);
+    const holders = await holdersOf(config, chain);
+    // Last, though not in the table: no connection outlasts the minutes of a build.
+    await compareImage(one, source);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
-      checks: one.checks.all,
+      checks: [...one.checks.all, ...rest.checks.all],
       summary: summaryOf(config, enclaves),
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
-      holders: await holdersOf(config, chain),
+      holders,
       settings: source === undefined ? [] : settingsLines(source),
     });
   } finally {
@@ -164,7 +168,7 @@ function checkConfig({ config, checks }: Audit): void {
 const REGISTERS = 'the registers of the sources';
 const ON_CHAIN = 'those on chain';
 
-/** From the commit to the registers. @returns undefined where the sources can't be used */
+/** From the commit to what an image is built from. @returns undefined where the sources can't be used */
 async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
   const { config, checks, parts } = one;
   const { source: named } = config;
@@ -187,11 +191,6 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
     checks.same('the framework in the sources', kept);
     return read;
   });
-  if (source === undefined) {
-    checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
-    return undefined;
-  }
-  await compareImage(one, named, source);
   return source;
 }
 
@@ -218,8 +217,13 @@ async function takeTree(one: Audit, named: Source, what: string) {
   return await writeTree(repository, commit, join(work, 'tree'));
 }
 
-async function compareImage(one: Audit, named: Source, source: AuditedSource): Promise<void> {
+async function compareImage(one: Audit, source: AuditedSource | undefined): Promise<void> {
   const { config, options, env, checks, parts, work, progress } = one;
+  const { source: named } = config;
+  if (source === undefined || named === null) {
+    checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
+    return;
+  }
   if (options.quick) {
     checks.notChecked(REGISTERS, ON_CHAIN, '--quick: the image was not built again');
     return;

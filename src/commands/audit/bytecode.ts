@@ -49,7 +49,7 @@ export interface ComparedPackages {
  * @throws SuiError
  */
 export async function comparePackages(
-  config: EnclaveConfig,
+  config: Pick<EnclaveConfig, 'enclavePackage' | 'application'>,
   movePackages: ReadonlyMap<string, string>,
   chain: Chain,
   env: Environment,

@@ -16,7 +16,7 @@ import { EXIT } from '../command_line.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';
-import { buildContainer, findBuilder } from './container.ts';
+import { buildContainer, type ContainerBuild, findBuilder } from './container.ts';
 import {
   applicationIn,
   digestOfModules,
@@ -187,14 +187,17 @@ export async function buildEif(source: ImageSource, given: ImageInputs, build: E
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
-  buildContainer({
-    file: join(source.framework, 'Containerfile'),
-    context,
-    args: { APP_DIR: source.appDir, ...(withoutTrial && { TRIAL: '--no-trial' }) },
-    output,
-    fresh,
-  });
+  buildContainer({ ...recipeOf(source, withoutTrial), context, output, fresh });
   return output;
+}
+
+/** The Containerfile, and what it is told. */
+export function recipeOf(
+  { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
+  withoutTrial: boolean,
+): Pick<ContainerBuild, 'file' | 'args'> {
+  const args = { APP_DIR: appDir, ...(withoutTrial && { TRIAL: '--no-trial' }) };
+  return { file: join(framework, 'Containerfile'), args };
 }
 
 /** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had */
