@@ -83,10 +83,18 @@ node did not answer); 3 nothing differs, but not everything was checked: --quick
   });
 }
 
-/** Only a difference ends with the exit code of one. */
-function report(error: unknown, failure: Failure | undefined): Failure | undefined {
-  if (failure === undefined || error instanceof AuditError) return failure;
-  return { ...failure, exit: EXIT.notTried };
+/** Reports every error: only a difference ends with the exit code of one, and no fault of this program does. */
+function report(error: unknown, failure: Failure | undefined): Failure {
+  if (failure !== undefined && error instanceof AuditError) return failure;
+  const { code, error: message } = failure?.json ?? {
+    code: 'INTERNAL',
+    error: printable(String(error), 400),
+  };
+  return {
+    exit: EXIT.notTried,
+    text: `NO VERDICT (${code}): ${message}`,
+    json: { verdict: 'none', ...failure?.json, code, error: message },
+  };
 }
 
 /** What one audit works with. */
@@ -258,20 +266,25 @@ function defaultCache(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
 }
 
-async function compareContracts(one: Audit, source: AuditedSource | undefined): Promise<void> {
-  const { config, chain, env, checks, progress } = one;
+async function compareContracts(
+  { config, chain, env, checks, progress }: Audit,
+  source: AuditedSource | undefined,
+): Promise<void> {
   if (source === undefined) {
     checks.notChecked('the packages on chain', 'the sources', 'the sources can not be used');
     return;
   }
   progress('Compiling the Move packages');
-  const { packages, older } = await comparePackages(config, source.movePackages, chain, env);
-  for (const compared of packages) {
-    const { name, id, fault } = compared;
+  const compared = await checks.compare('the packages on chain', 'the sources', () =>
+    comparePackages(config, source.movePackages, chain, env),
+  );
+  const { packages = [], older = [] } = compared ?? {};
+  for (const one of packages) {
+    const { name, id, fault } = one;
     const what = `the package ${id}`;
     const against =
       name === 'enclave' ? 'move/enclave of this program' : "the sources' module of the application";
-    if (fault === null) checks.same(what, against, describeModules(compared));
+    if (fault === null) checks.same(what, against, describeModules(one));
     else checks.fault(what, against, fault);
   }
   if (older.length > 0) {

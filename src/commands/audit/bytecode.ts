@@ -110,9 +110,9 @@ function checkSame(compiled: Modules, on: OnChain, isDecisive: boolean): void {
   }
 }
 
-/** @throws SuiError */
-async function readOnChain(chain: Chain, original: string): Promise<OnChain> {
-  const versions = await versionsOf(chain, original);
+/** @throws SuiError, RangeError */
+async function readPackage(chain: Chain, original: string): Promise<OnChain> {
+  const versions = await chain.packageVersions(original);
   const latest = versions.at(-1) ?? original;
   const found = await chain.package(latest);
   const modules = found.modules.map((bytes): [string, Uint8Array] => {
@@ -124,16 +124,17 @@ async function readOnChain(chain: Chain, original: string): Promise<OnChain> {
   return { original, latest, versions, modules: new Map(modules) };
 }
 
-const MAX_VERSIONS = 1000;
-
-/** @throws SuiError */
-async function versionsOf(chain: Chain, packageId: string): Promise<string[]> {
-  const { response } = await chain.client.movePackageService.listPackageVersions({
-    packageId,
-    pageSize: MAX_VERSIONS,
-  });
-  const all = response.versions.map(({ packageId: id = '', version = 0n }) => ({ id, version }));
-  return all.sort((a, b) => Number(a.version - b.version)).map(({ id }) => normalizeSuiAddress(id));
+/** @throws SuiError; AuditError: NOT_FULLY_CHECKED, if its modules are of a format that is not known here */
+async function readOnChain(chain: Chain, original: string): Promise<OnChain> {
+  try {
+    return await readPackage(chain, original);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new AuditError(
+      'NOT_FULLY_CHECKED',
+      `the package ${original} can't be read: ${printable(error.message)}`,
+    );
+  }
 }
 
 /** Compiles the sources of a commit. The compiler runs in WebAssembly, and gets its files from here alone. */

@@ -51,6 +51,9 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env }) => 
   }
 };
 
+/** How the auditor's machine reaches the registry: an authority that Node is to trust, and proxies. */
+const OF_NETWORK = ['NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
+
 /** Of npm, for a lock file of an author: a home and a cache of its own, the auditor's registry, and packages of that alone. */
 export function npmSurroundings(work: string, env: Environment): NpmSurroundings {
   const home = join(work, 'npm');
@@ -64,6 +67,7 @@ export function npmSurroundings(work: string, env: Environment): NpmSurroundings
   }).trim();
   return {
     env: {
+      ...kept(env, [...OF_NETWORK, ...OF_NETWORK.map((name) => name.toLowerCase())]),
       PATH: env['PATH'] ?? '',
       HOME: home,
       npm_config_cache: join(home, 'cache'),
@@ -74,6 +78,15 @@ export function npmSurroundings(work: string, env: Environment): NpmSurroundings
     },
     options: ['git', 'remote', 'file', 'directory'].map((kind) => `--allow-${kind}=none`),
   };
+}
+
+function kept(env: Environment, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 function asAudit(error: unknown): unknown {

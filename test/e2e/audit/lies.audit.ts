@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { AuditError } from '../../../src/commands/audit/errors.ts';
 import { retireConfig, updatePcrs } from '../../../src/library/sui/transactions.ts';
 import { created, framework } from '../../src/commands/audit/applications.ts';
 import type { TestRepository } from '../../src/commands/audit/git_server.ts';
@@ -298,6 +299,15 @@ describe('also', () => {
   test('a config that does not exist is no difference', async () => {
     const verdict = await world.audit(`0x${'7'.repeat(64)}`, source);
     expect(verdict).toMatchObject({ exit: 2, code: 'SUI_OBJECT_NOT_FOUND' });
+  });
+
+  test('a fault of the program is no difference, and neither is a package that is gone', async () => {
+    const deployed = await deploy();
+    const failing = (error: Error) => ({ build: () => Promise.reject(error) });
+    const fault = await world.audit(deployed.configId, source, failing(new TypeError('a fault')));
+    expect(fault).toMatchObject({ exit: 2, code: 'INTERNAL', verdict: 'none' });
+    const gone = new AuditError('NOT_FULLY_CHECKED', 'a package is gone');
+    expect(await world.audit(deployed.configId, source, failing(gone))).toMatchObject({ exit: 3 });
   });
 
   test('no text of an admin reaches the terminal as it is', async () => {

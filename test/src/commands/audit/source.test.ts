@@ -259,14 +259,17 @@ test('npm gets the auditor’s registry, nothing else of his settings, and no pa
     PATH: process.env['PATH'],
     HOME: work,
     npm_config_registry: 'https://registry.example/',
-    NODE_OPTIONS: '--x',
+    NODE_EXTRA_CA_CERTS: join(work, 'authority.pem'),
+    NODE_OPTIONS: '--no-warnings',
   };
   writeFileSync(join(work, '.npmrc'), '//registry.example/:_authToken=word\ngit=/tmp/never\n');
-  const given = npmSurroundings(work, { ...env, NODE_OPTIONS: undefined });
+  const given = npmSurroundings(work, env);
   expect(given.env).toMatchObject({
     HOME: join(work, 'npm'),
     npm_config_registry: 'https://registry.example/',
+    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS,
   });
+  expect(given.env).not.toHaveProperty('NODE_OPTIONS');
   expect(JSON.stringify(given)).not.toContain('word');
   expect(given.options).toEqual([
     '--allow-git=none',
