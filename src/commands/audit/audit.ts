@@ -1,5 +1,5 @@
 /** `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { quantity } from 'sui-enclave/errors';
@@ -12,6 +12,7 @@ import {
   type Failure,
   type Main,
   type Result,
+  readFileArgument,
   runAsProcess,
 } from '../command.ts';
 import type { Environment, OptionValues } from '../command_line.ts';
@@ -119,6 +120,7 @@ async function audit(
 ): Promise<Result> {
   checkGit(env);
   const chain = new Chain(options, env);
+  const local = options.image === undefined ? undefined : await readFileArgument(options.image);
   const roots = await readRoots(chain, options.root);
   const config = await readConfig(chain.client, configId);
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
@@ -132,7 +134,7 @@ async function audit(
     const enclaves = await compareEnclaves(rest, roots);
     const holders = await holdersOf(config, chain);
     // Last, though not in the table: no connection outlasts the minutes of a build.
-    await compareImage(one, source);
+    await compareImage(one, source, local);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
       checks: [...one.checks.all, ...rest.checks.all],
@@ -225,7 +227,11 @@ async function takeTree(one: Audit, named: Source, what: string) {
   return await writeTree(repository, commit, join(work, 'tree'));
 }
 
-async function compareImage(one: Audit, source: AuditedSource | undefined): Promise<void> {
+async function compareImage(
+  one: Audit,
+  source: AuditedSource | undefined,
+  local: Buffer | undefined,
+): Promise<void> {
   const { config, options, env, checks, parts, work, progress } = one;
   const { source: named } = config;
   if (source === undefined || named === null) {
@@ -245,8 +251,8 @@ async function compareImage(one: Audit, source: AuditedSource | undefined): Prom
     try {
       compareRegisters(eif, config);
     } catch (error) {
-      if (!(error instanceof AuditError) || options.image === undefined) throw error;
-      const lines = differencesOf(eif, readFileSync(options.image));
+      if (!(error instanceof AuditError) || local === undefined) throw error;
+      const lines = differencesOf(eif, local);
       const found = lines.length === 0 ? ['in no file'] : lines;
       throw new AuditError(
         error.code,

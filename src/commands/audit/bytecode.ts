@@ -15,6 +15,9 @@ import { type Framework, frameworkOf } from '../sui/move_packages.ts';
 import { isModelChain } from '../sui/network.ts';
 import { type AuditCode, AuditError, printable } from './errors.ts';
 
+/** Of a Move package: the chain takes far smaller ones alone. */
+const MAX_SOURCE_BYTES = 2_000_000;
+
 type Modules = ReadonlyMap<string, Uint8Array>;
 
 /** A package on chain. */
@@ -284,6 +287,13 @@ function sourcesIn(folder: string): Record<string, string> {
   const root = existsSync(folder) ? realpathSync(folder) : resolve(folder);
   const paths = globSync(['Move.toml', 'sources/**/*.move'], { cwd: root }).sort();
   const files = paths.filter((path) => lstatSync(join(root, path)).isFile());
+  const bytes = files.reduce((sum, path) => sum + lstatSync(join(root, path)).size, 0);
+  if (bytes > MAX_SOURCE_BYTES) {
+    throw new AuditError(
+      'BYTECODE_UNKNOWN',
+      `a package in move/ has more than ${MAX_SOURCE_BYTES} bytes of sources`,
+    );
+  }
   return Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 }
 

@@ -52,6 +52,9 @@ export interface AuditedSource extends ImageSource {
   readonly movePackages: ReadonlyMap<string, string>;
 }
 
+/** Far more than any of these files needs. */
+const MAX_SETTINGS_BYTES = 1_000_000;
+
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
@@ -85,6 +88,11 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
   }
   try {
+    for (const name of ['app.yaml', 'server.env', 'package.json']) {
+      if (has(join(app, name)) && statSync(join(app, name)).size > MAX_SETTINGS_BYTES) {
+        throw invalid(`${name} has more than ${MAX_SETTINGS_BYTES} bytes`);
+      }
+    }
     const isApart = has(join(app, 'package-lock.json'));
     const root = isApart ? app : tree.folder;
     if (!isApart && !(has(join(root, 'package-lock.json')) && has(join(root, 'src/server/package.json')))) {
@@ -164,6 +172,12 @@ const unknown = (what: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-l
 
 /** An application in a clone of the framework: the framework of the commit must be the auditor's. */
 function readInClone(root: string, appDir: string, own: OwnFramework): Read {
+  // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a tool.
+  if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
+    throw invalid(
+      `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,
+    );
+  }
   const lock = readTrustedLock(root, true);
   const app = join(root, appDir);
   const name = nameOfFolder(app, basename(app));
@@ -177,6 +191,8 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
       throw otherState(`package-lock.json, ${path}`);
     }
   }
+  const shadow = theirs.modules.find((path) => isShadow(path, appDir, ours.modules));
+  if (shadow !== undefined) throw otherState(`package-lock.json, ${shadow}`);
   const foreign = theirs.workspaces.find((path) => path !== appDir && !ours.workspaces.includes(path));
   if (foreign !== undefined) {
     throw invalid(`the application depends on ${printable(foreign)}, which is no part of the framework`);
@@ -186,6 +202,13 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
   );
   const source = { framework: own.folder, app, appDir, isApart: false, name };
   return { ...source, inputs: { needed: theirs, packages } };
+}
+
+/** Whether code of the framework would import a package from there, which has none there itself. */
+function isShadow(path: string, appDir: string, ours: readonly string[]): boolean {
+  if (ours.includes(path) || path.startsWith(`${appDir}/node_modules/`)) return false;
+  const [top = ''] = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
+  return top === '' || ours.includes(top);
 }
 
 /** @throws AuditError: FRAMEWORK_VERSION */

@@ -190,6 +190,7 @@ describe('an application in a repository of its own', () => {
       ['app.yaml', 'name: price\nendpoints: ['],
       ['app.yaml', 'endpoints: []\nsecrets: []'],
       ['server.env', 'NOT A SETTING'],
+      ['app.yaml', `# ${'x'.repeat(1_000_000)}`],
     ] as const) {
       expect(
         codeOf(() => read({ ...created(), [path]: text })),
@@ -244,6 +245,40 @@ describe('an application in a clone of the framework', () => {
     lock.packages['node_modules/axios'] = { link: true, resolved: 'src/apps/weather' };
     const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
     expect(codeOf(() => read(files, at))).toBe('LOCK_UNTRUSTED');
+  });
+
+  test('is in src/apps: laid out elsewhere, it would be in the place of a tool of the build', () => {
+    const app = Object.entries(framework()).filter(([path]) => path.startsWith('src/apps/weather/'));
+    for (const folder of ['node_modules/rolldown', 'src/commands', 'src', 'src/apps/weather/x', 'build']) {
+      const moved = app.map(([path, file]) => [path.replace('src/apps/weather', folder), file]);
+      const files = { ...framework(), ...Object.fromEntries(moved) };
+      expect(
+        codeOf(() => read(files, { folder })),
+        folder,
+      ).toBe('SOURCE_INVALID');
+    }
+  });
+
+  test.each([
+    'src/server/node_modules/express',
+    'src/library/node_modules/@noble/curves',
+    'node_modules/express/node_modules/qs',
+  ])('gives the framework no other package, by a place that comes first: %s', (path) => {
+    const lock = JSON.parse(String(framework()['package-lock.json']));
+    lock.packages[path] = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
+    const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
+    expect(codeOf(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+  });
+
+  test('may have packages of its own', () => {
+    const lock = JSON.parse(String(framework()['package-lock.json']));
+    const one = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
+    lock.packages['src/apps/weather'].dependencies['a'] = '1.0.0';
+    for (const path of ['node_modules/a', 'src/apps/weather/node_modules/axios']) lock.packages[path] = one;
+    const { inputs } = read({ ...framework(), 'package-lock.json': JSON.stringify(lock) }, at);
+    expect([...inputs.packages.keys()]).toEqual(
+      expect.arrayContaining(['node_modules/a', 'src/apps/weather/node_modules/axios']),
+    );
   });
 
   test('elsewhere needs a lock file', () => {
