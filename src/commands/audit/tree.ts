@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { quantity } from 'sui-enclave/errors';
 import { AuditError, printable } from './errors.ts';
 import { LIMITS, type Limits, type Repository, startGit, stopGit } from './git.ts';
 
@@ -44,7 +45,7 @@ export async function writeTree(
     if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} folders in each other`);
     for (const { name, mode, id } of entriesOf(await objects.read(tree, 'tree'), commit.length / 2)) {
       if (folders.length + files.length + omitted.length > limits.files) {
-        throw tooLarge(`more than ${limits.files} files and folders`);
+        throw tooLarge(`more than ${quantity(limits.files, 'file')}`);
       }
       const own = path === '' ? name : `${path}/${name}`;
       if (own.length > MAX_PATH) throw tooLarge(`paths of more than ${MAX_PATH} characters`);
