@@ -247,7 +247,7 @@ async function compareImage(
     progress(
       'Building the image: a minute or two, and about 10 minutes the first time, most of them for the kernel',
     );
-    const eif = await parts.rebuild(source, { work, cache, inputs: options.inputs, env });
+    const eif = await parts.rebuild(source, { work, cache, inputs: options.inputs, env, log: progress });
     try {
       compareRegisters(eif, config);
     } catch (error) {

@@ -7,7 +7,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import type { Source } from 'sui-enclave/sui/structs';
 import type { Environment } from '../command_line.ts';
-import { buildEif, LOCK } from '../image/build.ts';
+import { LOCK } from '../image/build.ts';
 import { compareEifs } from '../image/compare.ts';
 import { findBuilder } from '../image/container.ts';
 import { digestOfModules } from '../image/context.ts';
@@ -19,6 +19,7 @@ import { CHANNELS, type Channel, measurementsOf } from '../image/measurements.ts
 import { findMirrors, OFFLINE } from '../image/mirrors.ts';
 import type { NpmSurroundings } from '../image/npm.ts';
 import { isSameImage } from '../sui/contract.ts';
+import { buildApart } from './build_process.ts';
 import { AuditError, printable } from './errors.ts';
 import type { AuditedSource } from './source.ts';
 
@@ -30,12 +31,14 @@ export interface RebuildOptions {
   /** The archive of an earlier build's packages. */
   readonly inputs: string | undefined;
   readonly env: Environment;
+  /** Gets what the builder prints. */
+  readonly log: (line: string) => void;
 }
 
 /** Makes the image file of a source. @throws AuditError, ImageError, ConfigError */
 export type Rebuild = (source: AuditedSource, options: RebuildOptions) => Promise<Buffer>;
 
-export const rebuild: Rebuild = async (source, { work, cache, inputs, env }) => {
+export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }) => {
   findBuilder();
   if (inputs !== undefined) readInputs(resolve(inputs), cache);
   const mirrors = inputs === undefined ? findMirrors({ ...env }) : OFFLINE;
@@ -44,7 +47,8 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env }) => 
   mkdirSync(dir);
   try {
     // The trial would run the author's code.
-    const output = await buildEif(source, source.inputs, { cache, mirrors, dir, npm, withoutTrial: true });
+    const build = { cache, mirrors, dir, npm, withoutTrial: true };
+    const output = await buildApart(source, source.inputs, build, log);
     return readFileSync(join(output, 'image.eif'));
   } catch (error) {
     throw asAudit(error);
