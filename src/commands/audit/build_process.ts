@@ -13,6 +13,8 @@ import type { ImageInputs, ImageSource } from '../image/context.ts';
 import { IMAGE_CODES, type ImageCode, ImageError } from '../image/errors.ts';
 import { printable } from './errors.ts';
 
+const PROGRAM = fileURLToPath(new URL('./build_process.ts', import.meta.url));
+
 /** For a line of a builder. */
 const MAX_LINE = 300;
 
@@ -56,7 +58,7 @@ export async function buildApart(
     packages: [...packages],
     build,
   };
-  const child = spawn(process.execPath, [fileURLToPath(new URL('./build_process.ts', import.meta.url))], {
+  const child = spawn(process.execPath, [PROGRAM], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const ended = new Promise<number | null>((resolve, reject) => {
@@ -72,7 +74,8 @@ export async function buildApart(
   throw new ImageError(answer.output.code, answer.output.message);
 }
 
-if (import.meta.main) {
+// The oldest Node that runs the installed program has no import.meta.main.
+if (process.argv[1] === PROGRAM) {
   const { source, needed, packages, build }: Order = JSON.parse(readFileSync(0, 'utf8'));
   try {
     const output = await buildEif(source, { needed, packages: new Map(packages) }, build);
