@@ -6,14 +6,13 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
 import { buildEif, type EifBuild } from '../image/build.ts';
 import type { ImageInputs, ImageSource } from '../image/context.ts';
 import { IMAGE_CODES, type ImageCode, ImageError } from '../image/errors.ts';
 import { printable } from './errors.ts';
 
-const PROGRAM = fileURLToPath(new URL('./build_process.ts', import.meta.url));
+const PROGRAM = `import { buildOrder } from ${JSON.stringify(import.meta.url)}; await buildOrder();`;
 
 /** For a line of a builder. */
 const MAX_LINE = 300;
@@ -58,7 +57,7 @@ export async function buildApart(
     packages: [...packages],
     build,
   };
-  const child = spawn(process.execPath, [PROGRAM], {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const ended = new Promise<number | null>((resolve, reject) => {
@@ -74,8 +73,8 @@ export async function buildApart(
   throw new ImageError(answer.output.code, answer.output.message);
 }
 
-// The oldest Node that runs the installed program has no import.meta.main.
-if (process.argv[1] === PROGRAM) {
+/** In the process of its own. */
+export async function buildOrder(): Promise<void> {
   const { source, needed, packages, build }: Order = JSON.parse(readFileSync(0, 'utf8'));
   try {
     const output = await buildEif(source, { needed, packages: new Map(packages) }, build);
