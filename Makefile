@@ -193,7 +193,7 @@ LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/comm
 # The containers of the proving service start from a base of their own.
 DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
-.PHONY: image check-pcr1 update-lock verify-build test-images test-boot
+.PHONY: image check-pcr1 update-lock verify-build test-images test-boot test-audit
 .DEFAULT_GOAL := image
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
@@ -217,6 +217,11 @@ test-images: image
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images build/test/relay
 	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
+
+# Audits honest and lying configs on a model of Sui, and watches what an audit of a hostile repository runs and writes. Needs
+# Debian's strace; builds the image of this tree again, where `make image` has built it.
+test-audit: install addon
+	CACHE=$(CACHE) npm run --silent test:audit
 
 # Fetches every locked file, so that versions that are gone are found before a build needs them.
 .PHONY: check-locks

@@ -59,11 +59,8 @@ function readSource(): Source {
 function pack(channel: Channel): Result {
   const version = versionOf(readManifest('library').version, channel, readSource());
   const internal = compileCommands(compileServer());
-  const installed = [
-    packLibrary(version, channel),
-    packServer(version, channel, internal),
-    packCommands(version, channel),
-  ];
+  const known = [packLibrary(version, channel), packServer(version, channel, internal)];
+  const installed = [...known, packCommands(version, channel, known)];
   const packages = [...installed, packCreate(version, channel, installed)];
   return {
     json: { version, channel, packages },

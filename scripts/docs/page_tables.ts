@@ -7,6 +7,7 @@ import { SALT_ERRORS } from '../../src/apps/salt/errors.ts';
 import { SALT_SETTINGS } from '../../src/apps/salt/settings.ts';
 import { WEATHER_ERRORS } from '../../src/apps/weather/errors.ts';
 import { WEATHER_SETTINGS } from '../../src/apps/weather/settings.ts';
+import { AUDIT_CODES } from '../../src/commands/audit/errors.ts';
 import { EnclaveError } from '../../src/library/errors.ts';
 import { BACKEND_SETTINGS } from '../../src/prover/backend/config.ts';
 import { BACKEND_ERRORS } from '../../src/prover/backend/errors.ts';
@@ -45,6 +46,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
       ],
     ]),
   },
+  'src/commands/audit/README.md': { codes: exitTable(AUDIT_CODES) },
   'src/apps/salt/README.md': {
     settings: settingTable(SALT_SETTINGS, {
       folder: 'src/apps/salt',
@@ -133,6 +135,12 @@ export function errorTable<Code extends string>(
   });
   const byStatus = rows.toSorted(([one], [other]) => Number(one) - Number(other));
   return inMarkdown(['status', 'code', 'cause'], byStatus);
+}
+
+/** A row for each code of a command, in their order. */
+function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
+  const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
+  return inMarkdown(['code', 'exit', 'meaning'], rows);
 }
 
 function inMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -146,6 +146,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'verify the attestation of an enclave, or of a saved document',
     load: () => import('./verify/verify_enclave.ts'),
   },
+  audit: {
+    reader: 'admin',
+    summary: 'find out which sources are behind a config, and whether they are',
+    load: () => import('./audit/audit.ts'),
+  },
   provision: {
     reader: 'admin',
     summary: 'seal secrets to an attested enclave',

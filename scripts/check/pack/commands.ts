@@ -45,12 +45,13 @@ export function compileCommands(elsewhere: ReadonlyMap<string, string>): string[
   return compile({ entries, packages: PACKAGES, folder: FOLDER, elsewhere });
 }
 
-export function packCommands(version: string, channel: Channel): Tarball {
+/** @param known the packages of the framework that an audit knows by their digests */
+export function packCommands(version: string, channel: Channel, known: readonly Tarball[]): Tarball {
   const own = readManifest('commands');
   const server = readManifest('server');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
-  layFramework(FOLDER);
+  layFramework(FOLDER, known);
   execFileSync(process.execPath, ['src/console/build.ts', join(FOLDER, 'console')], { cwd: ROOT });
   const { [RUNNER]: runner = '', ...dependencies }: Record<string, string> = Object.assign(
     {},

@@ -1,14 +1,18 @@
 /** What images are built from, for the published commands: `framework/` has it as a clone does, so that its images are the same. */
-import { cpSync, globSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/commands/image/context.ts';
-import { ROOT } from './tarball.ts';
+import { ROOT, type Tarball } from './tarball.ts';
 
 /** Beside the sources: the recipe, and what `verify-build` adds to a base. */
 const FILES = ['Containerfile', 'test/src/commands/image/clock.lock.json'];
 
-/** @param folder that of the package */
-export function layFramework(folder: string): void {
+/**
+ * @param folder that of the package
+ * @param known the packages that are noted in it by their integrity, as lock files have it
+ */
+export function layFramework(folder: string, known: readonly Tarball[]): void {
   const to = join(folder, 'framework');
   const lock = readLock(ROOT);
   const needed = neededByImage(ROOT, undefined, lock);
@@ -20,6 +24,12 @@ export function layFramework(folder: string): void {
   const paths = [...needed.modules, ...needed.workspaces, ...Object.keys(needed.links)].sort();
   const packages: Record<string, NpmLock['packages'][string]> = {};
   for (const path of paths) packages[path] = lock.packages[path] ?? {};
+  const integrity = (file: string) =>
+    `sha512-${createHash('sha512')
+      .update(readFileSync(join(ROOT, file)))
+      .digest('base64')}`;
+  const noted = Object.fromEntries(known.map(({ name, file }) => [name, integrity(file)]));
+  writeFileSync(join(to, 'packages.json'), `${JSON.stringify(noted, null, 1)}\n`);
   writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }
 

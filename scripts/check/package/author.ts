@@ -258,6 +258,61 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return commands.join(', ');
     },
 
+    async 'sui-enclave audit knows the packages of the framework, and compares a commit with what is on chain'() {
+      const folder = join(work, 'audited/my-oracle');
+      mkdirSync(dirname(folder), { recursive: true });
+      // Without --from, as a lock file is that names packages of a registry.
+      const packed = tarball('create-sui-enclave');
+      const argv = ['exec', '--yes', `--package=${packed}`, '--', 'create-sui-enclave', folder];
+      await run('npm', argv, { cwd: dirname(folder), env: environment() });
+      const git = async (...args: string[]) => {
+        const { stdout } = await run('git', ['-c', 'user.name=a', '-c', 'user.email=a@a.example', ...args], {
+          cwd: folder,
+        });
+        return stdout.trim();
+      };
+      await git('init', '-q');
+      await git('add', '-A');
+      await git('commit', '-q', '-m', 'all');
+      const pcrs = join(project, `out/dev-${NAME}.pcrs`);
+      const registers = Object.fromEntries(
+        [...readFileSync(pcrs, 'utf8').matchAll(/^(\w+) PCR(\d)$/gm)].map(([, hex, at]) => [`pcr${at}`, hex]),
+      );
+      const record = {
+        ...{
+          application: NAME,
+          folder: '',
+          framework_version: JSON.parse(await enclave(['--version', '--json'])).version,
+        },
+        ...{
+          commit: await git('rev-parse', 'HEAD'),
+          unchanged_tree: true,
+          channel: 'experimental',
+          registers,
+        },
+      };
+      writeFileSync(pcrs.replace(/pcrs$/, 'measurements.json'), JSON.stringify(record));
+      const at = ['--rpc-url', nodeUrl, '--json'];
+      const source = ['--source-url', 'https://code.example/my-oracle', '--pcrs', pcrs];
+      // The steps that follow use the first config.
+      const deployments = join(work, 'audited/deployments');
+      cpSync(sui().DEPLOYMENTS, deployments, { recursive: true });
+      const created = await enclave(['create_config', 'audited', '--again', ...source, ...at], {
+        env: { ...sui(), DEPLOYMENTS: deployments },
+        quiet: true,
+      });
+      const { config } = JSON.parse(created);
+      const audited = await enclave(['audit', config, '--source', folder, '--quick', ...at], {
+        env: sui(),
+        exit: 3,
+        quiet: true,
+      });
+      const { checks } = JSON.parse(audited) as { checks: { what: string; result: string }[] };
+      const same = checks.filter(({ result }) => result === 'same').map(({ what }) => what);
+      expectEqual(same.filter((what) => /^the (framework|package)/.test(what)).length, 3);
+      return same.map((what) => what.replace(/0x(\w{6})\w+/, '0x$1…')).join(', ');
+    },
+
     async 'verify, status and submit need no repository, and dev says that it does'() {
       mkdirSync(elsewhere);
       const options = { cwd: elsewhere, env: sui() };

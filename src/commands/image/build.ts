@@ -16,11 +16,12 @@ import { EXIT } from '../command_line.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
 import { bundle } from './bundle.ts';
-import { buildContainer, findBuilder } from './container.ts';
+import { buildContainer, type ContainerBuild, findBuilder } from './container.ts';
 import {
   applicationIn,
   digestOfModules,
   type ImageInputs,
+  type ImageSource,
   imageInputs,
   imageSources,
   makeContext,
@@ -34,12 +35,13 @@ import { licenseOf, licensesOf, packagesOf, systemLicenses } from './licenses.ts
 import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
-import { fetchPackages } from './npm.ts';
+import { fetchPackages, type NpmSurroundings } from './npm.ts';
 import { sbomOf } from './sbom.ts';
-import { APP_DIR_OPTION, type BuildSource, findSource, folderOf, frameworkVersion } from './source.ts';
+import { APP_DIR_OPTION, findSource, folderOf, frameworkVersion } from './source.ts';
 import { versionOf } from './version.ts';
 
-const LOCK = 'enclave/debian.lock.json';
+/** The lock file of Debian's packages, from the folder of the framework. */
+export const LOCK = 'enclave/debian.lock.json';
 
 export const main = command({
   name: 'build',
@@ -93,23 +95,16 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const given = imageInputs(source);
     checkChannel(root, channel, imageSources(given.needed, folderOf(source)));
     const [dir, cache, out] = [resolve(options.dir), resolve(options.cache), resolve(options.out)];
+    const context = join(dir, 'context');
     mkdirSync(dir, { recursive: true });
-    if (!existsSync(join(dir, 'context')))
+    if (!existsSync(context))
       io.log('The first build takes about 10 minutes and 6 GB of disk, most of it for the kernel.');
     if (inputs !== undefined) readInputs(resolve(inputs), cache);
     const mirrors = inputs === undefined ? findMirrors(env) : OFFLINE;
-    layContext(source, given, { cache, mirrors, context: join(dir, 'context') });
-    const context = join(dir, 'context');
-    const locks = [LOCK, ...options['extra-lock']].map((lock) => join(framework, lock));
-    await makeBase(locks, join(context, 'base.tar'), cache, { overlays: options.overlay, mirrors });
-
-    const output = mkdtempSync(join(dir, 'output-'));
-    buildContainer({
-      file: join(framework, 'Containerfile'),
-      context,
-      args: { APP_DIR: source.appDir },
-      output,
-      fresh: options.fresh,
+    const output = await buildEif(source, given, {
+      ...{ cache, mirrors, dir, fresh: options.fresh },
+      extraLocks: options['extra-lock'],
+      overlays: options.overlay,
     });
     const eif = readFileSync(join(output, 'image.eif'));
     const image = readEif(eif);
@@ -171,17 +166,65 @@ export function exitOfBuild(error: EnclaveError): number | undefined {
   return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
 }
 
+export interface EifBuild {
+  /** Has the packages that were fetched before. */
+  readonly cache: string;
+  readonly mirrors: Mirrors;
+  /** For intermediate files: it has the context then. */
+  readonly dir: string;
+  readonly fresh?: boolean;
+  /** From the folder of the framework. */
+  readonly extraLocks?: readonly string[];
+  readonly overlays?: readonly string[];
+  /** Whether nothing of the application is to be run. Default: its server is started once. */
+  readonly withoutTrial?: boolean;
+  /** Default: as it is set up here. */
+  readonly npm?: NpmSurroundings;
+}
+
+/**
+ * Builds an image.
+ *
+ * @returns a new folder in `dir`, with `image.eif`
+ * @throws ImageError
+ */
+export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {
+  const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
+  const context = join(dir, 'context');
+  layContext(source, given, { cache, mirrors, context, ...(build.npm && { npm: build.npm }) });
+  const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
+  await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
+  const output = mkdtempSync(join(dir, 'output-'));
+  buildContainer({ ...recipeOf(source, withoutTrial), context, output, fresh });
+  return output;
+}
+
+/** The Containerfile, and what it is told. */
+export function recipeOf(
+  { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
+  withoutTrial: boolean,
+): Pick<ContainerBuild, 'file' | 'args'> {
+  const args = { APP_DIR: appDir, ...(withoutTrial && { TRIAL: '--no-trial' }) };
+  return { file: join(framework, 'Containerfile'), args };
+}
+
 /** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had */
 export function layContext(
-  source: BuildSource,
+  source: ImageSource,
   given: ImageInputs,
   {
     cache,
     mirrors,
     context,
-  }: { readonly cache: string; readonly mirrors: Mirrors; readonly context: string },
+    npm,
+  }: {
+    readonly cache: string;
+    readonly mirrors: Mirrors;
+    readonly context: string;
+    readonly npm?: NpmSurroundings;
+  },
 ): void {
-  const gone = fetchPackages([...given.packages.values()], cache, mirrors.isOffline === true);
+  const gone = fetchPackages([...given.packages.values()], cache, mirrors.isOffline === true, npm);
   if (gone.length > 0) {
     const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
     throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));

@@ -186,7 +186,16 @@ export function makeContext(
 }
 
 /** What is in an author's repository beside the application. */
-const BESIDE = new Set(['node_modules', 'out', 'build', 'move', 'test', '.git', '.ci', '.github']);
+export const BESIDE: ReadonlySet<string> = new Set([
+  'node_modules',
+  'out',
+  'build',
+  'move',
+  'test',
+  '.git',
+  '.ci',
+  '.github',
+]);
 
 /** Its own modules may be anywhere, but not in these folders. */
 function copyApplication(from: string, to: string): void {

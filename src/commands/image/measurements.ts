@@ -38,23 +38,43 @@ export interface Built {
   readonly relay: Uint8Array;
 }
 
-export function makeMeasurements(
-  source: BuildSource,
+export function makeMeasurements(source: BuildSource, built: Built): object {
+  const { root, isApart } = source;
+  return measurementsOf(source, built, {
+    folder: folderOf(source),
+    commit: git(root, 'rev-parse', 'HEAD'),
+    isUnchanged: isUnchanged(root, '.'),
+    // That of the installed framework can't be changed without another version.
+    hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
+  });
+}
+
+/** What the repository of a build says. */
+export interface BuildOrigin {
+  /** Of the application, from its root. */
+  readonly folder: string;
+  readonly commit: string | null;
+  readonly isUnchanged: boolean | null;
+  readonly hasCommittedLock: boolean | null;
+}
+
+/** The same image of the same commit has the same measurements, in the channel that its builder chose. */
+export function measurementsOf(
+  { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
   { channel, lock, packages, eif, relay }: Built,
+  { folder, commit, isUnchanged: isSame, hasCommittedLock }: BuildOrigin,
 ): object {
-  const { root, name, isApart, app } = source;
   const { kernel, ramdisks } = readEif(eif);
   const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
   return {
     application: name,
-    folder: folderOf(source),
+    folder,
     framework_version: frameworkVersion(),
     // As the application's lock file has it; null in a clone, whose commit is that of the framework.
     framework_integrity: isApart ? integrityOf(app) : null,
-    commit: git(root, 'rev-parse', 'HEAD'),
-    unchanged_tree: isUnchanged(root, '.'),
-    // That of the installed framework can't be changed without another version.
-    committed_lock: isApart ? null : isUnchanged(root, lock),
+    commit,
+    unchanged_tree: isSame,
+    committed_lock: hasCommittedLock,
     channel,
     promise: CHANNELS[channel],
     registers: measureImage(readEif(eif)),

@@ -37,6 +37,13 @@ export function pinned(
   return { name: name ?? path.slice(path.lastIndexOf('node_modules/') + 13), version, sha512 };
 }
 
+/** How npm is run. */
+export interface NpmSurroundings {
+  readonly env: Readonly<Record<string, string>>;
+  /** Further options. */
+  readonly options: readonly string[];
+}
+
 /**
  * @param isOffline whether only the cache may be used
  * @returns the packages that are neither in the cache nor to be had
@@ -46,6 +53,7 @@ export function fetchPackages(
   packages: readonly NpmPackage[],
   cache: string,
   isOffline: boolean,
+  npm?: NpmSurroundings,
 ): NpmPackage[] {
   mkdirSync(cache, { recursive: true });
   const missing = packages.filter((one) => !isCached(one, cache));
@@ -53,10 +61,12 @@ export function fetchPackages(
   const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
   try {
     const wanted = [...new Set(missing.map(({ name, version }) => `${name}@${version}`))];
-    // npm knows the registry, and how to sign in there.
-    execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder, ...wanted], {
+    const options = ['--ignore-scripts', '--silent', ...(npm?.options ?? []), '--pack-destination', folder];
+    // Without others, npm knows the registry, and how to sign in there.
+    execFileSync('npm', ['pack', ...options, ...wanted], {
       cwd: folder,
       stdio: ['ignore', 'ignore', 2],
+      ...(npm && { env: npm.env }),
     });
     for (const file of readdirSync(folder)) {
       const path = join(folder, file);
@@ -88,8 +98,29 @@ function digestOf(path: string): string {
   return createHash('sha512').update(readFileSync(path)).digest('hex');
 }
 
-/** Unpacks a package of the cache into a folder. */
-export function layPackage({ sha512 }: NpmPackage, cache: string, to: string): void {
+/** Of a package, unpacked: several times what any here has. */
+const MAX_PACKAGE_BYTES = 1_000_000_000;
+
+/**
+ * Unpacks a package of the cache into a folder: its files, as npm does.
+ *
+ * @throws ImageError: ARCHIVE_INVALID
+ */
+export function layPackage({ name, sha512 }: NpmPackage, cache: string, to: string): void {
   mkdirSync(to, { recursive: true });
-  extract({ sync: true, file: join(cache, sha512), cwd: to, strip: 1 });
+  let bytes = 0;
+  extract({
+    sync: true,
+    file: join(cache, sha512),
+    cwd: to,
+    strip: 1,
+    filter(_path, entry) {
+      if (!('type' in entry)) return true;
+      bytes += entry.size ?? 0;
+      if (bytes > MAX_PACKAGE_BYTES) {
+        throw new ImageError('ARCHIVE_INVALID', `${name} of npm has more than ${MAX_PACKAGE_BYTES} bytes`);
+      }
+      return !/Link$/.test(entry.type);
+    },
+  });
 }

@@ -23,14 +23,16 @@ export const main = command({
   purpose:
     "Inside the image's build: packs the boot system and the application, boot.cpio and app.cpio in the folder <stage>.",
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
-  options: {},
-  async run({ args: { app_dir: appDir, stage } }) {
-    await makeRamdisks(appDir, stage);
+  options: {
+    'no-trial': { help: 'do not start the server of the image, which runs the code of the application' },
+  },
+  async run({ args: { app_dir: appDir, stage }, options }) {
+    await makeRamdisks(appDir, stage, !options['no-trial']);
     return { json: { files: ['boot.cpio', 'app.cpio'].map((name) => join(stage, name)) } };
   },
 });
 
-async function makeRamdisks(appDir: string, stage: string): Promise<void> {
+async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Promise<void> {
   const file = (path: string) => ({ data: readFileSync(path) });
   const program = (path: string) => ({ data: readFileSync(path), executable: true });
 
@@ -72,7 +74,7 @@ async function makeRamdisks(appDir: string, stage: string): Promise<void> {
     ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
     ...schemaEntry(appDir),
   ]);
-  await tryStart(join(stage, 'node'), application, environment);
+  if (isTried) await tryStart(join(stage, 'node'), application, environment);
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 

@@ -160,6 +160,7 @@ export class LoopbackNode {
               object: GrpcTypes.Object.create({
                 ...found,
                 owner: { kind: OwnerKind.IMMUTABLE },
+                ...this.#publication(objectId),
                 bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.#visible.packageBytes(objectId) }),
               }),
             },
@@ -236,6 +237,15 @@ export class LoopbackNode {
         // Full nodes describe the modules here, and give their bytecode with the object only.
         package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
       });
+    },
+    'sui.rpc.v2.MovePackageService/ListPackageVersions': (bytes) => {
+      const { packageId = '' } = GrpcTypes.ListPackageVersionsRequest.fromBinary(bytes);
+      const { packages } = this.#visible;
+      const original = packages.get(packageId)?.original;
+      if (!original) throw new Refusal('NOT_FOUND', '');
+      const ids = [...packages].filter(([, one]) => one.original === original).map(([id]) => id);
+      const versions = ids.map((id, index) => ({ packageId: id, version: BigInt(index + 1) }));
+      return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
     },
     'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
       const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
@@ -325,6 +335,14 @@ export class LoopbackNode {
         ...describedIfEmpty(data),
       }),
     });
+  }
+
+  /** The transaction that a package is of, if a transaction published it. */
+  #publication(packageId: string): { previousTransaction?: string } {
+    const found = [...this.#effects].find(([, { changedObjects = [] }]) =>
+      changedObjects.some(({ objectId }) => objectId === packageId),
+    );
+    return found === undefined ? {} : { previousTransaction: found[0] };
   }
 
   #object(found: LedgerObject): GrpcTypes.Object {

@@ -1,6 +1,14 @@
 /** What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -58,6 +66,36 @@ describe('a package of npm', () => {
     expect(readFileSync(calls, 'utf8')).toMatch(/^pack --ignore-scripts .* moon@1\.0\.0\n$/);
     layPackage(moon(bytes), cache, join(dir, 'laid'));
     expect(readFileSync(join(dir, 'laid/index.js'), 'utf8')).toBe('moon');
+  });
+
+  test('is fetched with the options and the environment that are given, and no others', () => {
+    const bytes = packed('moon');
+    const calls = npmPacks(bytes);
+    const npm = { env: { PATH: process.env['PATH'] ?? '' }, options: ['--allow-git=none'] };
+    expect(fetchPackages([moon(bytes)], cache, false, npm)).toEqual([]);
+    expect(readFileSync(calls, 'utf8')).toMatch(/^pack --ignore-scripts --silent --allow-git=none /);
+  });
+
+  test('is laid out without its links, which npm does not unpack either', () => {
+    mkdirSync(join(dir, 'package'));
+    symlinkSync('/etc', join(dir, 'package/etc'));
+    const bytes = packed('moon');
+    writeFileSync(join(cache, sha512(bytes)), bytes);
+    layPackage(moon(bytes), cache, join(dir, 'laid'));
+    expect(readdirSync(join(dir, 'laid'))).toEqual(['index.js']);
+  });
+
+  test('that is unpacked beyond any size is refused', () => {
+    const header = makeTar({ 'package/zeros': '' }).subarray(0, 512);
+    header.write('20000000000\0', 124, 'latin1');
+    header.write('        ', 148, 'latin1');
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    const bytes = gzipSync(Buffer.concat([header, Buffer.alloc(1 << 20)]));
+    writeFileSync(join(cache, sha512(bytes)), bytes);
+    expect(() => layPackage(moon(bytes), cache, join(dir, 'laid'))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 
   test('with other bytes than the lock has is refused', () => {

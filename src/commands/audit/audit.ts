@@ -1,0 +1,329 @@
+/** `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { quantity } from 'sui-enclave/errors';
+import { type EnclaveConfig, isOverlapping, readConfig } from 'sui-enclave/sui/objects';
+import type { Source } from 'sui-enclave/sui/structs';
+import {
+  type Context,
+  command,
+  EXIT,
+  type Failure,
+  type Main,
+  type Result,
+  readFileArgument,
+  runAsProcess,
+} from '../command.ts';
+import type { Environment, OptionValues } from '../command_line.ts';
+import { Chain } from '../sui/chain.ts';
+import { readRoots } from '../sui/contract.ts';
+import { READING, ROOT_OPTION } from '../sui/options.ts';
+import { enclaveUrl, objectId, path, text } from '../values.ts';
+import { sourceAddress } from './address.ts';
+import { comparePackages, describeModules } from './bytecode.ts';
+import { askEnclaves, type Enclaves } from './enclaves.ts';
+import { AuditError, printable } from './errors.ts';
+import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
+import { checkGit, type Repository } from './git.ts';
+import { holdersOf, settingsLines } from './people.ts';
+import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
+import { type AuditedSource, checkVersion, type OwnFramework, ownFramework, readSource } from './source.ts';
+import { writeTree } from './tree.ts';
+import { Checks, resultOf } from './verdict.ts';
+
+const OPTIONS = {
+  network: READING.network,
+  'rpc-url': READING['rpc-url'],
+  url: { value: '<url>', help: 'the URL of an enclave to ask', schema: enclaveUrl, repeated: true },
+  source: {
+    value: '<source>',
+    help: 'the repository to take the commit from, in place of the one on chain: an https address, or a clone on this machine',
+    schema: text,
+  },
+  inputs: {
+    value: '<file>',
+    help: 'build from the inputs.tar of an earlier build, without a network',
+    schema: path,
+  },
+  image: {
+    value: '<file>',
+    help: 'an image that you have: where the registers differ, the audit names the files that do',
+    schema: path,
+  },
+  quick: { help: 'do not build the image again: then the audit can find a difference, but no agreement' },
+  cache: {
+    value: '<folder>',
+    help: 'the cache of downloaded packages (default: sui-enclave/packages in your own cache)',
+    schema: path,
+  },
+  ...ROOT_OPTION,
+} as const;
+
+type Options = OptionValues<typeof OPTIONS>;
+
+/** What tests replace: the minutes of a build, and a framework that knows its packages. */
+export interface Parts {
+  readonly rebuild: Rebuild;
+  readonly framework: () => OwnFramework;
+}
+
+/** The `main` of the command. */
+export function auditCommand(parts: Parts): Main {
+  return command({
+    name: 'audit',
+    purpose: `Finds out which program is behind a config, and whether it is the one that the config names: fetches the commit, builds
+the image again with this program's own framework, compares registers and packages, and asks enclaves for attestation.
+Nothing of the commit is run. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
+    arguments: { config_id: { schema: objectId } },
+    options: OPTIONS,
+    notes: `exit codes: 0 all agrees, after a build; 1 something differs, with a code; 2 no verdict (invalid command line, or the
+node did not answer); 3 nothing differs, but not everything was checked: --quick, no enclave named, or one is silent`,
+    report,
+    run: async ({ args, options }, context) => await audit(args.config_id, options, context, parts),
+  });
+}
+
+/** Reports every error: only a difference ends with the exit code of one, and no fault of this program does. */
+function report(error: unknown, failure: Failure | undefined): Failure {
+  if (failure !== undefined && error instanceof AuditError) return failure;
+  const { code, error: message } = failure?.json ?? {
+    code: 'INTERNAL',
+    error: printable(String(error), 400),
+  };
+  return {
+    exit: EXIT.notTried,
+    text: `NO VERDICT (${code}): ${message}`,
+    json: { verdict: 'none', ...failure?.json, code, error: message },
+  };
+}
+
+/** What one audit works with. */
+interface Audit {
+  readonly config: EnclaveConfig;
+  readonly options: Options;
+  readonly chain: Chain;
+  readonly env: Environment;
+  readonly parts: Parts;
+  readonly checks: Checks;
+  /** The only folder that it writes to, but for the cache. */
+  readonly work: string;
+  /** Says what takes time. */
+  progress(line: string): void;
+}
+
+async function audit(
+  configId: string,
+  options: Options,
+  { env, io }: Context,
+  parts: Parts,
+): Promise<Result> {
+  checkGit(env);
+  const chain = new Chain(options, env);
+  const local = options.image === undefined ? undefined : await readFileArgument(options.image);
+  const roots = await readRoots(chain, options.root);
+  const config = await readConfig(chain.client, configId);
+  const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
+  const progress = (line: string) => io.error(line);
+  const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
+  const rest: Audit = { ...one, checks: new Checks() };
+  try {
+    checkConfig(one);
+    const source = await compareSource(one);
+    await compareContracts(rest, source);
+    const enclaves = await compareEnclaves(rest, roots);
+    const holders = await holdersOf(config, chain);
+    // Last, though not in the table: no connection outlasts the minutes of a build.
+    await compareImage(one, source, local);
+    const { name, application, configVersion, isRetired, image } = config;
+    return resultOf({
+      checks: [...one.checks.all, ...rest.checks.all],
+      summary: summaryOf(config, enclaves),
+      config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
+      source: config.source && plainSource(config.source),
+      holders,
+      settings: source === undefined ? [] : settingsLines(source),
+    });
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function summaryOf({ name, source }: EnclaveConfig, { asked }: Enclaves): string {
+  return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(asked.length, 'enclave')} with a registered key ${asked.length === 1 ? 'runs' : 'run'} it`;
+}
+
+/** The admin's texts, for a terminal. */
+function plainSource({ url, folder, frameworkVersion, ...hashes }: Source): Source {
+  return {
+    ...hashes,
+    url: printable(url),
+    folder: printable(folder),
+    frameworkVersion: printable(frameworkVersion),
+  };
+}
+
+function checkConfig({ config, checks }: Audit): void {
+  const what = `the config ${JSON.stringify(printable(config.name, 60))} at version ${config.configVersion}`;
+  if (config.isRetired) {
+    checks.fault(what, 'its state', new AuditError('CONFIG_RETIRED', `the config ${config.id} has ended`));
+  } else checks.same(what, 'its state', 'it is not retired');
+  if (isOverlapping(config, Date.now())) {
+    const until = new Date(Number(config.overlap?.untilMs)).toISOString();
+    const why = `contracts accept it until ${until}, and the config names no source of it`;
+    checks.notChecked(`the image of version ${config.configVersion - 1n}`, 'its source', why);
+  }
+}
+
+const REGISTERS = 'the registers of the sources';
+const ON_CHAIN = 'those on chain';
+
+/** From the commit to what an image is built from. @returns undefined where the sources can't be used */
+async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
+  const { config, checks, parts } = one;
+  const { source: named } = config;
+  if (named === null) {
+    const missing = new AuditError('SOURCE_MISSING', `the config ${config.id} names no source`);
+    checks.fault('the source', 'the config', missing);
+    return undefined;
+  }
+  const framework = parts.framework();
+  const what = `the commit ${named.commit}`;
+  const source = await checks.compare(what, 'what an audit can build', async () => {
+    checkVersion(named, framework);
+    const tree = await takeTree(one, named, what);
+    const read = readSource(tree, named.folder, framework);
+    const mb = (tree.bytes / 1e6).toFixed(1);
+    checks.same(what, 'its hash, and what an audit can build', `${quantity(tree.files, 'file')}, ${mb} MB`);
+    const kept = read.isApart
+      ? `version ${framework.version}, by the digests of its packages`
+      : 'that of this program, byte for byte';
+    checks.same('the framework in the sources', kept);
+    return read;
+  });
+  return source;
+}
+
+async function takeTree(one: Audit, named: Source, what: string) {
+  const { options, work, env, checks, progress } = one;
+  const { commit } = named;
+  const wanted = { commit, work, env };
+  const given = options.source;
+  let repository: Repository;
+  if (given !== undefined && !given.includes('://')) {
+    progress(`Reading ${commit} from ${given}`);
+    repository = await openClone(given, wanted);
+  } else {
+    const address = await sourceAddress(given ?? named.url, given !== undefined);
+    progress(`Fetching ${commit} from ${printable(address.url)}`);
+    repository = await fetchCommit(address, wanted);
+    const against = 'the branches and tags of its repository';
+    const isOn = await checks.compare(what, against, async () => {
+      await checkOnBranch(address, wanted);
+      return true;
+    });
+    if (isOn) checks.same(what, against);
+  }
+  return await writeTree(repository, commit, join(work, 'tree'));
+}
+
+async function compareImage(
+  one: Audit,
+  source: AuditedSource | undefined,
+  local: Buffer | undefined,
+): Promise<void> {
+  const { config, options, env, checks, parts, work, progress } = one;
+  const { source: named } = config;
+  if (source === undefined || named === null) {
+    checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
+    return;
+  }
+  if (options.quick) {
+    checks.notChecked(REGISTERS, ON_CHAIN, '--quick: the image was not built again');
+    return;
+  }
+  const cache = resolve(options.cache ?? defaultCache(env));
+  await checks.compare(REGISTERS, ON_CHAIN, async () => {
+    progress(
+      'Building the image: a minute or two, and about 10 minutes the first time, most of them for the kernel',
+    );
+    const rebuilt = await parts.rebuild(source, { work, cache, inputs: options.inputs, env, log: progress });
+    try {
+      compareRegisters(rebuilt, config);
+    } catch (error) {
+      if (!(error instanceof AuditError) || local === undefined) throw error;
+      const lines = differencesOf(rebuilt, local);
+      const found = lines.length === 0 ? ['in no file'] : lines;
+      throw new AuditError(
+        error.code,
+        [error.message, `From ${options.image}, the image of the sources differs:`, ...found].join('\n'),
+      );
+    }
+    checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');
+    const record = 'the record of the build (measurements.json)';
+    await checks.compare(record, 'its SHA-256 on chain', () => {
+      const channel = compareMeasurements(rebuilt, source, named);
+      checks.same(record, 'its SHA-256 on chain', `of the channel ${channel}`);
+    });
+  });
+}
+
+function defaultCache(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
+}
+
+async function compareContracts(
+  { config, chain, env, checks, progress }: Audit,
+  source: AuditedSource | undefined,
+): Promise<void> {
+  if (source === undefined) {
+    checks.notChecked('the packages on chain', 'the sources', 'the sources can not be used');
+    return;
+  }
+  progress('Compiling the Move packages');
+  const compared = await checks.compare('the packages on chain', 'the sources', () =>
+    comparePackages(config, source.movePackages, chain, env),
+  );
+  const { packages = [], older = [] } = compared ?? {};
+  for (const one of packages) {
+    const { name, id, fault } = one;
+    const what = `the package ${id}`;
+    const against =
+      name === 'enclave' ? 'move/enclave of this program' : "the sources' module of the application";
+    if (fault === null) checks.same(what, against, describeModules(one));
+    else checks.fault(what, against, fault);
+  }
+  if (older.length > 0) {
+    const why = `they can still be called: ${older.join(', ')}`;
+    checks.notChecked("older versions of the application's package", 'their sources', why);
+  }
+}
+
+async function compareEnclaves(
+  { config, options, chain, checks, progress }: Audit,
+  roots: readonly Uint8Array[] | undefined,
+): Promise<Enclaves> {
+  const { url: urls } = options;
+  if (urls.length > 0) progress(`Asking ${quantity(new Set(urls).size, 'URL')} for attestation`);
+  const enclaves = await askEnclaves(urls, config, chain, roots);
+  const against = 'the registers and the registrations on chain';
+  for (const { url, publicKey, enclave, fault } of enclaves.asked) {
+    const what = `the enclave at ${printable(url)}`;
+    if (fault !== null) checks.fault(what, against, fault);
+    else {
+      const since = enclave?.registeredAt.toISOString();
+      checks.same(what, against, `key ${publicKey}, enclave ${enclave?.id}, attested ${since}`);
+    }
+  }
+  if (urls.length === 0) {
+    checks.notChecked('enclaves', against, 'no --url was given');
+  } else if (enclaves.silent.length > 0) {
+    const ids = enclaves.silent.map(({ id }) => id).join(', ');
+    checks.notChecked('other registered enclaves', 'what they run', `no URL led to ${ids}`);
+  }
+  return enclaves;
+}
+
+export const main = auditCommand({ rebuild, framework: ownFramework });
+
+if (import.meta.main) await runAsProcess(main);

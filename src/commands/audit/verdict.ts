@@ -1,0 +1,117 @@
+/** What an audit found: a line, then a table of what was checked against what. */
+import type { Result } from '../command.ts';
+import { EXIT } from '../command.ts';
+import { type AuditCode, AuditError, NOT_FULLY_CHECKED } from './errors.ts';
+import type { Holder } from './people.ts';
+
+/** One comparison. */
+export interface Check {
+  readonly what: string;
+  /** With what it was compared. */
+  readonly against: string;
+  readonly result: 'same' | 'differs' | 'not checked';
+  readonly code: AuditCode | null;
+  /** More about it; null where there is no more to say. */
+  readonly detail: string | null;
+}
+
+/** Collects the comparisons of an audit. */
+export class Checks {
+  readonly all: Check[] = [];
+
+  same(what: string, against: string, detail: string | null = null): void {
+    this.all.push({ what, against, result: 'same', code: null, detail });
+  }
+
+  fault(what: string, against: string, { code, exit, message }: AuditError): void {
+    const result = exit === NOT_FULLY_CHECKED ? 'not checked' : 'differs';
+    this.all.push({ what, against, result, code, detail: message });
+  }
+
+  notChecked(what: string, against: string, why: string): void {
+    this.fault(what, against, new AuditError('NOT_FULLY_CHECKED', why));
+  }
+
+  /**
+   * Does a comparison.
+   *
+   * @returns what it returns, or undefined if it found a difference or could not compare
+   */
+  async compare<T>(what: string, against: string, action: () => Promise<T> | T): Promise<T | undefined> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof AuditError) || error.exit === EXIT.notTried) throw error;
+      this.fault(what, against, error);
+      return undefined;
+    }
+  }
+}
+
+export interface Findings {
+  readonly checks: readonly Check[];
+  /** What agrees, for the line of a green audit. */
+  readonly summary: string;
+  readonly config: object;
+  readonly source: object | null;
+  readonly holders: readonly Holder[];
+  /** What the settings of the image say; empty where they are not known. */
+  readonly settings: readonly string[];
+}
+
+/** What agreement says, and what it does not. */
+const PROVES = [
+  'Agreement proves that these sources, with this framework, gave the image that contracts accept, and that the enclaves run it.',
+  'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nobody changes the above tomorrow: read them, and look who could.',
+  'It relies on the node of Sui that was asked, on the digests of Debian and npm, on AWS, and on this program.',
+];
+
+export function resultOf({ checks, summary, config, source, holders, settings }: Findings): Result {
+  const difference = checks.find(({ result }) => result === 'differs');
+  const open = checks.filter(({ result }) => result === 'not checked');
+  const { verdict, code, exit, line } =
+    difference !== undefined
+      ? {
+          ...{ verdict: 'differs', code: difference.code, exit: EXIT.failed },
+          line: `DIFFERS (${difference.code}): ${firstLine(difference.detail)}`,
+        }
+      : open.length > 0
+        ? {
+            ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
+            line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
+          }
+        : { verdict: 'agrees', code: null, exit: EXIT.done, line: `AGREES: ${summary}` };
+  const lists = [
+    ['Who could change what:', holders.map(lineOf)],
+    ['By its settings:', settings],
+    ['What this proves:', PROVES],
+  ] as const;
+  const text = [
+    line,
+    '',
+    ...checks.flatMap(rowOf),
+    ...lists.flatMap(([title, lines]) =>
+      lines.length === 0 ? [] : ['', title, ...lines.map((one) => `  ${one}`)],
+    ),
+  ];
+  const json = { verdict, code, line, config, source, checks, holders, settings, proves: PROVES };
+  return { exit, json, text: text.join('\n') };
+}
+
+const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';
+
+function listOf(open: readonly Check[]): string {
+  return open.map(({ what, detail }) => `${what} (${firstLine(detail)})`).join('; ');
+}
+
+const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };
+
+function rowOf({ what, against, result, code, detail }: Check): string[] {
+  const marked = code === null || result !== 'differs' ? '' : ` (${code})`;
+  const lines = detail === null ? [] : detail.split('\n').map((line) => `               ${line}`);
+  return [`  ${MARKS[result]}  ${what}, against ${against}${marked}`, ...lines];
+}
+
+function lineOf({ what, could, id, holder }: Holder): string {
+  return `${what}${id === null ? '' : ` ${id}`} (${could}): ${holder}`;
+}

@@ -1,0 +1,32 @@
+/** Compilers give a package's modules the address 0x0; publishing puts the package's id in its place, and changes nothing else. */
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { entry, TABLE, Tables } from './tables.ts';
+
+const ADDRESS_BYTES = 32;
+
+/**
+ * A module without the address of its package.
+ *
+ * @returns that address, and the module with zeros in its place
+ * @throws RangeError, if it is not a module in a version of the format that this reads
+ */
+export function withoutSelfAddress(bytes: Uint8Array): {
+  readonly address: string;
+  readonly module: Uint8Array;
+} {
+  const tables = new Tables(bytes);
+  const addresses = tables.read(TABLE.addresses, (at) => {
+    at.take(ADDRESS_BYTES);
+    return at.position - ADDRESS_BYTES;
+  });
+  const modules = tables.read(TABLE.modules, (at) => {
+    const address = at.index();
+    at.index();
+    return address;
+  });
+  const from = entry(addresses, entry(modules, tables.self));
+  const module = Uint8Array.from(bytes);
+  const address = `0x${bytesToHex(module.subarray(from, from + ADDRESS_BYTES))}`;
+  module.fill(0, from, from + ADDRESS_BYTES);
+  return { address, module };
+}

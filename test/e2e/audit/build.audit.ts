@@ -1,0 +1,51 @@
+/** An audit with its real build, beside the image that `make image` has built of the same files. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rebuild } from '../../../src/commands/audit/rebuild.ts';
+import { measureImage } from '../../../src/commands/image/eif/measure.ts';
+import { readEif } from '../../../src/commands/image/eif/read.ts';
+import { clonedFiles, ROOT } from '../../src/commands/audit/applications.ts';
+import { type Application, recordOf, World } from './world.ts';
+
+const IMAGE = join(ROOT, 'out/nitro.eif');
+const RELAY = join(ROOT, 'out/relay');
+const CACHE = join(process.env['CACHE'] ?? join(process.env['HOME'] ?? '', '.cache/sui-enclave'), 'packages');
+
+/** Whether `make image` has built weather from the files that are here now. */
+function hasImage(): boolean {
+  const record = join(ROOT, 'out/measurements.json');
+  if (spawnSync('buildah', ['--version']).status !== 0 || !existsSync(IMAGE) || !existsSync(record))
+    return false;
+  const { commit, unchanged_tree, application } = JSON.parse(readFileSync(record, 'utf8'));
+  const head = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  return commit === head && unchanged_tree === true && application === 'weather';
+}
+
+const WEATHER: Application = { files: clonedFiles(), folder: 'src/apps/weather', module: 'weather' };
+
+let world: World;
+beforeAll(async () => {
+  world = await World.start();
+});
+afterAll(() => world.close());
+
+describe.runIf(hasImage())('a build by an audit', () => {
+  test('gives the image of make, without the trial start, and agrees with a config of it', async () => {
+    const repository = world.repository();
+    const commit = repository.commitOf(WEATHER.files);
+    const eif = readFileSync(IMAGE);
+    const image = measureImage(readEif(eif));
+    const made = { eif, relay: readFileSync(RELAY) };
+    const measurementsSha256 = recordOf(world.read(WEATHER), made, commit, WEATHER.folder);
+    const deployed = await world.deploy(WEATHER, repository, commit, {
+      image,
+      source: { measurementsSha256 },
+    });
+    const url = await world.serve(deployed);
+    const options = ['--source', world.git.urlOf(repository), '--url', url, '--cache', CACHE];
+    const verdict = await world.audit(deployed.configId, options, { build: rebuild });
+    expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
+  }, 600_000);
+});

