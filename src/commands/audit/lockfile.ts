@@ -115,7 +115,8 @@ function isOfRegistry(resolved: string | boolean, name: string, version: string)
     url?.protocol === 'https:' &&
     url.username === '' &&
     url.search === '' &&
-    decodeURIComponent(url.pathname).endsWith(`/${name}/-/${base}-${plain}.tgz`)
+    // As some registries write the name of a scoped package.
+    url.pathname.replace(/%40/, '@').replace(/%2f/i, '/').endsWith(`/${name}/-/${base}-${plain}.tgz`)
   );
 }
 

@@ -139,6 +139,7 @@ describe('an application in a repository of its own', () => {
       'node_modules/a',
       { ...one, resolved: 'https://registry.example/b/-/b-1.0.0.tgz' },
     ],
+    ['of a malformed address', 'node_modules/a', { ...one, resolved: 'https://registry.example/%zz/a.tgz' }],
     ['of a file', 'node_modules/a', { ...one, resolved: 'file:../a.tgz' }],
     ['that is a link', 'node_modules/a', { link: true, resolved: '../..' }],
     ['that is a link to the framework', 'node_modules/sui-enclave-server', { link: true, resolved: 'fork' }],
