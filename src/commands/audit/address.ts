@@ -1,6 +1,7 @@
 /** Whom an audit asks for sources: the admin wrote the address on chain, and the auditor's machine would be the one that asks. */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
+import { UsageError } from '../command_line.ts';
 import { AuditError, printable } from './errors.ts';
 
 /** Where a repository is fetched from. */
@@ -65,7 +66,7 @@ const refused = (url: string, why: string) =>
  * The address of a repository.
  *
  * @param isNamed whether the auditor named it: then it may have a port, and be in a private network
- * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address
+ * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that the auditor named
  */
 export async function sourceAddress(
   text: string,
@@ -76,6 +77,7 @@ export async function sourceAddress(
   const host = /^https:\/\/([A-Za-z0-9.-]+)(?::\d{1,5})?\/[\w.~%+@/-]*$/.exec(text)?.[1];
   const url = URL.parse(text);
   if (host === undefined || url === null || url.protocol !== 'https:' || url.username !== '') {
+    if (isNamed) throw new UsageError(`--source ${printable(text)} is no https address of a host and a path`);
     throw refused(text, 'is no https address of a host and a path');
   }
   if (isNamed) return { url: url.href, resolved: undefined };

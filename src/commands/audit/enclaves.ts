@@ -160,8 +160,9 @@ function faultOf(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {
     const code = OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';
-    const why = error.message.split('\n')[0] ?? '';
-    return new AuditError(code, `${where}: ${error.code}: ${printable(why, 300)}`);
+    const [first = '', ...rest] = error.message.split('\n').map((line) => printable(line, 300));
+    const why = [first.replace(/:$/, ''), ...rest].join('\n');
+    return new AuditError(code, `${where}: ${error.code}: ${why}`);
   }
   if (!(error instanceof ClientError)) throw error;
   const silent = ['CLIENT_UNREACHABLE', 'CLIENT_REFUSED'];

@@ -1,7 +1,7 @@
 /** Fetches exactly one commit, and finds out whether a branch leads to it. Nothing is checked out. */
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Environment } from '../command_line.ts';
+import { type Environment, UsageError } from '../command_line.ts';
 import type { Address } from './address.ts';
 import { AuditError, printable } from './errors.ts';
 import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
@@ -96,7 +96,7 @@ function failure({ status, stderr, timedOut }: Ended, what: string, url: string,
 /**
  * The objects of a clone on this machine, without its settings.
  *
- * @throws AuditError: SOURCE_REFUSED
+ * @throws UsageError
  */
 export async function openClone(folder: string, { commit, work, env }: Wanted): Promise<Repository> {
   const clone = resolve(folder);
@@ -104,7 +104,9 @@ export async function openClone(folder: string, { commit, work, env }: Wanted): 
     (path) => existsSync(path) && statSync(path).isDirectory(),
   );
   if (objects === undefined || objects.includes(':')) {
-    throw new AuditError('SOURCE_REFUSED', `--source ${folder} is neither an https address nor a clone`);
+    throw new UsageError(
+      `--source ${printable(folder)} is neither an https address nor the folder of a clone`,
+    );
   }
   const { environment, ...repository } = await makeRepository(work, 'commit.git', commit, env);
   return { ...repository, environment: { ...environment, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } };
