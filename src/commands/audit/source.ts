@@ -64,10 +64,13 @@ const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
  */
 export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFramework): void {
   if (wanted === own.version) return;
-  const isVersion = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.test(wanted);
-  const how = isVersion
-    ? `: npm exec --package=sui-enclave-cli@${wanted} --package=sui-enclave-server@${wanted} -- sui-enclave audit …`
-    : '';
+  // From files: the names of the packages are in no registry yet, and whoever took them there would run code here.
+  const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(wanted)?.[0];
+  const file = (name: string) => `--package=<folder>/${name}-${version}.tgz`;
+  const how =
+    version === undefined
+      ? ''
+      : `. With the packages of that version in a folder (make package, in a clone of its commit): npm exec ${file('sui-enclave-cli')} ${file('sui-enclave-server')} -- sui-enclave audit …`;
   throw new AuditError(
     'FRAMEWORK_VERSION',
     `the image was built with version ${printable(wanted, 50)} of the framework, and this is ${own.version}${how}`,

@@ -287,7 +287,7 @@ describe('also', () => {
     const deployed = await deploy({ source: { frameworkVersion: '9.9.9' } });
     const verdict = await world.audit(deployed.configId, source);
     expectLie(verdict, 'FRAMEWORK_VERSION');
-    expect(verdict.line).toContain('npm exec --package=sui-enclave-cli@9.9.9 ');
+    expect(verdict.line).toContain('npm exec --package=<folder>/sui-enclave-cli-9.9.9.tgz ');
   });
 
   test('an enclave with another image is none of the config', async () => {

