@@ -13,7 +13,7 @@ export const AUDIT_CODES = {
   SOURCE_MISSING: [failed, 'The config names no source, so there is nothing to compare the image with.'],
   SOURCE_REFUSED: [
     failed,
-    "The source's address is none that an audit asks: not https, with a user or a port, or of a private network.",
+    'An audit does not ask the address of the source: it is not https, has a user or a port, or is in a private network.',
   ],
   COMMIT_MISSING: [failed, 'The repository does not give the commit that the config names.'],
   COMMIT_NOT_ON_BRANCH: [

@@ -20,7 +20,7 @@ import {
   writeUnits,
 } from './host.ts';
 import { manifestOf, serverConfigOf } from './image.ts';
-import { memoryOf } from './nitro_cli.ts';
+import { memoryOf, SIZE_OPTIONS } from './nitro_cli.ts';
 
 export interface InstallOptions {
   readonly eif: string;
@@ -46,17 +46,7 @@ writes settings, units and users. systemd then starts the enclave at each boot, 
       schema: path,
       default: 'out/nitro.eif',
     },
-    cpus: {
-      value: '<number>',
-      help: 'the number of CPUs for the enclave',
-      schema: integer(1, 1024),
-      default: '2',
-    },
-    memory: {
-      value: '<MiB>',
-      help: "memory of the enclave (default: four times the image's size)",
-      schema: integer(1, 1024 ** 2),
-    },
+    ...SIZE_OPTIONS,
     address: {
       value: '<address>',
       help: 'the address of this instance to listen on: see expose_enclave',

@@ -1,9 +1,25 @@
 /** The functions of nitro-cli that the commands need. */
 import * as v from 'valibot';
 import { type Environment, UsageError } from '../command.ts';
+import { integer } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { explain } from './nitro_codes.ts';
 import { run } from './programs.ts';
+
+/** The options of commands that say how large an enclave is. */
+export const SIZE_OPTIONS = {
+  cpus: {
+    value: '<number>',
+    help: 'the number of CPUs for the enclave',
+    schema: integer(1, 1024),
+    default: '2',
+  },
+  memory: {
+    value: '<MiB>',
+    help: "memory of the enclave (default: four times the image's size)",
+    schema: integer(1, 1024 ** 2),
+  },
+} as const;
 
 const RunningEnclave = v.object({
   EnclaveName: v.optional(v.string()),

@@ -11,7 +11,7 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
-import { enclaveName, integer, path } from '../values.ts';
+import { enclaveName, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { notifyReady, recordImage, runningEnclave, runningImagePath, watchEnclave } from './foreground.ts';
 import { loadImage, manifestOf } from './image.ts';
@@ -21,6 +21,7 @@ import {
   type RunningEnclave,
   runEnclave,
   runningEnclaves,
+  SIZE_OPTIONS,
   terminateEnclave,
 } from './nitro_cli.ts';
 import { confOf, ensureRelay, freeCid, readConf, removeConf, writeConf } from './relay.ts';
@@ -41,17 +42,7 @@ export const main = command({
     },
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },
     name: { value: '<name>', help: 'the name of the enclave', schema: enclaveName, default: 'sui-enclave' },
-    cpus: {
-      value: '<number>',
-      help: 'the number of CPUs for the enclave',
-      schema: integer(1, 1024),
-      default: '2',
-    },
-    memory: {
-      value: '<MiB>',
-      help: "memory of the enclave (default: four times the image's size)",
-      schema: integer(1, 1024 ** 2),
-    },
+    ...SIZE_OPTIONS,
   },
   notes: `With --foreground, the process ends when the enclave does, with what it reported; SIGTERM terminates the enclave. If an
 enclave of this name and image runs already, the process watches it, and starts no other: only a start of the enclave
