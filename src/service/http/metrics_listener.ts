@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from 'sui-enclave/errors';
 
 /** Figures as one text. */
@@ -29,7 +29,7 @@ export interface MetricsListenerOptions {
   readonly maxAgeMs?: number;
 }
 
-/** Further ones are closed at once: nobody needs more than one or two. */
+/** Nobody needs more than one or two. A further one takes the place of the oldest, so that idle ones keep nobody out. */
 const MAX_CONNECTIONS = 16;
 
 /** @throws ConfigError if it can't listen there */
@@ -38,10 +38,21 @@ export async function serveMetrics(options: MetricsListenerOptions): Promise<Met
   const server = createServer({ maxHeaderSize: 4096, keepAlive: false }, (request, response) => {
     answer(request, response, expose).catch(() => request.socket.destroy());
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  // In the order of their arrival.
+  const open = new Set<Socket>();
   server.on('connection', (socket) => {
+    const [oldest] = open;
+    if (oldest && open.size >= MAX_CONNECTIONS) {
+      // Its own event comes later.
+      open.delete(oldest);
+      oldest.destroy();
+    }
+    open.add(socket);
     const age = setTimeout(() => socket.destroy(), maxAgeMs).unref();
-    socket.once('close', () => clearTimeout(age));
+    socket.once('close', () => {
+      open.delete(socket);
+      clearTimeout(age);
+    });
   });
   server.listen(port, '127.0.0.1');
   try {

@@ -105,6 +105,13 @@ test('holds 16 connections in a flood, and answers when it has ended', async () 
     .toBe(200);
 });
 
+test('answers while connections that ask nothing hold all places', async () => {
+  const { url } = await start({ maxAgeMs: 60_000 });
+  const sockets = Array.from({ length: 40 }, () => dial(url));
+  await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(40 - 16);
+  for (let times = 0; times < 20; times += 1) expect((await fetch(url)).status).toBe(200);
+});
+
 test('closes a connection whose figures fail', async () => {
   const { url } = await start({
     expose: () => {
