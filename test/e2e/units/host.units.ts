@@ -88,6 +88,17 @@ async function answering(port: number, isNew: (key: string) => boolean = () => t
   return key;
 }
 
+/** Kills the process of a unit that watches its enclave; returns when its successor does. */
+async function killWatcher(unit: string): Promise<void> {
+  const before = show(unit, 'MainPID');
+  machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
+  // Until systemd notices, the unit is still active.
+  await until(
+    'another watches it',
+    () => ![before, '0'].includes(show(unit, 'MainPID')) && isActive(unit) === 'active',
+  );
+}
+
 describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => {
   beforeAll(async () => {
     machine = new Machine();
@@ -147,12 +158,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
 
   test('find the enclave as it was, after the process that watches it was killed', async () => {
     const unit = 'sui-enclave@blue.service';
-    const before = show(unit, 'MainPID');
-    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
-    await until(
-      'another watches it',
-      () => ![before, '0'].includes(show(unit, 'MainPID')) && isActive(unit) === 'active',
-    );
+    await killWatcher(unit);
     expect(await answering(3000)).toBe(key);
     expect(saidBy(unit)).toMatch(/runs already as CID \d+: watching it\n$/);
   });
@@ -198,8 +204,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
       expect.stringMatching(new RegExp(`runs PCR0 ${pcr0}\\.\nThe enclave that runs keeps`)),
     ]);
     machine.mustRun('systemctl', 'daemon-reload');
-    machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', 'sui-enclave@blue.service');
-    await until('another watches it', () => isActive('sui-enclave@blue.service') === 'active');
+    await killWatcher('sui-enclave@blue.service');
     expect(await answering(3000)).toBe(key);
     machine.mustRun('systemctl', 'restart', 'sui-enclave@blue.service');
     key = await answering(3000, (other) => other !== key);
