@@ -314,4 +314,4 @@ build/check-deploy/bin/kubernetes-validate: deploy/requirements.txt
 
 # Removes everything that is built or installed.
 clean:
-	rm -rf build out node_modules src/prover/circuit/node_modules
+	rm -rf build out node_modules src/prover/circuit/node_modules examples/*/node_modules examples/*/dist

@@ -16,7 +16,7 @@ const matches = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map((match) => match.slice(1).find(Boolean) ?? '')),
 ];
 
-const pages = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'], {
+const pages = globSync(['*.md', '{src,examples,scripts,deploy,enclave,move,test}/**/*.md'], {
   cwd: root,
   // The circuit's tools.
   exclude: ['**/node_modules/**'],
@@ -43,7 +43,7 @@ describe('a page lists', () => {
   test('every dependency', () => {
     const manifests = [
       'package.json',
-      ...globSync('src/{*,apps/*,prover/circuit}/package.json', { cwd: root }),
+      ...globSync(['src/{*,apps/*,prover/circuit}/package.json', 'examples/*/package.json'], { cwd: root }),
     ];
     const installed = manifests.flatMap((file) => {
       const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read(file));

@@ -1,8 +1,9 @@
 /**
  * `npm run test:package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
- * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the server and
- * the commands: see `package/server.ts` and `package/commands.ts`; and a repository of an author: `package/author.ts`.
+ * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
+ * `package/examples.ts`. The server and the commands: see `package/server.ts` and `package/commands.ts`; and a
+ * repository of an author: `package/author.ts`.
  */
 
 import {
@@ -24,6 +25,7 @@ import { rolldown } from 'rolldown';
 import { quantity } from '../../src/library/errors.ts';
 import { authorSteps } from './package/author.ts';
 import { commandsSteps } from './package/commands.ts';
+import { exampleSteps } from './package/examples.ts';
 import { serverSteps } from './package/server.ts';
 import {
   checkDependencies,
@@ -244,6 +246,7 @@ const steps: Steps = {
     }
   },
 
+  ...exampleSteps(work, () => tarballOf('sui-enclave')),
   ...serverSteps(work, () => tarballOf('sui-enclave-server')),
   ...commandsSteps(work, () => tarballOf('sui-enclave-cli')),
   ...authorSteps(work, tarballOf),

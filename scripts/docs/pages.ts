@@ -40,6 +40,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** By the beginning of a page's path: the first that matches. Their order in the navigation is in typedoc.json. */
 const GROUPS: readonly (readonly [start: string, group: string])[] = [
   ['src/library/', 'The library'],
+  ['examples/', 'The library'],
   ['src/prover/', "zkLogin's prover"],
   ['deploy/', "zkLogin's prover"],
   ['src/testing/', 'The project'],

@@ -16,6 +16,9 @@ const ENTRIES: Readonly<Record<string, string>> = {
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
 
+/** The same file by a name without a version: what the examples' manifests and lockfiles depend on. */
+const FOR_EXAMPLES = 'out/sui-enclave.tgz';
+
 /** The Node versions that `@mysten/sui` requires. */
 const NODE = '>=22';
 
@@ -37,10 +40,12 @@ export function packLibrary(version: string, channel: Channel): Tarball {
     '.': './index',
     ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
   };
-  return makeTarball({
+  const tarball = makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE },
     ...{ entries, dependencies, peerDependencies, peerDependenciesMeta },
   });
+  copyFileSync(join(ROOT, tarball.file), join(ROOT, FOR_EXAMPLES));
+  return tarball;
 }
 
 function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, version: string): string {

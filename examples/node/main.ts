@@ -1,0 +1,39 @@
+/** Verifies an enclave, calls it, and submits what it signed to a contract on Sui: `node main.ts [location]`. */
+import { bcs } from '@mysten/bcs';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromBase64 } from '@mysten/sui/utils';
+import { EnclaveClient, NotRegisteredError, signedType, text, u64 } from 'sui-enclave/client';
+import { findRegistration, readConfig, sendTransaction, updateWeather } from 'sui-enclave/sui';
+import { readContract, readEnclave, readNode, readSigner } from './settings.ts';
+
+// As the application signs it and the Move module reads it: intent 0, then the fields in order.
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+const [enclave, sui, signer] = [readEnclave(), readNode(), readSigner()];
+const { appPackage, configId } = readContract();
+const [location = 'San Francisco'] = process.argv.slice(2);
+
+// 1. Verify: an enclave of this image answers, and this is its key.
+const client = new EnclaveClient(enclave.url, enclave.options);
+const { document, rootSha256 } = await client.attest();
+console.log(`Attested: ${document.moduleId}, under the root ${rootSha256}`);
+
+// 2. Call: the attested key has signed the answer, lately, and for this place.
+const asked = { location };
+const reading = await client.processData(asked, WeatherResponse, { expect: asked });
+console.log(`Signed:   ${reading.data.temperature} °C in ${reading.data.location}`);
+
+// 3. Submit: the contract accepts a key that is registered under its config, and verifies the signature again.
+const config = await readConfig(sui, configId);
+const { enclaveId, state } = await findRegistration(sui, config, reading.publicKey);
+if (state !== 'registered') throw new NotRegisteredError('unregistered', reading.publicKey, configId);
+const sender = signer.toSuiAddress();
+const tx = new Transaction();
+tx.setSender(sender);
+tx.transferObjects([updateWeather(tx, { appPackage, enclaveId, configId, reading })], sender);
+const { bytes, signature } = await tx.sign({ client: sui, signer });
+const { digest, effects, objectTypes } = await sendTransaction(sui, {
+  ...{ transaction: fromBase64(bytes), signatures: [signature] },
+  include: { effects: true, objectTypes: true },
+});
+const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');
+console.log(`Minted:   ${created?.objectId}, a ${objectTypes[created?.objectId ?? '']}, in ${digest}`);

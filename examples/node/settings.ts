@@ -1,0 +1,89 @@
+/** What this example trusts and where it finds it, from the environment. README.md explains each variable. */
+import { readFileSync } from 'node:fs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { isValidSuiObjectId } from '@mysten/sui/utils';
+import { certificatesFromPem, parsePcrs } from 'sui-enclave/client';
+import { suiErrorOf } from 'sui-enclave/sui';
+
+// A failure with a code is one line. Anything else is a bug, and keeps its stack.
+process.on('uncaughtException', (thrown) => {
+  const error = failureOf(thrown);
+  console.error('code' in error ? `${error.code}: ${error.message}` : error);
+  process.exit(1);
+});
+
+/** What a client of Sui throws has its code and advice only as a SuiError. */
+function failureOf(thrown: Error): Error {
+  try {
+    return suiErrorOf(thrown);
+  } catch {
+    return thrown;
+  }
+}
+
+/** Ends the program with one line that names the variable. */
+function refuse(name: string, what: string): never {
+  console.error(`${name} ${what}: see README.md`);
+  process.exit(2);
+}
+
+function read<T>(name: string, parse: (value: string) => T): T {
+  const value = process.env[name];
+  if (!value) return refuse(name, 'is not set');
+  try {
+    return parse(value);
+  } catch (error) {
+    return refuse(name, `can't be used (${error instanceof Error ? error.message : error})`);
+  }
+}
+
+const readUrl = (name: string) => read(name, (value) => new URL(value).href);
+const readFile = (name: string) => read(name, (path) => readFileSync(path, 'utf8'));
+
+function readId(name: string): string {
+  const id = read(name, String);
+  return isValidSuiObjectId(id) ? id : refuse(name, 'is no id of an object: 0x and 64 hexadecimal digits');
+}
+
+/** The enclave, and the registers of the images that may answer there. */
+export function readEnclave() {
+  const images = [read('ENCLAVE_PCRS', (path) => parsePcrs(readFileSync(path, 'utf8')))];
+  // Without it, AWS's root: a development root signs whatever its owner likes.
+  const roots = process.env['ENCLAVE_ROOT'] ? certificatesFromPem(readFile('ENCLAVE_ROOT')) : undefined;
+  if (roots) console.warn('ENCLAVE_ROOT is set: emulated enclaves are trusted. For development only.');
+  return { url: readUrl('ENCLAVE_URL'), options: { policy: { images }, ...(roots && { roots }) } };
+}
+
+/** The node decides what the example learns of the chain, so name one that you trust. */
+export function readNode(): SuiGrpcClient {
+  return new SuiGrpcClient({ network: read('SUI_NETWORK', String), baseUrl: readUrl('SUI_NODE_URL') });
+}
+
+/** The contract, and the config whose enclaves it accepts. */
+export function readContract() {
+  return { appPackage: readId('WEATHER_PACKAGE'), configId: readId('WEATHER_CONFIG') };
+}
+
+export function readSigner(): Ed25519Keypair {
+  return read('SUI_PRIVATE_KEY', () => {
+    try {
+      return Ed25519Keypair.fromSecretKey(process.env['SUI_PRIVATE_KEY'] ?? '');
+    } catch {
+      // Without the parser's message, which may quote the key.
+      throw new Error('it must be an Ed25519 key as suiprivkey…');
+    }
+  });
+}
+
+/** The services of a zkLogin: see `sui-enclave/zklogin`. */
+export function readLogin() {
+  return {
+    issuer: read('ISSUER', String),
+    clientId: read('CLIENT_ID', String),
+    saltUrl: readUrl('SALT_URL'),
+    proverUrl: readUrl('PROVER_URL'),
+    /** Where the provider sends the user back. */
+    redirectUri: read('REDIRECT_URI', (value) => new URL(value)),
+  };
+}

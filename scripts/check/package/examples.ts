@@ -1,0 +1,171 @@
+/** The examples, with the library as it is packed: installed from their lockfiles, compiled and run on one machine. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { quantity } from '../../../src/library/errors.ts';
+import { expectEqual, ROOT, run, type Steps } from './support.ts';
+
+const EXAMPLES = ['node'];
+const READY = /Ctrl-C ends it/;
+const SECRET = /suiprivkey\w{20}/;
+
+/** What the developer's own shell sets must not reach them. */
+const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
+
+/** The model of Sui and an emulated enclave, which is registered there. */
+interface Chain {
+  readonly enclave: string;
+  readonly node: string;
+  readonly appPackage: string;
+  readonly configId: string;
+}
+
+/** @param tarball the path of the packed library, once it is packed */
+export function exampleSteps(work: string, tarball: () => string): Steps {
+  const folder = join(work, 'examples');
+  const out = join(work, 'dev');
+  const children: ChildProcess[] = [];
+  let chain: Chain | undefined;
+  const environment = (more: Readonly<Record<string, string>>) => ({
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !HIDDEN.test(name))),
+    ...more,
+  });
+
+  /** Starts a server of development, and returns what it has printed when it answers. */
+  async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
+    const env = environment({ PORT: '0', CONSOLE_PORT: '0', OUT: out, ...more });
+    const child = spawn(process.execPath, ['src/commands/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
+    children.push(child);
+    let printed = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        printed += chunk;
+      });
+    }
+    while (!READY.test(printed)) {
+      if (child.exitCode !== null) throw new Error(`${name} ended:\n${printed}`);
+      await sleep(50);
+    }
+    return printed;
+  }
+
+  const urlIn = (printed: string, pattern: RegExp) => {
+    const [, url] = pattern.exec(printed) ?? [];
+    if (url === undefined) throw new Error(`no ${pattern} in:\n${printed}`);
+    return url;
+  };
+
+  /** As src/library/sui/README.md has it, "On one machine". */
+  async function startChain(): Promise<Chain> {
+    const node = urlIn(
+      await start('dev_sui', { FAUCET_PORT: '0' }),
+      /(http:\/\/127\.0\.0\.1:\d+) {2}a MODEL/,
+    );
+    const enclave = urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
+    const root = join(out, 'dev-root.pem');
+    const env = environment({
+      ...{ SUI_PRIVATE_KEY: secretKey(), DEPLOYMENTS: join(out, 'deployments') },
+      ...{ SUI_ENCLAVE_NETWORK: 'localnet', SUI_ENCLAVE_ROOT: root },
+    });
+    const admin = async (...argv: string[]) => {
+      const command = ['src/commands/main.ts', ...argv, '--rpc-url', node, '--json'];
+      return JSON.parse((await run(process.execPath, command, { cwd: ROOT, env })).stdout);
+    };
+    const { package: appPackage } = await admin('publish', 'weather');
+    const { config: configId } = await admin('create_config', 'weather', '--pcrs', join(out, 'dev.pcrs'));
+    await admin('register_enclave', enclave);
+    return { enclave, node, appPackage, configId };
+  }
+
+  const secretKey = () => readFileSync(join(out, 'dev-sui.key'), 'utf8').trim();
+
+  const trust = ({ enclave, node, appPackage, configId }: Chain) => ({
+    ...{ ENCLAVE_URL: enclave, ENCLAVE_PCRS: join(out, 'dev.pcrs'), ENCLAVE_ROOT: join(out, 'dev-root.pem') },
+    ...{ SUI_NETWORK: 'localnet', SUI_NODE_URL: node, SUI_PRIVATE_KEY: secretKey() },
+    ...{ WEATHER_PACKAGE: appPackage, WEATHER_CONFIG: configId },
+  });
+
+  /** Runs the example in Node. */
+  async function runNode(env: Readonly<Record<string, string>>, ...argv: string[]) {
+    const options = { cwd: join(folder, 'node'), env: environment(env) };
+    const result = await run(process.execPath, argv, options).catch((error) => error);
+    const { code = 0, stdout, stderr } = result;
+    expectEqual(SECRET.test(stdout + stderr), false);
+    return { code, stdout, stderr };
+  }
+
+  const steps: Steps = {
+    async 'the examples install the packed library by their lockfiles'() {
+      for (const name of EXAMPLES) {
+        const own = ['node_modules', 'dist'].map((entry) => join(ROOT, 'examples', name, entry));
+        const filter = (path: string) => !own.includes(path);
+        cpSync(join(ROOT, 'examples', name), join(folder, name), { recursive: true, filter });
+      }
+      mkdirSync(join(work, 'out'), { recursive: true });
+      cpSync(tarball(), join(work, 'out/sui-enclave.tgz'));
+      for (const name of EXAMPLES) {
+        await run('npm', ['ci', '--prefer-offline', '--ignore-scripts'], {
+          cwd: join(folder, name),
+          env: environment({}),
+        });
+      }
+      return EXAMPLES.join(', ');
+    },
+
+    async 'TypeScript accepts the examples'() {
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      for (const name of EXAMPLES) await run(process.execPath, [tsc], { cwd: join(folder, name) });
+      return quantity(globSync('*/{,src/}*.{ts,tsx}', { cwd: folder }).length, 'file');
+    },
+
+    async 'examples/node verifies, calls and submits: an object of the answer is minted'() {
+      chain = await startChain();
+      const { code, stdout, stderr } = await runNode(trust(chain), 'main.ts', 'Paris');
+      expectEqual([code, stderr.includes('ENCLAVE_ROOT is set')], [0, true]);
+      const [, id = ''] =
+        /^Minted: +(0x\w{64}), a 0x\w{64}::weather::WeatherNFT, in \w+$/m.exec(stdout) ?? [];
+      const [, degrees] = /^Signed: +(\d+) °C in Paris$/m.exec(stdout) ?? [];
+      expectEqual([id.length, degrees !== undefined], [66, true]);
+      return `${degrees} °C in ${id.slice(0, 8)}…`;
+    },
+
+    async 'examples/node names what it refuses: a root, registers, an unregistered key, and settings'() {
+      if (chain === undefined) throw new Error('there is no chain');
+      const given = trust(chain);
+      const zeros = join(out, 'other.pcrs');
+      const other = readFileSync(given.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
+      writeFileSync(zeros, other);
+      const another = urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
+      const refused: [more: Record<string, string>, code: number, begins: RegExp][] = [
+        [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
+        [{ ENCLAVE_PCRS: zeros }, 1, /^POLICY_PCRS: /m],
+        [{ ENCLAVE_URL: another }, 1, /^CLIENT_NOT_REGISTERED: /m],
+        [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is no id of an object/m],
+        [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
+        [{ SUI_PRIVATE_KEY: `${given.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
+      ];
+      for (const [more, code, begins] of refused) {
+        const failed = await runNode({ ...given, ...more }, 'main.ts');
+        expectEqual([failed.code, begins.test(failed.stderr)], [code, true]);
+        expectEqual(failed.stdout.includes('Minted'), false);
+      }
+      return quantity(refused.length, 'refusal');
+    },
+
+    async 'the servers of the examples end'() {
+      for (const child of children) child.kill('SIGTERM');
+      for (const child of children) {
+        if (child.exitCode === null) await once(child, 'close');
+        expectEqual(child.exitCode, 0);
+      }
+      return quantity(children.length, 'server');
+    },
+  };
+  // Servers of a step that fails must not stay.
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGKILL');
+  });
+  return steps;
+}

@@ -1,0 +1,51 @@
+/** The examples are projects of their own: what their lockfiles have is what this repository has. */
+import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const read = (file: string) => JSON.parse(readFileSync(`${ROOT}${file}`, 'utf8'));
+
+interface Locked {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly dependencies?: object;
+  readonly peerDependencies?: object;
+}
+
+const LIBRARY = 'node_modules/sui-enclave';
+const library = read('src/library/package.json');
+const here: Readonly<Record<string, Locked>> = read('package-lock.json').packages;
+
+describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (file) => {
+  const lock = read(file);
+  const packages: Readonly<Record<string, Locked>> = lock.packages;
+  const manifest = read(file.replace('package-lock', 'package'));
+
+  test('is that of its manifest, which pins every version exactly', () => {
+    const { dependencies, devDependencies } = manifest;
+    expect(packages['']).toMatchObject({ dependencies, devDependencies });
+    const { 'sui-enclave': own, ...others } = { ...dependencies, ...devDependencies };
+    expect(own).toBe('file:../../out/sui-enclave.tgz');
+    for (const [name, version] of Object.entries(others)) {
+      expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
+    }
+  });
+
+  test('has the library as it is, without the digest of one build of it', () => {
+    const { version, resolved, integrity, dependencies, peerDependencies } = packages[LIBRARY] ?? {};
+    expect([version, resolved]).toEqual([library.version, 'file:../../out/sui-enclave.tgz']);
+    expect(integrity).toBeUndefined();
+    expect([dependencies, peerDependencies]).toEqual([library.dependencies, library.peerDependencies]);
+  });
+
+  test('has every other package with its digest, from no host that is named, and at the version of this repository', () => {
+    const others = Object.entries(packages).filter(([path]) => path !== '' && path !== LIBRARY);
+    for (const [path, { version, resolved, integrity }] of others) {
+      expect([path, resolved, typeof integrity]).toEqual([path, undefined, 'string']);
+      if (here[path] !== undefined) expect([path, version]).toEqual([path, here[path]?.version]);
+    }
+    expect(others.some(([path]) => here[path] !== undefined)).toBe(true);
+  });
+});
