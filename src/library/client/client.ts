@@ -68,6 +68,7 @@ export class EnclaveClient {
    * @param suiClient any client of `@mysten/sui`: it decides what the config says, so name a node that you trust
    * @param configId of the EnclaveConfig
    * @param url as for the constructor
+   * @param watched internal: may look at what the trust says
    * @throws ClientError: CLIENT_OPTION; SuiError if the config can't be read; AttestationError if its image is all zeros
    * @example
    * const client = await EnclaveClient.forConfig(suiClient, configId, 'https://weather.example');
@@ -78,11 +79,12 @@ export class EnclaveClient {
     configId: string,
     url: string | URL,
     options: ConfigClientOptions = {},
+    watched: (trust: Trust) => Trust = (trust) => trust,
   ): Promise<RegisteredEnclaveClient> {
     const { trustInConfig } = await import('./registered.ts');
     const { trust, signal, options: others } = trustInConfig(suiClient, configId, options);
     // The policy is the chain's: see `trust`.
-    const client = new RegisteredEnclaveClient(url, others as EnclaveClientOptions, trust);
+    const client = new RegisteredEnclaveClient(url, others as EnclaveClientOptions, watched(trust));
     await abortable(trust.current(), signal);
     return client;
   }

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
+import { useEnclave } from 'sui-enclave/react';
 import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
 import { beginLogin, completeLogin } from 'sui-enclave/zklogin';
 
@@ -19,5 +20,6 @@ const findings = {
   client: typeof EnclaveClient,
   sui: [typeof enclaveAddress, typeof updateWeather],
   zklogin: [typeof beginLogin, typeof completeLogin],
+  react: typeof useEnclave,
 };
 process.stdout.write(JSON.stringify(findings));

@@ -1,0 +1,184 @@
+/** One enclave, from its attestation on: the state that `useEnclave` shows, without React. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { bytesToHex } from '@noble/curves/utils.js';
+import type { VerifiedAttestation } from '../attestation/index.ts';
+import { attestedKey } from '../client/attestation.ts';
+import { EnclaveClient } from '../client/client.ts';
+import type { ConfigClientOptions, EnclaveClientOptions } from '../client/options.ts';
+import { type Trust, trustIn } from '../client/trust.ts';
+
+/** Trusts what an EnclaveConfig on Sui does, as `EnclaveClient.forConfig`. */
+export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'signal'> {
+  /** Any client of `@mysten/sui`: it decides what the config says, so name a node that you trust. */
+  readonly suiClient: ClientWithCoreApi;
+  /** Of the EnclaveConfig. */
+  readonly configId: string;
+}
+
+/** The enclave has another signing key than before: it has restarted, or another one answers. 32 bytes each. */
+export interface KeyChange {
+  /** The key that was attested, or acknowledged, before. */
+  readonly before: Uint8Array;
+  readonly now: Uint8Array;
+}
+
+interface AtAnyTime {
+  /**
+   * Another key was attested, or has signed an answer that the client accepted. It stays until `acknowledge` is called,
+   * also while the enclave is attested again, and where that fails. Of several changes, the earliest comes first.
+   */
+  readonly changed: KeyChange | undefined;
+  /** Accepts the key in `changed`, which is then no news any more. Does nothing without one. */
+  acknowledge(): void;
+  /** Attests the enclave again. Does nothing while it is being attested, or after the component is unmounted. */
+  retry(): void;
+}
+
+type Stage<Client> =
+  | {
+      readonly status: 'attesting';
+      readonly client: undefined;
+      readonly attestation: undefined;
+      readonly publicKey: undefined;
+      readonly error: undefined;
+    }
+  | {
+      readonly status: 'attested';
+      readonly client: Client;
+      /** The latest. Its `image` has the registers that were accepted. */
+      readonly attestation: VerifiedAttestation;
+      /** The signing key in this attestation: Ed25519, 32 bytes. */
+      readonly publicKey: Uint8Array;
+      readonly error: undefined;
+    }
+  | {
+      readonly status: 'failed';
+      readonly client: undefined;
+      readonly attestation: undefined;
+      readonly publicKey: undefined;
+      /** A ClientError, AttestationError or SuiError, each with a `code`. */
+      readonly error: unknown;
+    };
+
+/** What `useEnclave` knows of an enclave. There is a client only where the latest attestation has succeeded. */
+export type UsedEnclave<Client> = AtAnyTime & Stage<Client>;
+
+const UNKNOWN = { client: undefined, attestation: undefined, publicKey: undefined, error: undefined };
+
+export class AttestedEnclave {
+  readonly #connect: (signal: AbortSignal) => Promise<EnclaveClient>;
+  readonly #listeners = new Set<() => void>();
+  #client: EnclaveClient | undefined;
+  #running: AbortController | undefined;
+  /** Keys that are no news, in hex. */
+  readonly #known = new Set<string>();
+  /** The latest that is known, or is in `#changes`. */
+  #latest: Uint8Array | undefined;
+  #changes: readonly KeyChange[] = [];
+  #stage: Stage<EnclaveClient> = { ...UNKNOWN, status: 'attesting' };
+  #state: UsedEnclave<EnclaveClient>;
+
+  /** Nothing is sent before someone subscribes. */
+  constructor(url: string, options: EnclaveClientOptions | RegisteredEnclaveOptions) {
+    const watched = (trust: Trust) => tellingKeys(trust, (publicKey) => this.#meet(publicKey));
+    this.#connect = async (signal) => {
+      if ('configId' in options) {
+        const { suiClient, configId, ...others } = options;
+        return await EnclaveClient.forConfig(suiClient, configId, url, { ...others, signal }, watched);
+      }
+      return new EnclaveClient(url, options, watched(trustIn(options?.policy)));
+    };
+    this.#state = this.#assemble();
+  }
+
+  readonly read = (): UsedEnclave<EnclaveClient> => this.#state;
+
+  /** The first who subscribes has the enclave attested. When nobody does any more, what is under way is aborted. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    if (this.#stage.status === 'attesting' && this.#running === undefined) void this.#attest();
+    return () => {
+      this.#listeners.delete(listener);
+      // React's StrictMode ends each effect once, and begins it again at once.
+      queueMicrotask(() => {
+        if (this.#listeners.size > 0) return;
+        this.#running?.abort();
+        this.#running = undefined;
+      });
+    };
+  };
+
+  readonly #retry = (): void => {
+    if (this.#running !== undefined || this.#listeners.size === 0) return;
+    void this.#attest();
+    this.#show({ ...UNKNOWN, status: 'attesting' });
+  };
+
+  readonly #acknowledge = (): void => {
+    const [change, ...later] = this.#changes;
+    if (change === undefined) return;
+    this.#known.add(bytesToHex(change.now));
+    this.#changes = later;
+    this.#show(this.#stage);
+  };
+
+  async #attest(): Promise<void> {
+    const running = new AbortController();
+    this.#running = running;
+    const { signal } = running;
+    const end = (stage: Stage<EnclaveClient>) => {
+      this.#running = undefined;
+      this.#show(stage);
+    };
+    try {
+      this.#client ??= await this.#connect(signal);
+      const client = this.#client;
+      const attestation = await client.attest({ signal });
+      const publicKey = attestedKey(attestation);
+      if (this.#running !== running) return;
+      this.#meet(publicKey);
+      end({ status: 'attested', client, attestation, publicKey, error: undefined });
+    } catch (error) {
+      // Whoever subscribes after an abort has it attested anew.
+      if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error });
+    }
+  }
+
+  /** A change to a key stays until it is acknowledged: no key that comes later hides it. */
+  #meet(publicKey: Uint8Array): void {
+    const hex = bytesToHex(publicKey);
+    const before = this.#latest;
+    if (before === undefined) this.#known.add(hex);
+    const isNews = !this.#known.has(hex) && !this.#changes.some(({ now }) => bytesToHex(now) === hex);
+    if (before !== undefined && !isNews) return;
+    this.#latest = publicKey.slice();
+    if (before === undefined) return;
+    this.#changes = [...this.#changes, { before, now: this.#latest }];
+    this.#show(this.#stage);
+  }
+
+  #show(stage: Stage<EnclaveClient>): void {
+    this.#stage = stage;
+    this.#state = this.#assemble();
+    for (const listener of this.#listeners) listener();
+  }
+
+  #assemble(): UsedEnclave<EnclaveClient> {
+    const [changed] = this.#changes;
+    return { ...this.#stage, changed, acknowledge: this.#acknowledge, retry: this.#retry };
+  }
+}
+
+/** Tells the key of each accepted answer: the client itself attests again where no known key signed one. */
+function tellingKeys(trust: Trust, tell: (publicKey: Uint8Array) => void): Trust {
+  return {
+    current: () => trust.current(),
+    renewed: (outdated) => trust.renewed(outdated),
+    vouchesFor: (publicKey) => trust.vouchesFor(publicKey),
+    async admit(publicKey) {
+      const enclaveId = await trust.admit(publicKey);
+      tell(publicKey);
+      return enclaveId;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/** An attested enclave as the state of a component. The work is that of `AttestedEnclave`, which knows no React. */
+import { useState, useSyncExternalStore } from 'react';
+import type { EnclaveClient, RegisteredEnclaveClient } from '../client/client.ts';
+import type { EnclaveClientOptions } from '../client/options.ts';
+import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from './attested_enclave.ts';
+
+/**
+ * Attests an enclave once, when the component is mounted, and gives the client that calls it. A later render attests again
+ * only if `url` or the content of `options` has changed; functions in `options` are taken from the first render. What is
+ * under way is aborted when the component is unmounted.
+ *
+ * Use it once for an enclave, and pass its result on: each component that uses it attests by itself.
+ *
+ * Exported as `sui-enclave/react`.
+ *
+ * @param url as for `EnclaveClient`
+ * @param options those of `EnclaveClient`; or `suiClient` and `configId`, with those of `EnclaveClient.forConfig`. Make
+ *   `suiClient` outside the component, or keep it by `useMemo`: another one is another enclave
+ * @returns never throws: a mistake in the options is an `error` too
+ * @example
+ * const enclave = useEnclave('https://weather.example', { policy: { images: [image] } });
+ * if (enclave.status === 'attested') return <Weather client={enclave.client} />;
+ */
+export function useEnclave(
+  url: string | URL,
+  options: RegisteredEnclaveOptions,
+): UsedEnclave<RegisteredEnclaveClient>;
+export function useEnclave(url: string | URL, options: EnclaveClientOptions): UsedEnclave<EnclaveClient>;
+export function useEnclave(
+  url: string | URL,
+  options: EnclaveClientOptions | RegisteredEnclaveOptions,
+): UsedEnclave<EnclaveClient> {
+  const address = String(url);
+  const begin = () => ({ address, options, enclave: new AttestedEnclave(address, options) });
+  const [held, hold] = useState(begin);
+  const isCurrent = held.address === address && isSame(held.options, options);
+  const current = isCurrent ? held : begin();
+  // React renders again at once, with this one.
+  if (!isCurrent) hold(current);
+  const { subscribe, read } = current.enclave;
+  return useSyncExternalStore(subscribe, read, read);
+}
+
+/** Whether two options say the same. Functions are not compared: pages write them in place, anew in each render. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b) || (typeof a === 'function' && typeof b === 'function')) return true;
+  if (a instanceof Uint8Array && b instanceof Uint8Array) {
+    return a.length === b.length && a.every((byte, index) => byte === b[index]);
+  }
+  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+  const entries = Object.entries(a);
+  return (
+    entries.length === Object.keys(b).length &&
+    entries.every(([key, value]) => Object.hasOwn(b, key) && isSame(value, Reflect.get(b, key)))
+  );
+}
+
+/** Not an object with an identity of its own, such as a client. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
+}

@@ -1,0 +1,44 @@
+/** What a page loads for one hook, and that nobody else loads React. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type OutputChunk, rolldown } from 'rolldown';
+import { expect, onTestFinished, test } from 'vitest';
+
+const LIBRARY = new URL('../../../../src/library/', import.meta.url).pathname;
+
+/** Bundles a page, without its packages. The modules of each chunk, and what they import from packages. */
+async function bundle(code: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-react-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const input = join(folder, 'page.ts');
+  writeFileSync(input, code);
+  const external = (specifier: string) => !/^[./]/.test(specifier);
+  const built = await rolldown({ input, platform: 'browser', external });
+  const { output } = await built.generate({ format: 'esm' });
+  await built.close();
+  return output.filter((chunk): chunk is OutputChunk => chunk.type === 'chunk');
+}
+
+test.each(['attestation', 'client', 'sui', 'zklogin'])(
+  '%s loads neither React nor its hooks',
+  async (entry) => {
+    const chunks = await bundle(`export * from '${LIBRARY}${entry}/index.ts';`);
+    const modules = chunks.flatMap(({ moduleIds }) => moduleIds);
+    expect(modules).toContain(`${LIBRARY}${entry}/errors.ts`);
+    expect(modules.filter((id) => id.startsWith(`${LIBRARY}react/`))).toEqual([]);
+    expect(chunks.flatMap(({ imports }) => imports)).not.toContain('react');
+  },
+);
+
+test('useEnclave loads the client and React, and Sui only for a config', async () => {
+  const chunks = await bundle(`export { useEnclave } from '${LIBRARY}react/index.ts';`);
+  const [entry] = chunks.filter(({ isEntry }) => isEntry);
+  const first = [entry, ...chunks.filter(({ fileName }) => entry?.imports.includes(fileName))];
+  const modules = first.flatMap((chunk) => chunk?.moduleIds ?? []);
+  expect(modules).toContain(`${LIBRARY}client/keys.ts`);
+  expect(modules.filter((id) => /\/library\/(sui|zklogin)\//.test(id))).toEqual([]);
+  const packages = first.flatMap((chunk) => chunk?.imports ?? []);
+  expect(packages).toContain('react');
+  expect(packages.filter((name) => /^@mysten\/sui/.test(name))).toEqual([]);
+});

@@ -1,0 +1,66 @@
+/** Runs a hook in React, without a browser: its component renders nothing, so React asks little of the page. */
+import { act, createElement, StrictMode } from 'react';
+import { onTestFinished, vi } from 'vitest';
+
+export interface Rendered<Result> {
+  /** What the hook returned in each render, the latest last. */
+  readonly results: readonly Result[];
+  latest(): Result;
+  /** Has the component render again, with another hook if one is given. */
+  again(hook?: () => Result): Promise<void>;
+  unmount(): Promise<void>;
+}
+
+// Only what React reads of them.
+const LISTENS = { addEventListener() {}, removeEventListener() {} };
+const PAGE = { ...LISTENS, nodeType: 9, activeElement: null };
+const WINDOW = { ...LISTENS, document: PAGE, HTMLIFrameElement: class {} };
+const ELEMENT = { ...LISTENS, nodeType: 1, nodeName: 'DIV', tagName: 'DIV', ownerDocument: PAGE };
+
+function stubPage(): void {
+  vi.stubGlobal('window', WINDOW);
+  vi.stubGlobal('document', PAGE);
+  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+}
+
+/** @param strict in StrictMode, which runs each effect twice */
+export async function renderHook<Result>(
+  hook: () => Result,
+  { strict = false } = {},
+): Promise<Rendered<Result>> {
+  stubPage();
+  const { createRoot } = await import('react-dom/client');
+  const container: object = { ...ELEMENT };
+  const root = createRoot(container as Element);
+  const unmount = async () => await act(async () => root.unmount());
+  onTestFinished(async () => {
+    // Another hook of the same test may have taken it away.
+    stubPage();
+    await unmount();
+    vi.unstubAllGlobals();
+  });
+  const results: Result[] = [];
+  const Component = ({ use }: { readonly use: () => Result }) => {
+    results.push(use());
+    return null;
+  };
+  let used = hook;
+  const render = async () => {
+    const element = createElement(Component, { use: used });
+    await act(async () => root.render(strict ? createElement(StrictMode, null, element) : element));
+  };
+  await render();
+  return {
+    results,
+    latest() {
+      const result = results.at(-1);
+      if (result === undefined) throw new Error('it has not rendered');
+      return result;
+    },
+    async again(another = used) {
+      used = another;
+      await render();
+    },
+    unmount,
+  };
+}

@@ -1,0 +1,236 @@
+import { bcs } from '@mysten/bcs';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { act } from 'react';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
+import {
+  certificatesFromPem,
+  EnclaveClient,
+  type EnclaveClientOptions,
+  signedType,
+  text,
+  u64,
+} from '../../../../src/library/client/index.ts';
+import { useEnclave } from '../../../../src/library/react/index.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { ChainFixture } from '../../commands/sui/chain_fixture.ts';
+import { FIXTURE_APPS, startServer } from '../../server/support.ts';
+import { Balancer } from '../client/balancer.ts';
+import { FakeEnclave } from '../client/fake_enclave.ts';
+import { renderHook } from './render.ts';
+
+// As test/fixtures/apps/dice signs it.
+const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
+const ASKED = { location: 'San Francisco' };
+const nsm = new EmulatedNsm();
+let enclave: FakeEnclave;
+beforeEach(async () => {
+  enclave = await FakeEnclave.start(nsm);
+});
+afterEach(() => enclave.close());
+
+/** New objects at each call, as a component makes them at each render. */
+const options = (more: Partial<EnclaveClientOptions> = {}): EnclaveClientOptions => ({
+  policy: { images: [enclave.image] },
+  roots: enclave.roots,
+  ...more,
+});
+const use = () => useEnclave(enclave.url, options());
+const attestations = () => enclave.requests.filter((path) => path.startsWith('/get_attestation')).length;
+
+/** Lets what happens outside React, such as an answer, reach the component. */
+async function until(check: () => void): Promise<void> {
+  await act(async () => await vi.waitFor(check));
+}
+
+async function attested(strict = false) {
+  const hook = await renderHook(use, { strict });
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  return hook;
+}
+
+/** The client, once it is attested. */
+function clientOf(used: ReturnType<typeof useEnclave>): EnclaveClient {
+  if (used.client === undefined) throw new Error(used.status);
+  return used.client;
+}
+
+test('attests, and gives the client, the key and the registers that were accepted', async () => {
+  const hook = await attested();
+  expect(hook.results[0]).toMatchObject({ status: 'attesting', client: undefined, changed: undefined });
+  const { publicKey, attestation, error, changed } = hook.latest();
+  expect(publicKey).toEqual(enclave.key.publicKey);
+  expect(attestation?.image).toEqual(enclave.image);
+  expect([error, changed]).toEqual([undefined, undefined]);
+  const { data } = await clientOf(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
+  expect(data.temperature).toBe(13n);
+  expect(attestations()).toBe(1);
+});
+
+test('attests once: not with each render, and not twice in StrictMode', async () => {
+  const hook = await attested(true);
+  const before = hook.results.length;
+  await hook.again();
+  await hook.again();
+  expect(hook.results.length).toBeGreaterThan(before + 1);
+  expect(hook.latest().status).toBe('attested');
+  expect(hook.results.filter(({ status }) => status === 'failed')).toEqual([]);
+  expect(attestations()).toBe(1);
+});
+
+test.each([
+  ['another function', 1, () => options({ now: () => Date.now() })],
+  ['another URL', 2, () => options()],
+  ['another image', 2, () => options({ policy: { images: [{ ...enclave.image, pcr2: 'a'.repeat(96) }] } })],
+  ['one more image', 2, () => options({ policy: { images: [enclave.image, enclave.image] } })],
+  ['other bytes', 2, () => options({ roots: enclave.roots.map((root) => root.with(9, 0)) })],
+  ['one more option', 2, () => options({ pinMaxAgeMs: 60_000 })],
+])('with %s in a later render, it attests %i times in all', async (what, times, others) => {
+  const hook = await renderHook(() => useEnclave(enclave.url, options({ now: () => Date.now() })));
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  await hook.again(() => useEnclave(what === 'another URL' ? `${enclave.url}/` : enclave.url, others()));
+  await until(() => expect(hook.latest().status).not.toBe('attesting'));
+  expect(attestations()).toBe(times);
+});
+
+test('a key that another attestation shows is reported until it is acknowledged', async () => {
+  const hook = await attested();
+  const before = enclave.key.publicKey;
+  enclave.restart();
+  const now = enclave.key.publicKey;
+  await act(async () => hook.latest().retry());
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  expect(hook.latest()).toMatchObject({ publicKey: now, changed: { before, now } });
+
+  await act(async () => hook.latest().retry());
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  expect(attestations()).toBe(3);
+  expect(hook.latest().changed).toEqual({ before, now });
+
+  await act(async () => hook.latest().acknowledge());
+  expect(hook.latest()).toMatchObject({ publicKey: now, changed: undefined });
+});
+
+test('so is the key of an answer, which the client attested by itself', async () => {
+  const hook = await attested();
+  const before = enclave.key.publicKey;
+  enclave.restart();
+  await act(async () => {
+    await clientOf(hook.latest()).processData(ASKED, WeatherResponse);
+  });
+  expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
+});
+
+test('a failure in between hides no change, and a further key not the one before it', async () => {
+  const hook = await attested();
+  const keys = [enclave.key.publicKey];
+  enclave.lie = () => ({ status: 503, body: '{}' });
+  await act(async () => hook.latest().retry());
+  await until(() => expect(hook.latest().status).toBe('failed'));
+  expect(hook.latest()).toMatchObject({ client: undefined, attestation: undefined, publicKey: undefined });
+  enclave.lie = (_, reply) => reply;
+  for (const _ of [1, 2]) {
+    enclave.restart();
+    keys.push(enclave.key.publicKey);
+    await act(async () => hook.latest().retry());
+    await until(() => expect(hook.latest().status).toBe('attested'));
+  }
+  const [first, second, third] = keys;
+  expect(hook.latest()).toMatchObject({ publicKey: third, changed: { before: first, now: second } });
+  await act(async () => hook.latest().acknowledge());
+  expect(hook.latest().changed).toEqual({ before: second, now: third });
+  await act(async () => hook.latest().acknowledge());
+  await act(async () => hook.latest().acknowledge());
+  expect(hook.latest().changed).toBeUndefined();
+});
+
+test('a key that was acknowledged is no news when it comes back, as behind a balancer', async () => {
+  const hook = await attested();
+  const first = enclave.key;
+  enclave.restart();
+  const second = enclave.key;
+  const again = async (key: typeof first) => {
+    enclave.key = key;
+    await act(async () => hook.latest().retry());
+    await until(() => expect(hook.latest().status).toBe('attested'));
+  };
+  await again(second);
+  await act(async () => hook.latest().acknowledge());
+  await again(first);
+  await again(second);
+  expect(hook.latest().changed).toBeUndefined();
+});
+
+test('says why it failed, and attests again when it is asked to', async () => {
+  enclave.lie = () => ({ status: 503, body: '{}' });
+  const hook = await renderHook(use);
+  await until(() => expect(hook.latest().status).toBe('failed'));
+  expect(hook.latest().error).toMatchObject({ code: 'CLIENT_REFUSED', status: 503 });
+  enclave.lie = (_, reply) => reply;
+  const { retry } = hook.latest();
+  await act(async () => {
+    retry();
+    // The second does nothing.
+    retry();
+  });
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  expect([attestations(), hook.latest().error]).toEqual([2, undefined]);
+});
+
+test('a mistake in the options is an error of the state', async () => {
+  const hook = await renderHook(() => useEnclave(enclave.url, { policy: { images: [] } }));
+  await until(() => expect(hook.latest().status).toBe('failed'));
+  expect(hook.latest().error).toMatchObject({ code: 'POLICY_INVALID' });
+  expect(attestations()).toBe(0);
+});
+
+test('aborts what is under way when it is unmounted, and retries nothing after that', async () => {
+  const signals: AbortSignal[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    if (init?.signal) signals.push(init.signal);
+    return await new Promise(() => {});
+  };
+  const attest = vi.spyOn(EnclaveClient.prototype, 'attest');
+  const hook = await renderHook(() => useEnclave(enclave.url, options({ fetch })));
+  await until(() => expect(signals).toHaveLength(1));
+  await hook.unmount();
+  const [[given] = []] = attest.mock.calls;
+  attest.mockRestore();
+  expect(given?.signal?.aborted).toBe(true);
+  hook.latest().retry();
+  expect(signals).toHaveLength(1);
+});
+
+test('with a config, it trusts what the chain does, and reports another registered key behind the URL', async () => {
+  const fixture = await ChainFixture.start();
+  onTestFinished(() => fixture.close());
+  const capId = fixture.publish();
+  const configId = await fixture.config(capId);
+  const start = () => startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: fixture.nsm });
+  const servers = [await start(), await start()] as const;
+  const ids: string[] = [];
+  for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
+  const suiClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  const { url } = await Balancer.start(servers[0].url, servers[1].url);
+  const roots = certificatesFromPem(fixture.nsm.rootPem());
+  const others = { roots, maxAnswerAgeMs: Infinity };
+  const hook = await renderHook(() => useEnclave(url, { suiClient, configId, ...others }));
+  await until(() => expect(hook.latest().status).toBe('attested'));
+  const { client, publicKey: before } = hook.latest();
+  const signers = new Set<string>();
+  await act(async () => {
+    for (const _ of servers) {
+      const answer = await client?.call('/draw', { picked: '7' }, Draw);
+      if (answer !== undefined) signers.add(answer.enclaveId);
+    }
+  });
+  expect([...signers].sort()).toEqual(ids.sort());
+  const now = servers
+    .map((server) => server.publicKey)
+    .find((key) => !Buffer.from(key).equals(before ?? key));
+  expect(hook.latest().changed).toEqual({ before, now });
+
+  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...others }));
+  await until(() => expect(another.latest().status).toBe('failed'));
+  expect(another.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
+});
