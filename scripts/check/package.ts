@@ -47,7 +47,7 @@ const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
 /** Minified and gzipped, in bytes. */
 const MAX_BUNDLE_SIZE = 120_000;
 
-const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
+const ENTRIES = ['attestation', 'client', 'react', 'sui', 'zklogin'];
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Paths of the tarballs by package: set by the first step. */
@@ -150,7 +150,12 @@ const steps: Steps = {
   },
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
-    expectEqual(Object.keys(readPublished(shipped).peerDependencies), ['@mysten/bcs', '@mysten/sui']);
+    expectEqual(Object.keys(readPublished(shipped).peerDependencies), [
+      '@mysten/bcs',
+      '@mysten/sui',
+      'react',
+    ]);
+    expectEqual(readPublished(shipped).peerDependenciesMeta, { react: { optional: true } });
     const count = await checkDependencies(
       shipped,
       ENTRIES.map((entry) => `${entry}/index.js`),
@@ -160,12 +165,13 @@ const steps: Steps = {
 
   async 'its README names the Node, the file and the peers that its manifest does'() {
     const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
-    const { version: packed, engines, peerDependencies } = readPublished(shipped);
+    const { version: packed, engines, peerDependencies, peerDependenciesMeta = {} } = readPublished(shipped);
     const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
     expectEqual(engines, { node: `>=${node}` });
     const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
     expectEqual(file, `./sui-enclave-${packed}.tgz`);
-    expectEqual(peers.split(' ').sort(), Object.keys(peerDependencies));
+    const required = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
+    expectEqual(peers.split(' ').sort(), required);
     const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
     if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
       throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
@@ -203,6 +209,25 @@ const steps: Steps = {
     const size = gzipSync(chunk.code, { level: 9 }).length;
     if (size > MAX_BUNDLE_SIZE) throw new Error(`${quantity(size, 'byte')}, over ${MAX_BUNDLE_SIZE}`);
     return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
+  },
+
+  async 'of its entries, only the one for React loads React'() {
+    for (const entry of ENTRIES) {
+      const imported = new Set<string>();
+      const bundle = await rolldown({
+        input: join(shipped, entry, 'index.js'),
+        platform: 'browser',
+        logLevel: 'silent',
+        external(specifier) {
+          imported.add(specifier);
+          return !/^[./]/.test(specifier);
+        },
+      });
+      await bundle.generate();
+      await bundle.close();
+      expectEqual([entry, imported.has('react')], [entry, entry === 'react']);
+    }
+    return 'the others do not grow by it';
   },
 
   async 'a page in Chromium verifies a real document with it'() {

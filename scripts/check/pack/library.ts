@@ -1,4 +1,4 @@
-/** The published library. Each of its four entries is a folder with a README. */
+/** The published library. Each of its entries is a folder with a README. */
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/commands/image/measurements.ts';
@@ -11,6 +11,7 @@ const FOLDER = join(ROOT, 'build/package');
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
   client: 'calls an enclave and trusts only what it proves',
+  react: 'hooks for pages with React, which it alone needs',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
@@ -42,14 +43,15 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   });
 }
 
-function readme({ peerDependencies = {} }: Manifest, version: string): string {
+function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, version: string): string {
+  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
   const minimum = NODE.replace('>=', '');
   return `# sui-enclave
 
 The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
 
 \`\`\`sh
-npm install ./sui-enclave-${version}.tgz ${Object.keys(peerDependencies).reverse().join(' ')}
+npm install ./sui-enclave-${version}.tgz ${peers.reverse().join(' ')}
 \`\`\`
 
 \`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used.

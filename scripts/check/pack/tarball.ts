@@ -8,6 +8,8 @@ export const ROOT = new URL('../../../', import.meta.url).pathname;
 const OUT = join(ROOT, 'out');
 
 type Versions = Readonly<Record<string, string>>;
+/** Peers that only some of a package's entries need. */
+type OptionalPeers = Readonly<Record<string, { readonly optional: boolean }>>;
 
 /** What packing reads of the package.json of a folder of `src`. */
 export interface Manifest {
@@ -20,6 +22,7 @@ export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies: Versions;
   readonly peerDependencies?: Versions;
+  readonly peerDependenciesMeta?: OptionalPeers;
 }
 
 /** @param folder of `src` */
@@ -68,7 +71,7 @@ export function makeTarball(content: Content): Tarball {
 
 function published(content: Content): object {
   const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
-  const { name, description, license, type, sideEffects } = own;
+  const { name, description, license, type, sideEffects, peerDependenciesMeta } = own;
   const imported = importedPackages(folder).filter((name) => !Object.hasOwn(peerDependencies, name));
   const unknown = imported.find((name) => dependencies[name] === undefined);
   if (unknown !== undefined) {
@@ -92,6 +95,7 @@ function published(content: Content): object {
     ),
     dependencies: Object.fromEntries(imported.map((name) => [name, dependencies[name]])),
     peerDependencies,
+    ...(peerDependenciesMeta && { peerDependenciesMeta }),
   };
 }
 

@@ -20,6 +20,7 @@ export interface Published {
   readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional: boolean }>>;
 }
 
 /** The package.json of an unpacked tarball. */
