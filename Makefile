@@ -25,7 +25,8 @@ dev: install addon
 	@exec node src/commands/main.ts dev
 
 # Serves a wallet's page to try zkLogin by hand, with the salt service and fakes of provider and Sui node. The proving
-# service is the real one where prover-dev has built it, and a fake elsewhere. PORT is the page's.
+# service is the real one where prover-dev has built it, and a fake elsewhere. PORT is the page's, and the next four are
+# those of the others.
 dev-wallet: install
 	@CACHE=$(CACHE) exec node src/commands/main.ts dev_wallet
 

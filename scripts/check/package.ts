@@ -229,6 +229,25 @@ const steps: Steps = {
     return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
   },
 
+  async 'of its entries, only the one for React loads React'() {
+    for (const entry of ENTRIES) {
+      const imported = new Set<string>();
+      const bundle = await rolldown({
+        input: join(shipped, entry, 'index.js'),
+        platform: 'browser',
+        logLevel: 'silent',
+        external(specifier) {
+          imported.add(specifier);
+          return !/^[./]/.test(specifier);
+        },
+      });
+      await bundle.generate();
+      await bundle.close();
+      expectEqual([entry, imported.has('react')], [entry, entry === 'react']);
+    }
+    return 'the others do not grow by it';
+  },
+
   async 'a page in Chromium verifies a real document with it'() {
     const browser = await chromium.launch({
       executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',

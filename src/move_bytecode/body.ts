@@ -39,6 +39,9 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }
 
+/** Makes a struct of its fields; the operand is the index of the struct. */
+export const PACK = 0x12;
+
 export const NATIVE = 0x2;
 export const ENTRY = 0x4;
 

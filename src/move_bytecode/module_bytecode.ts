@@ -2,7 +2,7 @@
  * Reads what other modules depend on from a compiled Move module: its datatypes and its public functions. The format is
  * that of Move's binary format, versions 5 to 7 (move-binary-format, `file_format_common.rs`).
  */
-import { ENTRY, readBody } from './body.ts';
+import { ENTRY, PACK, readBody } from './body.ts';
 import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /** A module's datatypes and public functions, by name, as text that is equal if and only if they are. */
@@ -13,6 +13,8 @@ export interface ModuleInterface {
   readonly functions: ReadonlyMap<string, PublicFunction>;
   /** The functions that a transaction can call: the public ones, and those that are entry functions only. */
   readonly callable: ReadonlyMap<string, PublicFunction>;
+  /** By the name of a function: the structs of the module that it makes, but for generic ones. */
+  readonly packed: ReadonlyMap<string, readonly string[]>;
   /** What publishing calls. */
   readonly init: PublicFunction | undefined;
 }
@@ -60,8 +62,10 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
   const definitions = tables.read(TABLE.functionDefinitions, (at) => {
     const handle = entry(functions, at.index());
     const isPublic = at.byte() === 1;
-    const isEntry = (readBody(at, tables.version).flags & ENTRY) !== 0;
-    return { handle, isPublic, isEntry };
+    const { flags, instructions } = readBody(at, tables.version);
+    const packs = instructions.filter(({ code }) => code === PACK);
+    const packed = packs.map(({ operand }) => entry(structs, operand).name);
+    return { handle, isPublic, isEntry: (flags & ENTRY) !== 0, packed };
   });
   const [address = '', name = ''] = entry(handles.modules, tables.self).split('::');
   const byName = (some: typeof definitions) => new Map(some.map(({ handle }) => [handle.name, handle]));
@@ -71,6 +75,7 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     datatypes: new Map([...structs, ...enums].map((datatype) => [datatype.name, datatype])),
     functions: byName(definitions.filter(({ isPublic }) => isPublic)),
     callable: byName(definitions.filter(({ isPublic, isEntry }) => isPublic || isEntry)),
+    packed: new Map(definitions.map(({ handle, packed }) => [handle.name, packed])),
     init: definitions.find(({ handle }) => handle.name === 'init')?.handle,
   };
 }

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { BUDGET_SETTINGS } from 'sui-enclave-service/budget';
 import { CORS_SETTINGS, LOG_SETTINGS, readLogLevel } from 'sui-enclave-service/env';
+import type { Origins } from 'sui-enclave-service/http/cors';
 import type { Address, Limits } from 'sui-enclave-service/limits';
 import { FEWEST_CONNECTIONS } from 'sui-enclave-service/open_files';
 import {
@@ -22,7 +23,7 @@ export interface Config extends Address, Limits {
   readonly app: string;
   readonly logLevel: string;
   /** `'*'`, or the only origins whose pages may read answers. `none` in the environment is an empty list. */
-  readonly corsOrigins: '*' | readonly string[];
+  readonly corsOrigins: '*' | Origins;
   /** How many proxies in front of this server add to `X-Forwarded-For`. 0: callers have no address. */
   readonly trustedProxies: number;
   /** `sealed`: the application's endpoints take sealed requests only. */

@@ -1,21 +1,30 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { expect, onTestFinished, test } from 'vitest';
+import { requireFree } from '../../src/commands/dev/wallet/ports.ts';
+import { freePorts } from '../src/commands/dev/wallet/free_ports.ts';
 
 const MAIN = new URL('../../src/commands/dev/wallet/main.ts', import.meta.url).pathname;
 
 test('make dev-wallet starts the page and every service that it calls, prints which are fakes, and ends with Ctrl-C', async () => {
-  const taken = createServer().listen(0, '127.0.0.1');
+  const ports = await freePorts();
+  const PORT = String(ports.page);
+  const taken = createServer().listen(ports.prover, '127.0.0.1');
   await once(taken, 'listening');
-  const { port } = taken.address() as AddressInfo;
-  const PORT = String(port);
+  const XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'dev-wallet-'));
+  onTestFinished(() => rmSync(XDG_CACHE_HOME, { recursive: true }));
   // With nothing in its cache, the proving service is the fake.
-  const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent' };
+  const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent', XDG_CACHE_HOME };
   const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
-  const stderr = `make dev-wallet: can't listen on PORT ${PORT}: EADDRINUSE. Set PORT to another\n`;
+  const refusal = `can't listen on port ${ports.prover}, the prover's: EADDRINUSE. Set PORT to another`;
+  const stderr = `make dev-wallet: ${refusal}, of which the next 4 are free too\n`;
   expect(second).toMatchObject({ status: 1, stdout: '', stderr });
-  taken.close();
+  await once(taken.close(), 'close');
 
   const child = spawn(process.execPath, [MAIN], { env });
   onTestFinished(() => {
@@ -32,9 +41,12 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
     expect(output.indexOf(`the ${fake}`)).toBeGreaterThan(output.indexOf('Fakes:'));
   }
   const page = url("wallet's page") ?? '';
-  expect(new URL(page).port).toBe(PORT);
+  const parts = ["wallet's page", 'salt service', 'prover', 'OpenID provider', 'Sui node'];
+  expect(parts.map((part) => Number(new URL(url(part) ?? '').port))).toEqual(Object.values(ports));
+  const seed = readFileSync(join(XDG_CACHE_HOME, 'sui-enclave/dev-wallet/seed'), 'utf8');
+  expect(output).not.toContain(/[0-9a-f]{64}/.exec(seed)?.[0]);
   expect(output).toContain('make prover-dev SIZE=small');
-  expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post.');
+  expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post\n');
   expect(await (await fetch(page)).text()).toContain('<script type="module" src="/page.js">');
   expect((await fetch(`${page}/page.js`)).headers.get('content-type')).toBe('text/javascript');
   const issuer = url('OpenID provider') ?? '';
@@ -47,11 +59,19 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   });
   expect(await salt.json()).toMatchObject({ code: 'SALT_TOKEN_MALFORMED' });
   expect(salt.headers.get('access-control-allow-origin')).toBe(page);
-  const preflight = await fetch(url('prover') ?? '', { method: 'OPTIONS' });
-  expect(preflight.headers.get('access-control-allow-origin')).toBe('*');
+  const allows = async (origin: string) => {
+    const preflight = await fetch(url('prover') ?? '', { method: 'OPTIONS', headers: { origin } });
+    return preflight.headers.get('access-control-allow-origin') === origin;
+  };
+  const origins = ['http://localhost:5173', 'http://wallet.example', 'http://127.0.0.1.wallet.example'];
+  expect(await Promise.all(origins.map(allows))).toEqual([true, false, false]);
+  const recipient = `0x${'1'.padStart(64, '0')}`;
+  const gift = await requestSuiFromFaucetV2({ host: url('Sui node') ?? '', recipient });
+  expect(gift.coins_sent).toHaveLength(1);
   const grpc = { method: 'POST', headers: { 'Content-Type': 'application/grpc-web+proto' } };
   expect((await fetch(url('Sui node') ?? '', grpc)).ok).toBe(true);
 
   child.kill('SIGINT');
   expect(await ended).toEqual([0, null]);
+  await requireFree(ports);
 });

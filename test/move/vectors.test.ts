@@ -2,7 +2,8 @@ import { createPublicKey, verify } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
-import { WeatherResponse } from '../../src/apps/weather/types.ts';
+import { Temperature, WeatherResponse } from '../../src/apps/weather/types.ts';
+import { celsiusOf } from '../../src/library/sui/index.ts';
 import { u64 } from '../../src/library/wire/bcs.ts';
 import { signedType } from '../../src/library/wire/intent.ts';
 import { type Values, VECTORS } from './vectors.ts';
@@ -14,8 +15,8 @@ function serialize({ intent, timestamp_ms, location, temperature }: Values): Uin
 }
 
 /** Pure ed25519 as the chain verifies it. */
-function verifies(message: Uint8Array, signature: string): boolean {
-  const x = Buffer.from(VECTORS.signed.public_key, 'hex').toString('base64url');
+function verifies(message: Uint8Array, signature: string, publicKey = VECTORS.signed.public_key): boolean {
+  const x = Buffer.from(publicKey, 'hex').toString('base64url');
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
   return verify(null, message, key, Buffer.from(signature, 'hex'));
 }
@@ -40,6 +41,19 @@ describe('the vectors that the Move packages are tested with, in TypeScript', ()
     expect(verifies(serialize({ ...signed, temperature: '14' }), signed.signature)).toBe(false);
     expect(verifies(serialize({ ...signed, intent: 1 }), signed.signature)).toBe(false);
     expect(verifies(serialize({ ...signed, timestamp_ms: '1744683300001' }), signed.signature)).toBe(false);
+  });
+});
+
+describe('a reading in tenths of a degree', () => {
+  const { public_key, readings } = VECTORS.temperatures;
+
+  test.each(readings)('$name has the same bytes, and a signature', (reading) => {
+    const { timestamp_ms, location, tenths_plus_100000, bytes, signature, celsius } = reading;
+    const payload = { location, tenths_plus_100000 };
+    const message = Temperature.message.serialize({ intent: 1, timestamp_ms, payload }).toBytes();
+    expect(Buffer.from(message).toString('hex')).toBe(bytes);
+    expect(verifies(message, signature, public_key)).toBe(true);
+    expect(celsiusOf(tenths_plus_100000)).toBe(celsius);
   });
 });
 

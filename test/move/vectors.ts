@@ -8,9 +8,24 @@ export interface Values {
   readonly temperature: string;
 }
 
+export interface TemperatureVector {
+  readonly name: string;
+  readonly timestamp_ms: string;
+  readonly location: string;
+  readonly celsius: number;
+  readonly tenths_plus_100000: string;
+  readonly bytes: string;
+  readonly signature: string;
+}
+
 export interface Vectors {
   readonly messages: readonly (Values & { readonly name: string; readonly bytes: string })[];
   readonly signed: Values & { readonly public_key: string; readonly signature: string };
+  /** Readings in tenths of a degree, signed by the key of the ed25519 seed of 32 bytes 07. */
+  readonly temperatures: {
+    readonly public_key: string;
+    readonly readings: readonly TemperatureVector[];
+  };
   /** An award for `enclave::once`, signed by two keys: ed25519 seeds of 32 bytes 07 and 08. */
   readonly once: {
     readonly intent: number;
@@ -112,6 +127,34 @@ public fun other_once_signature(): vector<u8> {
 `;
 }
 
+/** The first reading in tenths of a degree, which is below zero, as a value of each argument. */
+function temperatureValues(): string {
+  const { public_key, readings } = VECTORS.temperatures;
+  const [first] = readings;
+  return `
+/// A reading below 0 °C in tenths of a degree, as an enclave of another key signs it.
+public fun temperature_key(): vector<u8> {
+    x"${public_key}"
+}
+
+public fun temperature_location(): String {
+    ${moveText(first?.location ?? '')}
+}
+
+public fun tenths_plus_100000(): u64 {
+    ${first?.tenths_plus_100000}
+}
+
+public fun temperature_timestamp_ms(): u64 {
+    ${first?.timestamp_ms}
+}
+
+public fun temperature_signature(): vector<u8> {
+    x"${first?.signature}"
+}
+`;
+}
+
 /** `move/enclave/tests/vectors.move`. */
 export function enclaveVectors(): string {
   return `${HEADER}
@@ -137,6 +180,18 @@ fun bcs_of_${name}() {
 }
 `,
   );
+  const temperatures = VECTORS.temperatures.readings.map(
+    ({ name, timestamp_ms, location, tenths_plus_100000, bytes }) => `
+#[test]
+fun bcs_of_temperature_${name}() {
+    let response = weather::new_temperature_for_testing(${moveText(location)}, ${tenths_plus_100000});
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, ${timestamp_ms}, response),
+        x"${bytes}",
+    );
+}
+`,
+  );
   return `${HEADER}
 #[test_only]
 module app::vectors;
@@ -146,7 +201,7 @@ use enclave::enclave;
 use std::string::String;
 use std::unit_test::assert_eq;
 
-${signedValues()}${onceValues()}${tests.join('')}`;
+${signedValues()}${onceValues()}${temperatureValues()}${[...tests, ...temperatures].join('')}`;
 }
 
 /** `move/enclave/tests/real_document_cli_tests.move`. */

@@ -7,6 +7,8 @@ use sui::clock::Clock;
 
 /// The intent code of `WeatherResponse` on the server.
 const WEATHER_INTENT: u8 = 0;
+/// The intent code of `Temperature`.
+const TEMPERATURE_INTENT: u8 = 1;
 /// The server answers with readings of the past hour; this leaves half an hour to submit one.
 const MAX_AGE_MS: u64 = 90 * 60 * 1000;
 
@@ -19,11 +21,25 @@ public struct WeatherResponse has copy, drop {
     temperature: u64,
 }
 
+/// The payload of `POST /temperature`: tenths of a degree Celsius, plus 100000, so that readings below 0 °C fit.
+public struct Temperature has copy, drop {
+    location: String,
+    tenths_plus_100000: u64,
+}
+
 /// A signed reading on chain.
 public struct WeatherNFT has key, store {
     id: UID,
     location: String,
     temperature: u64,
+    timestamp_ms: u64,
+}
+
+/// A signed reading in tenths of a degree.
+public struct TemperatureNFT has key, store {
+    id: UID,
+    location: String,
+    tenths_plus_100000: u64,
     timestamp_ms: u64,
 }
 
@@ -55,6 +71,23 @@ public fun update_weather(
     WeatherNFT { id: object::new(ctx), location, temperature, timestamp_ms }
 }
 
+/// Mints a reading in tenths of a degree, which may be below 0 °C, under the same conditions as `update_weather`. The
+/// intents differ, so neither accepts what was signed for the other.
+public fun update_temperature(
+    location: String,
+    tenths_plus_100000: u64,
+    timestamp_ms: u64,
+    sig: &vector<u8>,
+    enclave: &Enclave<WEATHER>,
+    config: &EnclaveConfig<WEATHER>,
+    clock: &Clock,
+    ctx: &mut TxContext,
+): TemperatureNFT {
+    let response = Temperature { location, tenths_plus_100000 };
+    enclave.assert_signed(config, clock, MAX_AGE_MS, TEMPERATURE_INTENT, timestamp_ms, response, sig);
+    TemperatureNFT { id: object::new(ctx), location, tenths_plus_100000, timestamp_ms }
+}
+
 /// The place, as requested.
 public fun location(nft: &WeatherNFT): &String {
     &nft.location
@@ -70,6 +103,25 @@ public fun timestamp_ms(nft: &WeatherNFT): u64 {
     nft.timestamp_ms
 }
 
+public use fun temperature_location as TemperatureNFT.location;
+
+/// The place, as requested.
+public fun temperature_location(nft: &TemperatureNFT): &String {
+    &nft.location
+}
+
+/// Tenths of a degree Celsius, plus 100000: 99996 is -0.4 °C.
+public fun tenths_plus_100000(nft: &TemperatureNFT): u64 {
+    nft.tenths_plus_100000
+}
+
+public use fun temperature_timestamp_ms as TemperatureNFT.timestamp_ms;
+
+/// Time of the reading, in milliseconds since the Unix epoch.
+public fun temperature_timestamp_ms(nft: &TemperatureNFT): u64 {
+    nft.timestamp_ms
+}
+
 #[test_only]
 /// Calls `init`, as publishing does.
 public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
@@ -80,4 +132,10 @@ public fun init_for_testing(otw: WEATHER, ctx: &mut TxContext) {
 /// A response as it is signed.
 public fun new_response_for_testing(location: String, temperature: u64): WeatherResponse {
     WeatherResponse { location, temperature }
+}
+
+#[test_only]
+/// A response of `POST /temperature` as it is signed.
+public fun new_temperature_for_testing(location: String, tenths_plus_100000: u64): Temperature {
+    Temperature { location, tenths_plus_100000 }
 }

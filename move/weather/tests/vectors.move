@@ -73,6 +73,27 @@ public fun other_once_signature(): vector<u8> {
     x"4f19e02c3f188b799a9d622bc205d3f67a74cb07f8fe6dbe0e8012c5f63553e3b9731ce6b3017a2b7576a17625dc29c116014d4794262c5b89a82eb93e6beb03"
 }
 
+/// A reading below 0 °C in tenths of a degree, as an enclave of another key signs it.
+public fun temperature_key(): vector<u8> {
+    x"ea4a6c63e29c520abef5507b132ec5f9954776aebebe7b92421eea691446d22c"
+}
+
+public fun temperature_location(): String {
+    x"4f736c6f".to_string()
+}
+
+public fun tenths_plus_100000(): u64 {
+    99996
+}
+
+public fun temperature_timestamp_ms(): u64 {
+    1744683300000
+}
+
+public fun temperature_signature(): vector<u8> {
+    x"e90455260d594e7266b30c4f66d5cc75453e6859ee8b0d2f6a99926663784cb3cb0cdab9f4c72a57b27c53926407b6a3e975381b94eb29b5db05527d127b380d"
+}
+
 #[test]
 fun bcs_of_san_francisco() {
     let response = weather::new_response_for_testing(x"53616e204672616e636973636f".to_string(), 13);
@@ -133,5 +154,59 @@ fun bcs_of_a_text_of_128_bytes() {
     assert_eq!(
         enclave::signed_bytes_for_testing(0, 1, response),
         x"000100000000000000800161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161616161610200000000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_below_zero() {
+    let response = weather::new_temperature_for_testing(x"4f736c6f".to_string(), 99996);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a3796010000044f736c6f9c86010000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_deep_frost() {
+    let response = weather::new_temperature_for_testing(x"4f796d79616b6f6e".to_string(), 99323);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a3796010000084f796d79616b6f6efb83010000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_zero() {
+    let response = weather::new_temperature_for_testing(x"5ac3bc72696368".to_string(), 100000);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a3796010000075ac3bc72696368a086010000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_warm() {
+    let response = weather::new_temperature_for_testing(x"53616e204672616e636973636f".to_string(), 100139);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a37960100000d53616e204672616e636973636f2b87010000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_the_coldest() {
+    let response = weather::new_temperature_for_testing(x"51".to_string(), 99000);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a37960100000151b882010000000000",
+    );
+}
+
+#[test]
+fun bcs_of_temperature_the_warmest() {
+    let response = weather::new_temperature_for_testing(x"51".to_string(), 101000);
+    assert_eq!(
+        enclave::signed_bytes_for_testing(1, 1744683300000, response),
+        x"01a0743a37960100000151888a010000000000",
     );
 }

@@ -2,7 +2,7 @@
 module app::weather_tests;
 
 use app::vectors;
-use app::weather::{Self, WEATHER, WeatherNFT};
+use app::weather::{Self, TemperatureNFT, WEATHER, WeatherNFT};
 use enclave::enclave::{Self, Enclave, EnclaveCap, EnclaveConfig};
 use std::unit_test::assert_eq;
 use sui::clock::{Self, Clock};
@@ -214,5 +214,82 @@ fun another_enclaves_reading_is_refused() {
         &world.clock,
         world.scenario.ctx(),
     );
+    abort
+}
+
+/// Mints the reading below 0 °C, with its own enclave.
+fun mint_temperature(world: &mut World, tenths_plus_100000: u64, sig: vector<u8>): TemperatureNFT {
+    let World { cap, config, .. } = world;
+    let enclave = config.new_enclave_for_testing(cap, vectors::temperature_key());
+    let nft = weather::update_temperature(
+        vectors::temperature_location(),
+        tenths_plus_100000,
+        vectors::temperature_timestamp_ms(),
+        &sig,
+        &enclave,
+        &world.config,
+        &world.clock,
+        world.scenario.ctx(),
+    );
+    enclave.destroy_enclave_for_testing();
+    nft
+}
+
+#[test]
+fun a_reading_below_zero_becomes_an_nft() {
+    let mut world = world(vectors::temperature_timestamp_ms());
+    let nft = world.mint_temperature(vectors::tenths_plus_100000(), vectors::temperature_signature());
+    assert_eq!(*nft.location(), b"Oslo".to_string());
+    assert_eq!(nft.tenths_plus_100000(), 99996);
+    assert_eq!(nft.timestamp_ms(), 1744683300000);
+    transfer::public_transfer(nft, ALICE);
+    world.end();
+}
+
+#[test, expected_failure(abort_code = enclave::EInvalidSignature)]
+fun another_tenth_is_refused() {
+    let mut world = world(vectors::temperature_timestamp_ms());
+    let _nft = world.mint_temperature(vectors::tenths_plus_100000() + 1, vectors::temperature_signature());
+    abort
+}
+
+#[test, expected_failure(abort_code = enclave::EInvalidSignature)]
+fun tenths_are_not_whole_degrees() {
+    let mut world = world(vectors::temperature_timestamp_ms());
+    let World { cap, config, .. } = &mut world;
+    let enclave = config.new_enclave_for_testing(cap, vectors::temperature_key());
+    let _nft = weather::update_weather(
+        vectors::temperature_location(),
+        vectors::tenths_plus_100000(),
+        vectors::temperature_timestamp_ms(),
+        &vectors::temperature_signature(),
+        &enclave,
+        &world.config,
+        &world.clock,
+        world.scenario.ctx(),
+    );
+    abort
+}
+
+#[test, expected_failure(abort_code = enclave::EInvalidSignature)]
+fun whole_degrees_are_not_tenths() {
+    let mut world = world(vectors::timestamp_ms());
+    let _nft = weather::update_temperature(
+        vectors::location(),
+        vectors::temperature(),
+        vectors::timestamp_ms(),
+        &vectors::signature(),
+        &world.enclave,
+        &world.config,
+        &world.clock,
+        world.scenario.ctx(),
+    );
+    abort
+}
+
+#[test, expected_failure(abort_code = enclave::ETooOld)]
+fun tenths_are_good_for_90_minutes() {
+    let mut world = world(vectors::temperature_timestamp_ms() + 90 * MINUTE_MS + 1);
+    let _nft = world.mint_temperature(vectors::tenths_plus_100000(), vectors::temperature_signature());
     abort
 }

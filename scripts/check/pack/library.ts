@@ -11,7 +11,7 @@ const FOLDER = join(ROOT, 'build/package');
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
   client: 'calls an enclave and trusts only what it proves',
-  react: 'attests an enclave in a component of React',
+  react: 'hooks for pages with React, which it alone needs: an attested enclave, a login',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };

@@ -6,6 +6,9 @@ import { ConfigError } from 'sui-enclave-server';
 const SALT_BYTES = 16;
 const FINGERPRINT_BYTES = 16;
 
+/** How the seed of `make dev-wallet` begins in its file, so that nobody takes it for another. */
+export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
+
 /**
  * HKDF (RFC 5869) with SHA3-256: ikm = the seed, salt = issuer ‖ client id, info = subject, all in UTF-8;
  * the 16 bytes are an integer, big-endian.
@@ -34,6 +37,11 @@ export function fingerprint(seed: Uint8Array): string {
  * @throws ConfigError that names the line without quoting it
  */
 export function parseSeeds(text: string): Buffer[] {
+  if (text.includes(DEVELOPMENT_SEED_MARK)) {
+    throw new ConfigError(
+      'SALT_SEED is the development seed of make dev-wallet, which its machine keeps for itself: make one with `npm run salt_seed -- generate FILE`',
+    );
+  }
   const lines = text.split('\n');
   for (const [index, line] of lines.entries()) {
     const [where, first] = [`SALT_SEED, line ${index + 1},`, lines.indexOf(line)];

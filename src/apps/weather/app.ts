@@ -3,14 +3,17 @@ import {
   type Application,
   budgetFrom,
   defineApp,
+  endpoint,
   processData,
   readSettings,
   type SignedAnswer,
 } from 'sui-enclave-server';
+import * as v from 'valibot';
 import { LoadingCache } from './cache.ts';
+import { tenthsPlus100000, wholeDegrees } from './degrees.ts';
 import { WeatherError } from './errors.ts';
 import { WEATHER_SETTINGS } from './settings.ts';
-import { WeatherRequest, WeatherResponse } from './types.ts';
+import { Temperature, WeatherRequest, WeatherResponse } from './types.ts';
 import { BOUNDS, type Reading, UPSTREAM_HOST, WeatherService } from './upstream.ts';
 
 const MAX_AGE_MS = 60 * 60 * 1000;
@@ -21,10 +24,13 @@ const MAX_SPELLINGS = 8;
 /** Failures are cached only briefly: the service may recover soon. */
 const FAILURE_MS = 5000;
 
-/** A reading of a place, with the answers signed for it by requested spelling. */
+/** Answers that were signed for a reading, by requested spelling. */
+type SignedAnswers = Map<string, SignedAnswer>;
+
 interface CachedReading {
   readonly reading: Reading;
-  readonly answers: Map<string, SignedAnswer>;
+  readonly whole: SignedAnswers;
+  readonly tenths: SignedAnswers;
 }
 
 /** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
@@ -40,12 +46,11 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
   async function load(place: string): Promise<CachedReading> {
     const reading = await service.read(place, secret('API_KEY'));
     requireCurrent(reading);
-    return { reading, answers: new Map() };
+    return { reading, whole: new Map(), tenths: new Map() };
   }
 
-  function answer({ reading, answers }: CachedReading, location: string): SignedAnswer {
-    const { timestampMs, temperature } = reading;
-    const signed = answers.get(location) ?? sign(WeatherResponse, timestampMs, { location, temperature });
+  function answer(answers: SignedAnswers, location: string, signNow: () => SignedAnswer): SignedAnswer {
+    const signed = answers.get(location) ?? signNow();
     if (answers.size < MAX_SPELLINGS) answers.set(location, signed);
     return signed;
   }
@@ -54,18 +59,38 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
     endpoints: [
       processData({
         payload: WeatherRequest,
-        async handle({ location: { asked, place } }) {
-          const cached = await cache.get(place, load);
+        async handle({ location: { asked: location, place } }) {
+          const { reading, whole } = await cache.get(place, load);
+          const temperature = wholeDegrees(reading.celsius);
           // For each answer: a cached reading ages.
-          requireCurrent(cached.reading);
-          return answer(cached, asked);
+          requireCurrent(reading);
+          return answer(whole, location, () =>
+            sign(WeatherResponse, reading.timestampMs, { location, temperature }),
+          );
+        },
+      }),
+      endpoint({
+        method: 'POST',
+        path: '/temperature',
+        body: v.strictObject({ payload: WeatherRequest }),
+        async handle({
+          payload: {
+            location: { asked: location, place },
+          },
+        }) {
+          const { reading, tenths } = await cache.get(place, load);
+          requireCurrent(reading);
+          const tenths_plus_100000 = tenthsPlus100000(reading.celsius);
+          return answer(tenths, location, () =>
+            sign(Temperature, reading.timestampMs, { location, tenths_plus_100000 }),
+          );
         },
       }),
     ],
   };
 }
 
-export default defineApp({ signs: [WeatherResponse], create });
+export default defineApp({ signs: [WeatherResponse, Temperature], create });
 
 /** How long to cache a failure: as long as a reading if it is about the place, not at all if it is not the service's. */
 function keepFailureMs(error: unknown, ttlMs: number): number {

@@ -4,7 +4,8 @@ export const WEATHER_ERRORS = {
   WEATHER_LOCATION_NOT_FOUND: { status: 422, meaning: 'the weather service does not know this place' },
   WEATHER_BELOW_ZERO: {
     status: 422,
-    meaning: "the reading is below 0 °C: the contract's `temperature` is a u64 and can't hold it",
+    meaning:
+      "the reading is below 0 °C: the `temperature` of `WeatherResponse` is a u64 and can't hold it; `POST /temperature` can",
   },
   WEATHER_STALE: { status: 502, meaning: 'the reading is over 1 h old' },
   WEATHER_FUTURE: { status: 502, meaning: 'the reading is dated over 1 min ahead' },

@@ -13,6 +13,17 @@ export const WeatherResponse = signedType(
   }),
 );
 
+/** `Temperature { location: String, tenths_plus_100000: u64 }` of the Move module `weather`, intent 1. */
+export const Temperature = signedType(
+  1,
+  struct('Temperature', {
+    /** The requested location, unchanged. */
+    location: text,
+    /** Tenths of a degree Celsius, rounded, plus 100000, so that a u64 holds readings below 0 °C: -0.4 °C is 99996. */
+    tenths_plus_100000: u64,
+  }),
+);
+
 /** Maximum size of a location in UTF-8, both as requested and in canonical form. */
 const MAX_LOCATION_BYTES = 256;
 

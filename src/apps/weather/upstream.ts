@@ -10,8 +10,8 @@ export const UPSTREAM_HOST = 'api.weatherapi.com';
 export const BOUNDS = { timeoutMs: 5000, maxSize: 64 * 1024 };
 
 export interface Reading {
-  /** Whole degrees Celsius, truncated towards zero. */
-  readonly temperature: bigint;
+  /** Degrees Celsius, from -100 to 100. */
+  readonly celsius: number;
   /** When the service last updated the place, in milliseconds since the Unix epoch. */
   readonly timestampMs: bigint;
 }
@@ -40,7 +40,7 @@ export class WeatherService {
     this.#client = client;
   }
 
-  /** @throws WeatherError with any code but WEATHER_STALE and WEATHER_FUTURE; UPSTREAM_BUDGET_EXCEEDED */
+  /** @throws WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and WEATHER_FUTURE; UPSTREAM_BUDGET_EXCEEDED */
   async read(place: string, apiKey: string): Promise<Reading> {
     const request = {
       params: { key: apiKey, q: place },
@@ -53,13 +53,7 @@ export class WeatherService {
     const answer = v.safeParse(Current, data);
     if (!answer.success) throw malformed();
     const { temp_c, last_updated_epoch } = answer.output.current;
-    if (temp_c < 0) {
-      throw new WeatherError(
-        'WEATHER_BELOW_ZERO',
-        `the reading is ${temp_c} °C, and the signed temperature can't be below 0`,
-      );
-    }
-    return { temperature: BigInt(Math.trunc(temp_c)), timestampMs: BigInt(last_updated_epoch) * 1000n };
+    return { celsius: temp_c, timestampMs: BigInt(last_updated_epoch) * 1000n };
   }
 }
 

@@ -22,6 +22,8 @@ export interface MoveCall {
   /** The type for which the enclave is registered: `T` of Enclave<T>, or a type parameter such as `T0`. */
   readonly application: string;
   readonly typeParameters: number;
+  /** The structs of its module that it makes itself. */
+  readonly packed: readonly string[];
   /** For each returned value, whether the sender must get it. */
   readonly returns: readonly boolean[];
 }
@@ -78,6 +80,7 @@ export function moveCall(
     values: values.slice(0, -2),
     application,
     typeParameters: found.constraints.length,
+    packed: module.packed.get(name) ?? [],
     returns: splitTypes(found.returns).map((type) => isKept(type, [module, ...others])),
   };
 }
@@ -111,18 +114,20 @@ export interface Naming {
 
 /**
  * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in this order,
- * or has them after a nonce (`enclave::once`); if there is none, by that of another module.
+ * or has them after a nonce (`enclave::once`); if there is none, by that of another module. Of several, it is the one that
+ * the function makes.
  *
  * @param others the other modules of the package
  * @throws SuiCommandError: FUNCTION
  */
 export function signedTypeOf(
   module: ModuleInterface,
-  { values }: MoveCall,
+  call: MoveCall,
   { intent, struct, fields }: Naming,
   others: readonly ModuleInterface[] = [],
 ): { readonly names: readonly string[]; readonly schema: SignedType<Answer, Answer> } {
-  const names = fields ?? namesOf(module, values, struct, others);
+  const { values } = call;
+  const names = fields ?? namesOf(module, call, struct, others);
   if (names.length !== values.length || new Set(names).size < names.length) {
     const types = values.join(', ');
     throw unfit(
@@ -140,12 +145,13 @@ export function signedTypeOf(
 
 function namesOf(
   module: ModuleInterface,
-  values: readonly string[],
+  { values, packed }: MoveCall,
   struct: string | undefined,
   others: readonly ModuleInterface[],
 ): string[] {
   const own = structsWith([module], values, struct);
-  const candidates = own.length > 0 ? own : structsWith(others, values, struct);
+  const made = own.filter(({ name }) => packed.includes(name));
+  const candidates = [made, own, structsWith(others, values, struct)].find(({ length }) => length > 0) ?? [];
   const [only, another] = candidates;
   if (only !== undefined && another === undefined) return only.names;
   const signed = values.join(', ') || 'nothing';

@@ -12,9 +12,9 @@ import {
 } from './events.ts';
 import * as objects from './objects.ts';
 import * as transactions from './transactions.ts';
-import { updateWeather } from './weather.ts';
+import { updateTemperature, updateWeather } from './weather.ts';
 
-const BUILDERS = { ...transactions, updateWeather };
+const BUILDERS = { ...transactions, updateTemperature, updateWeather };
 type Builders = typeof BUILDERS;
 
 /** Each builder without its transaction, which `tx.add` gives. */

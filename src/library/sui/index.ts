@@ -73,4 +73,10 @@ export {
   upgradePackage,
 } from './transactions.ts';
 export { applicationType } from './values.ts';
-export { updateWeather, type WeatherReading } from './weather.ts';
+export {
+  celsiusOf,
+  type TemperatureReading,
+  updateTemperature,
+  updateWeather,
+  type WeatherReading,
+} from './weather.ts';

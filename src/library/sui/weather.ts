@@ -1,6 +1,6 @@
-/** The call of `move/weather`: the pattern for the calls of your own contract. Browser-safe. */
+/** The calls of `move/weather`: the pattern for the calls of your own contract. Browser-safe. */
 import { bcs } from '@mysten/bcs';
-import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
+import type { Transaction, TransactionArgument, TransactionResult } from '@mysten/sui/transactions';
 import { text, type U64Input, u64 } from '../wire/bcs.ts';
 import { signedType } from '../wire/intent.ts';
 import { type ObjectInput, objectArgument } from './arguments.ts';
@@ -9,8 +9,27 @@ import { addressOf, identifierOf } from './values.ts';
 
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 
+const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
+
 /** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
 export type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
+
+/** A signed answer of its `POST /temperature`. */
+export type TemperatureReading = SubmittedAnswer<{
+  readonly location: string;
+  /** Tenths of a degree Celsius, plus 100000: see `celsiusOf`. */
+  readonly tenths_plus_100000: U64Input;
+}>;
+
+interface WeatherCall<Reading> {
+  readonly appPackage: string;
+  /** Default: `weather`. */
+  readonly moduleName?: string;
+  readonly enclaveId: ObjectInput;
+  /** The config of that enclave. */
+  readonly configId: ObjectInput;
+  readonly reading: Reading;
+}
 
 /**
  * Mints a signed reading. Returns the WeatherNFT: transfer it, or use it in the same transaction.
@@ -21,24 +40,41 @@ export type WeatherReading = SubmittedAnswer<{ readonly location: string; readon
  * const nft = updateWeather(tx, { appPackage, enclaveId: reading.enclaveId, configId, reading });
  * tx.transferObjects([nft], sender);
  */
-export function updateWeather(
-  tx: Transaction,
-  call: {
-    readonly appPackage: string;
-    /** Default: `weather`. */
-    readonly moduleName?: string;
-    readonly enclaveId: ObjectInput;
-    /** The config of that enclave. */
-    readonly configId: ObjectInput;
-    readonly reading: WeatherReading;
-  },
-): TransactionResult {
+export function updateWeather(tx: Transaction, call: WeatherCall<WeatherReading>): TransactionResult {
   const { data, timestampMs, signature } = signedArguments(tx, call.reading, WeatherResponse);
+  const signed = [data.location, data.temperature, timestampMs, signature];
+  return moveCall(tx, 'update_weather', { call, signed });
+}
+
+/**
+ * Mints a signed reading in tenths of a degree, which may be below 0 °C. Returns the TemperatureNFT.
+ *
+ * @example
+ * const body = { payload: { location: 'Oslo' } };
+ * const reading = await enclaveClient.call('/temperature', body, Temperature);
+ * const nft = updateTemperature(tx, { appPackage, enclaveId: reading.enclaveId, configId, reading });
+ */
+export function updateTemperature(tx: Transaction, call: WeatherCall<TemperatureReading>): TransactionResult {
+  const { data, timestampMs, signature } = signedArguments(tx, call.reading, Temperature);
+  const signed = [data.location, data.tenths_plus_100000, timestampMs, signature];
+  return moveCall(tx, 'update_temperature', { call, signed });
+}
+
+/** Degrees Celsius of a reading, exact to a tenth: 99996 is -0.4. */
+export function celsiusOf(tenths_plus_100000: U64Input): number {
+  return (Number(tenths_plus_100000) - 100_000) / 10;
+}
+
+function moveCall(
+  tx: Transaction,
+  name: string,
+  { call, signed }: { call: WeatherCall<unknown>; signed: TransactionArgument[] },
+): TransactionResult {
   const module = identifierOf('the module', call.moduleName ?? 'weather');
   return tx.moveCall({
-    target: `${addressOf('the package of the application', call.appPackage)}::${module}::update_weather`,
+    target: `${addressOf('the package of the application', call.appPackage)}::${module}::${name}`,
     arguments: [
-      ...[data.location, data.temperature, timestampMs, signature],
+      ...signed,
       objectArgument(tx, 'enclave', call.enclaveId),
       objectArgument(tx, 'config', call.configId),
       tx.object.clock(),

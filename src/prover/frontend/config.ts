@@ -4,6 +4,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { isProvable } from 'sui-enclave/token/claims';
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
 import { CORS_SETTINGS, LOG_SETTINGS, readLogLevel } from 'sui-enclave-service/env';
+import type { Origins } from 'sui-enclave-service/http/cors';
 import type { Limits } from 'sui-enclave-service/limits';
 import { clientEntry, parseClients } from 'sui-enclave-service/oidc/clients';
 import type { AcceptedClient } from 'sui-enclave-service/oidc/verify';
@@ -31,7 +32,7 @@ export interface FrontendConfig {
   readonly port: number;
   readonly logLevel: string;
   readonly isLogged: (name: LineName) => boolean;
-  readonly corsOrigins: '*' | readonly string[];
+  readonly corsOrigins: '*' | Origins;
   readonly limits: Limits;
   /** Requests of one user that may reach the backend in a minute. */
   readonly userRequestsPerMinute: number;

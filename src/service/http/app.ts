@@ -10,7 +10,7 @@ import express, {
 } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
-import { cors } from './cors.ts';
+import { cors, type Origins } from './cors.ts';
 import type { AnswerError } from './errors.ts';
 import type { InFlight } from './in_flight.ts';
 import { discardBody } from './json_body.ts';
@@ -24,7 +24,7 @@ export const readQuery = (query: string): ParsedUrlQuery => parse(query, '&', '=
 
 export interface AppOptions {
   /** The origins whose pages may read answers. */
-  readonly corsOrigins: '*' | readonly string[];
+  readonly corsOrigins: '*' | Origins;
   /** Headers of answers that these pages may read, beside those of every service. Default: none. */
   readonly exposedHeaders?: readonly string[] | undefined;
   /** Number of trusted proxies in front, for `request.ip`. */

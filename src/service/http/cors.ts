@@ -3,6 +3,13 @@ import { addHeader, writeHead } from './respond.ts';
 
 const METHODS = 'GET, HEAD, POST';
 const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
+
+/** The origins whose pages may read answers: a list, or in development something that decides. */
+export interface Origins {
+  readonly length?: number;
+  includes(origin: string): boolean;
+}
+
 /** How long a browser may keep the answer to a preflight. */
 const MAX_AGE_SECONDS = '600';
 
@@ -13,7 +20,7 @@ const MAX_AGE_SECONDS = '600';
  *
  * @param exposed the service's own headers that pages may read
  */
-export function cors(origins: '*' | readonly string[], exposed: readonly string[] = []): RequestHandler {
+export function cors(origins: '*' | Origins, exposed: readonly string[] = []): RequestHandler {
   const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
   return (request, response, next) => {
     const { origin } = request.headers;

@@ -7,17 +7,19 @@ export const GIFT = 10_000_000_000n;
 /** Of a request: an address in JSON. */
 const MAX_BYTES = 1024;
 
-/** @param give credits an address, in MIST, and returns the coin's id */
-export function createFaucet(give: (address: string, mist: bigint) => string): Server {
+/** Credits an address, in MIST, and returns the coin's id. */
+type Give = (address: string, mist: bigint) => string;
+
+export function createFaucet(give: Give): Server {
   return createServer((request, response) => {
-    answer(request, response, give).catch(() => response.destroy());
+    answerFaucet(request, response, give).catch(() => response.destroy());
   });
 }
 
-async function answer(
+export async function answerFaucet(
   request: IncomingMessage,
   response: ServerResponse,
-  give: (address: string, mist: bigint) => string,
+  give: Give,
 ): Promise<void> {
   // Pages of any origin may ask: these coins are worth nothing.
   response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');

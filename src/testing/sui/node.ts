@@ -15,6 +15,7 @@ import { datatypeOf } from './datatype.ts';
 import { EventLog } from './events.ts';
 import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
 import { Refusal } from './failures.ts';
+import { answerFaucet } from './faucet.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { History, LEDGER_PATH } from './history.ts';
 import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
@@ -56,6 +57,8 @@ export class LoopbackNode {
   lagMs = 0;
   /** Whether pages of any origin may ask it. */
   servesPages = false;
+  /** Whether it is its own faucet, at `POST /v2/gas`. */
+  isFaucet = false;
   /** In base58: the digest of the first checkpoint. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
@@ -119,6 +122,9 @@ export class LoopbackNode {
     if (this.servesPages && request.method === 'GET' && path === LEDGER_PATH) {
       response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
       return void response.end(JSON.stringify(this.#history.page(this.#visible)));
+    }
+    if (this.isFaucet && path === 'v2/gas') {
+      return await answerFaucet(request, response, (address, mist) => this.ledger.give(address, mist));
     }
     if (!isGrpcWeb(request))
       return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);

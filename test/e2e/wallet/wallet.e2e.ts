@@ -8,9 +8,11 @@ import { CLIENTS, type How } from '../../../src/commands/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../src/commands/dev/wallet/services.ts';
 import { builtProver } from '../../../src/commands/prover/artifacts.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { freePorts } from '../../src/commands/dev/wallet/free_ports.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];
 const EPOCH = 100n;
+const SEED = 'ab'.repeat(32);
 
 let browser: Browser;
 let services: WalletServices;
@@ -18,7 +20,7 @@ let log = '';
 const keptLog = () => createLog('trace', { write: (line) => (log += line) });
 
 beforeAll(async () => {
-  services = await startWalletServices({ log: keptLog() });
+  services = await startWalletServices({ log: keptLog(), seed: SEED });
   browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
     // Chromium's own sandbox does not start for root; the pages are this project's.
@@ -48,7 +50,7 @@ async function newContext(): Promise<BrowserContext> {
   const outside: string[] = [];
   context.on('request', (request) => {
     const { hostname, href } = new URL(request.url());
-    if (!['127.0.0.1', 'localhost'].includes(hostname)) outside.push(href);
+    if (!/^(127\.0\.0\.1|(.+\.)?localhost)$/.test(hostname)) outside.push(href);
   });
   onTestFinished(async () => {
     await context.close();
@@ -244,10 +246,24 @@ test('an answer that was used has no effect when it comes again, in this tab or 
   expect(await shown(other, 'error')).toMatch(/^ZKLOGIN_STATE /);
 });
 
-test('a page of another origin cannot read a salt', async () => {
+test('a user has the same address at the next run, on the same ports with the same seed', async () => {
+  const first = services;
+  onTestFinished(() => {
+    services = first;
+  });
+  const ports = await freePorts();
+  const addresses = new Set<string | null>();
+  for (const seed of [SEED, SEED, 'cd'.repeat(32)]) {
+    services = await startWalletServices({ log: keptLog(), ports, seed });
+    addresses.add(await logInWhole(await open(await newContext()), 'alice'));
+    await services.close();
+  }
+  expect(addresses.size).toBe(2);
+});
+
+test('a page of another host cannot read a salt, one of this machine can', async () => {
   const page = await (await newContext()).newPage();
-  const elsewhere = services.origin.replace('127.0.0.1', 'localhost');
-  await page.goto(elsewhere);
+  await page.goto(services.origin.replace('127.0.0.1', 'wallet.localhost'));
   const asked = (url: string) =>
     page.evaluate(
       (target) =>
@@ -262,8 +278,10 @@ test('a page of another origin cannot read a salt', async () => {
       url,
     );
   expect(await asked(services.saltUrl)).toBe('TypeError');
-  await page.goto(services.origin);
-  expect(await asked(services.saltUrl)).toBe(400);
+  for (const origin of [services.origin, services.origin.replace('127.0.0.1', 'localhost')]) {
+    await page.goto(origin);
+    expect(await asked(services.saltUrl)).toBe(400);
+  }
 });
 
 const prover = builtProver('small');
@@ -273,7 +291,7 @@ describe.skipIf(!prover)('with the real proving service', () => {
 
   beforeAll(async () => {
     withFake = services;
-    services = await startWalletServices({ log: keptLog(), ...(prover && { prover }) });
+    services = await startWalletServices({ log: keptLog(), seed: SEED, ...(prover && { prover }) });
   });
 
   afterAll(async () => {

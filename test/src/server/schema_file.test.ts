@@ -35,7 +35,10 @@ describe('GET /schema', () => {
 
   test('is what the client reads', async () => {
     const { url } = await startServer();
-    expect((await fetchSchema(url)).signs.map(({ name }) => name)).toEqual(['WeatherResponse']);
+    expect((await fetchSchema(url)).signs.map(({ name }) => name)).toEqual([
+      'WeatherResponse',
+      'Temperature',
+    ]);
   });
 
   test('without the file, answers 404 with a code', async () => {

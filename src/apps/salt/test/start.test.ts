@@ -9,7 +9,7 @@ import { createUpstreams } from 'sui-enclave-service/upstream';
 import { startServer } from 'sui-enclave-testing/start_server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../app.ts';
-import { fingerprint } from '../derive.ts';
+import { DEVELOPMENT_SEED_MARK, fingerprint } from '../derive.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));
@@ -34,6 +34,11 @@ describe('the service does not start', () => {
       'with another seed',
       { SALT_SEED_FINGERPRINTS: print(OTHER_SEED) },
       /^version 1 of SALT_SEED has the fingerprint [0-9a-f]{32}, not that of/,
+    ],
+    [
+      'with the development seed of make dev-wallet',
+      { seed: `${DEVELOPMENT_SEED_MARK}${SEED}` },
+      /^SALT_SEED is the development seed of make dev-wallet/,
     ],
     ['with an invalid seed', { seed: SEED.slice(2) }, /^SALT_SEED, line 1, must be 64 hex characters/],
     [

@@ -1,5 +1,5 @@
 import { changeDeadline } from 'sui-enclave-testing/change_deadline';
-import { startServer, startWeather } from 'sui-enclave-testing/start_server';
+import { startServer, startWeather, type TestServer } from 'sui-enclave-testing/start_server';
 import { DEV_API_KEY, type FAILURES, temperatureOf } from 'sui-enclave-testing/weather_api';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 
@@ -60,6 +60,52 @@ describe('a reading', () => {
     expect(answer.status).toBe(400);
     expect(await read(answer)).toEqual({ error: expect.stringMatching(message), code: 'INVALID_INPUT' });
     expect(weather.asked).toEqual([]);
+  });
+});
+
+describe('a reading in tenths of a degree', () => {
+  async function askTenths(server: TestServer, location: string) {
+    const answer = await server.post('/temperature', { payload: { location } });
+    return (await answer.json()) as {
+      response: { intent: number; timestamp_ms: number; data: { tenths_plus_100000: number } };
+      code: string;
+    };
+  }
+
+  test('may be below zero, and is signed as a type of its own', async () => {
+    const { server, weather } = await startWeather();
+    const cold = await askTenths(server, '!cold');
+    expect(cold.response).toMatchObject({
+      intent: 1,
+      data: { location: '!cold', tenths_plus_100000: 99_996 },
+    });
+    const { response } = await askTenths(server, 'Paris');
+    expect(response.data.tenths_plus_100000).toBe(100_000 + Math.round(10 * temperatureOf('Paris')));
+    expect(weather.asked).toEqual(['!cold', 'paris']);
+  });
+
+  test('comes from the same request to the service as the one in whole degrees, with the same time', async () => {
+    const { server, ask, weather } = await startWeather();
+    const whole = await read(await ask('Paris'));
+    const tenths = await askTenths(server, 'PARIS');
+    expect(tenths.response.timestamp_ms).toBe(whole.response.timestamp_ms);
+    expect(await read(await ask('Paris'))).toEqual(whole);
+    expect(await askTenths(server, 'PARIS')).toEqual(tenths);
+    expect(weather.asked).toEqual(['paris']);
+    expect(await read(await ask('!cold'))).toMatchObject({ code: 'WEATHER_BELOW_ZERO' });
+    expect((await askTenths(server, '!cold')).response.data.tenths_plus_100000).toBe(99_996);
+  });
+
+  test('is refused for the same reasons', async () => {
+    const { server } = await startWeather();
+    for (const [place, code] of [
+      ['auto:ip', 'INVALID_INPUT'],
+      ['!unknown', 'WEATHER_LOCATION_NOT_FOUND'],
+      ['!stale', 'WEATHER_STALE'],
+      ['!plasma', 'WEATHER_MALFORMED'],
+    ] as const) {
+      expect(await askTenths(server, place)).toMatchObject({ code });
+    }
   });
 });
 

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { type FrontendConfig, readFrontendConfig } from 'sui-enclave-prover/frontend/config';
 import { startFrontend } from 'sui-enclave-prover/frontend/server';
+import type { Origins } from 'sui-enclave-service/http/cors';
 import type { Logger } from 'sui-enclave-service/log';
 import type { LocalIssuer } from 'sui-enclave-testing/issuer';
 import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
@@ -25,6 +26,8 @@ export interface ProverOptions {
   readonly onBackendLine: (line: string) => void;
   /** The port of the front end. Default: the system chooses. */
   readonly port?: number;
+  /** Of the pages that may ask it, in place of those of CORS_ORIGINS. */
+  readonly corsOrigins?: Origins;
   /** Settings of both. Those that must fit the development key are not read. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -65,7 +68,7 @@ export async function startProver(options: ProverOptions): Promise<RunningProver
   }
 }
 
-function readConfig({ artifacts, issuer, port = 0, env = {} }: ProverOptions): FrontendConfig {
+function readConfig({ artifacts, issuer, port = 0, corsOrigins, env = {} }: ProverOptions): FrontendConfig {
   const config = readFrontendConfig({
     // A development machine may be slow and busy.
     PROVER_TIMEOUT: '120',
@@ -80,7 +83,11 @@ function readConfig({ artifacts, issuer, port = 0, env = {} }: ProverOptions): F
   });
   const { pathname, search } = new URL(issuer.jwksUrl);
   const jwksUrl = new URL(`https://${LOCAL_HOST}${pathname}${search}`);
-  return { ...config, clients: [...config.clients, { issuer: issuer.issuer, presenters: [], jwksUrl }] };
+  return {
+    ...config,
+    ...(corsOrigins && { corsOrigins }),
+    clients: [...config.clients, { issuer: issuer.issuer, presenters: [], jwksUrl }],
+  };
 }
 
 async function startBackendProcess({

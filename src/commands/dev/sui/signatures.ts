@@ -6,6 +6,7 @@ import { readVerifyingKey, type VerifyingKey } from 'sui-enclave-prover/verify';
 import type { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
 import { builtProver } from '../../prover/artifacts.ts';
+import { isLoopbackOrigin } from '../loopback.ts';
 
 type Verify = LoopbackNode['verify'];
 
@@ -15,8 +16,7 @@ const PROVIDERS_KEYS = Object.fromEntries(
 
 /** The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one. */
 const keyOf: ProofTrust['keyOf'] = (issuer, kid) => {
-  const isLocal = /^http:\/\/(127\.0\.0\.1|localhost):\d+$/.test(issuer);
-  return issuerKeys(isLocal ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
+  return issuerKeys(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
 };
 
 /** The development keys of zkLogin's circuit that `make prover` has built. */

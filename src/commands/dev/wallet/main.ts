@@ -5,6 +5,8 @@ import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, runAsProcess } from '../../command.ts';
 import { builtProver } from '../../prover/artifacts.ts';
+import { LAST_PORT, portsFrom } from './ports.ts';
+import { developmentSeed, seedFolder } from './seed.ts';
 import { CLIENTS } from './servers.ts';
 import { startWalletServices, type WalletServices } from './services.ts';
 
@@ -15,15 +17,22 @@ export const main = command({
   arguments: {},
   options: {},
   notes: `environment:
-  PORT   the page's port (default: any)
-  CACHE  the folder of what make prover-dev built, for real proofs
+  PORT            the page's port; the next four are those of salt service, prover, issuer and node. 0: any. Default: 4170
+  CACHE           the folder of what make prover-dev built, for real proofs
+  XDG_CACHE_HOME  where the salt service's seed stays, in sui-enclave/dev-wallet. Default: ~/.cache
 
 exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 invalid command line`,
   async run(_, { env, io }) {
     const prover = builtProver('small');
-    const port = integer(env, 'PORT', { from: 0, to: 65_535, default: 0 });
-    const services = await startWalletServices({ log: createLog('warn'), port, ...(prover && { prover }) });
-    io.log(describe(services, prover !== undefined));
+    const ports = portsFrom(integer(env, 'PORT', { from: 0, to: LAST_PORT, default: 4170 }));
+    const folder = seedFolder(env);
+    const seed = developmentSeed(folder);
+    const services = await startWalletServices({
+      log: createLog('warn'),
+      ...{ ports, seed },
+      ...(prover && { prover }),
+    });
+    io.log(describe(services, { folder, isProving: prover !== undefined }));
     endOnSignal(services.close);
     await services.died;
     return { json: {} };
@@ -34,7 +43,10 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 inva
       : undefined,
 });
 
-function describe({ origin, issuer, saltUrl, proverUrl, node }: WalletServices, isProving: boolean): string {
+function describe(
+  { origin, issuer, saltUrl, proverUrl, node }: WalletServices,
+  { folder, isProving }: { folder: string; isProving: boolean },
+): string {
   const clientIds = Object.values(CLIENTS).map(({ clientId }) => clientId);
   const proving = isProving
     ? {
@@ -53,11 +65,13 @@ function describe({ origin, issuer, saltUrl, proverUrl, node }: WalletServices, 
   return `
 ${origin}  the wallet's page: log in by any name and password, send, log out
 
-Real:       ${saltUrl}  the salt service, with a seed of this run: the next run has other addresses${proving.real}
+Real:       ${saltUrl}  the salt service; its seed stays in ${folder}${proving.real}
 Fakes:      ${issuer}  the OpenID provider (oidc-provider)${proving.fake}
-            ${node.url}  the Sui node: ${proving.checks}, gives SUI to everyone who asks
+            ${node.url}  the Sui node: ${proving.checks}, gives SUI to everyone who asks (POST /v2/gas)
 
-Client ids: ${clientIds.join(', ')}. PORT=<port> sets the page's port.
+Client ids: ${clientIds.join(', ')}
+A user keeps the address from run to run, as long as seed and issuer stay. A page of your own, on any port of 127.0.0.1 or
+localhost, may use these services too: the provider accepts any redirect URI there. PORT=<port> moves all five ports.
 
 Ctrl-C ends it.`;
 }

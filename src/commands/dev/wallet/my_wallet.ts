@@ -4,13 +4,13 @@ import { discoverProvider, type ZkLoginSession } from 'sui-enclave/zklogin';
 import type { Settings } from './servers.ts';
 
 export const settings: Settings = JSON.parse(document.querySelector('#settings')?.textContent ?? '');
-const { issuer, redirectUri, login } = settings;
+const { issuer, login } = settings;
 
-export const client = new SuiGrpcClient({ network: 'localnet', baseUrl: location.origin });
+export const client = new SuiGrpcClient({ network: 'localnet', baseUrl: settings.nodeUrl });
 export const app = {
   provider: await discoverProvider(issuer, { name: 'oidc-provider', ...login.options }),
   clientId: login.clientId,
-  redirectUri,
+  redirectUri: `${location.origin}/back`,
 };
 export const services = { salt: settings.saltUrl, prover: settings.proverUrl };
 

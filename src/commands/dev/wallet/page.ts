@@ -1,4 +1,5 @@
 /** A wallet's page, as small as possible: the README's, with buttons. It shows its state for tests to read. */
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { Transaction } from '@mysten/sui/transactions';
 import { cancelLogin } from 'sui-enclave/zklogin';
 import { client, session, settings, show, write } from './my_wallet.ts';
@@ -25,7 +26,7 @@ const buttons: Record<string, () => unknown> = {
   async send() {
     if (!session) return;
     // The loopback node gives SUI to anyone who asks.
-    await fetch('/faucet', { method: 'POST', body: session.address });
+    await requestSuiFromFaucetV2({ host: settings.faucetUrl, recipient: session.address });
     const { digest } = await session.execute(new Transaction(), client);
     write('digest', digest);
   },

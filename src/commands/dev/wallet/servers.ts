@@ -1,6 +1,6 @@
 /** Fakes on loopback of the services around a wallet: provider, prover, and the page's own server. */
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -8,7 +8,7 @@ import { type Configuration, Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
 import { ConfigError } from 'sui-enclave/errors';
 import type { DiscoveryOptions } from 'sui-enclave/zklogin';
-import type { LoopbackNode } from 'sui-enclave-testing/sui/node';
+import { isLoopbackOrigin } from '../loopback.ts';
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
@@ -17,7 +17,8 @@ export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
-  readonly redirectUri: string;
+  readonly nodeUrl: string;
+  readonly faucetUrl: string;
   readonly login: { readonly clientId: string; readonly options: Partial<DiscoveryOptions> };
   /** The body of a form_post. */
   readonly posted: string | null;
@@ -38,21 +39,27 @@ export type How = keyof typeof CLIENTS;
 export async function listen(server: Server, port = 0): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', ({ code }: NodeJS.ErrnoException) => {
-      reject(new ConfigError(`can't listen on PORT ${port}: ${code}. Set PORT to another`));
+      reject(new ConfigError(`can't listen on port ${port}: ${code}. Set PORT to another`));
     });
     server.listen(port, '127.0.0.1', resolve);
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** `oidc-provider` with its own pages for login and consent; any name is a user. */
-export async function startProvider(redirectUri: string): Promise<{ server: Server; issuer: string }> {
+/**
+ * `oidc-provider` with its own pages for login and consent; any name is a user. It sends users back to any page of this
+ * machine, at any path, so that a wallet under development needs no registration.
+ *
+ * @param port 0 lets the system choose
+ */
+export async function startProvider(port = 0): Promise<{ server: Server; issuer: string }> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   let handle: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
   const server = createServer((request, response) => handle?.(request, response));
-  const issuer = await listen(server);
+  const issuer = await listen(server, port);
   const common = {
-    redirect_uris: [redirectUri],
+    // It requires one, but every one of loopback is accepted: see below.
+    redirect_uris: ['http://127.0.0.1/back'],
     application_type: 'native',
     token_endpoint_auth_method: 'none',
   } as const;
@@ -82,13 +89,17 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
     // The providers that Sui knows accept a code without a challenge.
     pkce: { required: () => false },
-    clientBasedCORS: () => true,
+    clientBasedCORS: (_context, origin) => isLoopbackOrigin(origin),
     cookies: { keys: ['of the fake'] },
     // Lifetimes in seconds; without them the provider prints a notice for each.
     ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
   };
   const provider = new Provider(issuer, configuration);
+  provider.Client.prototype.redirectUriAllowed = (uri) => {
+    const url = URL.parse(uri);
+    return url !== null && isLoopbackOrigin(url.origin) && url.hash === '';
+  };
   provider.use(async (context, next) => {
     await next();
     // The provider's pages load a font from an outside host, but no request may leave this machine.
@@ -103,9 +114,12 @@ export async function startProvider(redirectUri: string): Promise<{ server: Serv
 export function createFakeProver(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
-    response
-      .setHeader('access-control-allow-origin', '*')
-      .setHeader('access-control-allow-headers', 'content-type');
+    const { origin } = request.headers;
+    if (origin !== undefined && isLoopbackOrigin(origin)) {
+      response
+        .setHeader('access-control-allow-origin', origin)
+        .setHeader('access-control-allow-headers', 'content-type');
+    }
     if (request.method === 'OPTIONS') return void response.end();
     if (broken()) return void response.writeHead(500).end();
     const { jwt } = JSON.parse(await text(request));
@@ -121,14 +135,8 @@ export function createFakeProver(broken: () => boolean): Server {
   });
 }
 
-/**
- * Serves the page, and acts as the server behind a wallet: accepts form_posts, and forwards calls to the node, which
- * allows no other origin to read its answers.
- */
-export async function createPageServer(
-  settings: () => Omit<Settings, 'posted' | 'login'>,
-  node: LoopbackNode,
-): Promise<Server> {
+/** Serves the page, and acts as the server behind a wallet: accepts form_posts. */
+export async function createPageServer(settings: () => Omit<Settings, 'posted' | 'login'>): Promise<Server> {
   const bundle = await rolldown({
     input: new URL('./page.ts', import.meta.url).pathname,
     platform: 'browser',
@@ -138,13 +146,8 @@ export async function createPageServer(
   await bundle.close();
   return createServer(async (incoming, response) => {
     const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://wallet.invalid');
-    if (pathname.startsWith('/sui.rpc.')) return passOn(incoming, response, node.url);
     if (pathname === '/page.js') {
       return void response.setHeader('content-type', 'text/javascript').end(output[0].code);
-    }
-    if (pathname === '/faucet') {
-      node.ledger.give(await text(incoming), 1_000_000_000n);
-      return void response.end();
     }
     const posted = incoming.method === 'POST' ? await text(incoming) : null;
     const login = CLIENTS[searchParams.get('how') as How] ?? CLIENTS.implicit;
@@ -163,14 +166,4 @@ function html(settings: Settings): string {
     <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
     <p>${buttons.join(' ')}</p><dl>${outputs.join('')}</dl><p>Log in by: ${ways.join(', ')}</p>
     <script type="module" src="/page.js"></script>`;
-}
-
-function passOn(incoming: IncomingMessage, response: ServerResponse, origin: string): void {
-  const { method, headers, url } = incoming;
-  const onward = request(new URL(url ?? '', origin), { method, headers }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answer.headers);
-    answer.pipe(response);
-  });
-  onward.on('error', () => response.destroy());
-  incoming.pipe(onward);
 }

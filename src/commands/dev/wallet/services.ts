@@ -1,24 +1,40 @@
 /**
  * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a fake
- * of it, and fakes of provider and Sui node.
+ * of it, and fakes of provider and Sui node. All of them answer every page of this machine.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { readVerifyingKey } from 'sui-enclave-prover/verify';
-import { boot, type RunningServer } from 'sui-enclave-server/boot';
+import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { readServerConfig } from 'sui-enclave-server/config';
 import { loadApplication } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import type { Logger } from 'sui-enclave-service/log';
+import { RANDOM } from 'sui-enclave-testing/sui/ledger';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
-import { issuerKeys, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
 import type { Artifacts } from '../../prover/artifacts.ts';
+import { LOOPBACK_ORIGINS } from '../loopback.ts';
 import { startProver } from '../prover/service.ts';
+import { signatureChecks } from '../sui/signatures.ts';
+import { type Ports, portsFrom, requireFree } from './ports.ts';
 import { CLIENTS, createFakeProver, createPageServer, listen, startProvider } from './servers.ts';
+
+/** A node that runs already, as that of `make dev-sui`. */
+export interface WalletChain {
+  readonly node: LoopbackNode;
+  readonly faucetUrl: string;
+}
+
+/** An enclave of the weather application, for the page to ask. */
+export interface WalletEnclave {
+  readonly url: string;
+  /** The published package `weather`, and the config that its contract trusts. */
+  readonly packageId: string;
+  readonly configId: string;
+  /** The root of its attestation documents, in PEM. */
+  readonly rootPem: string;
+}
 
 export interface WalletServices {
   /** The origin of the wallet's page. */
@@ -26,6 +42,7 @@ export interface WalletServices {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
+  readonly faucetUrl: string;
   readonly node: LoopbackNode;
   /** Makes the fake of the proving service answer with an error. */
   proverIsBroken: boolean;
@@ -36,76 +53,104 @@ export interface WalletServices {
 
 export interface WalletOptions {
   readonly log: Logger;
-  /** Of the wallet's page. Default: the system chooses, as it does for all others. */
-  readonly port?: number;
+  /** Of the salt service, in hex. The addresses follow from it, the client id and the issuer, and so from the port of that. */
+  readonly seed: string;
+  /** Default: the system chooses. */
+  readonly ports?: Ports;
   /** For the real proving service. Default: a fake. */
   readonly prover?: Artifacts;
+  /** Its node is set to check what this prover proves. Default: a node of its own. */
+  readonly chain?: WalletChain;
+  /** Default: the page has none to ask. */
+  readonly enclave?: WalletEnclave;
 }
 
-export async function startWalletServices({ log, port = 0, prover }: WalletOptions): Promise<WalletServices> {
-  const node = await LoopbackNode.start(new Uint8Array());
-  const page = await createPageServer(
-    () => ({ issuer, saltUrl: salt.url, proverUrl: proving.url, redirectUri }),
-    node,
-  );
-  const origin = await listen(page, port);
-  const redirectUri = `${origin}/back`;
-  const { server: provider, issuer } = await startProvider(redirectUri);
+/** @throws ConfigError, naming the first port that is busy; nothing stays running then */
+export async function startWalletServices(options: WalletOptions): Promise<WalletServices> {
+  const { ports = portsFrom(0), chain } = options;
+  await requireFree(chain === undefined ? ports : { ...ports, node: 0 });
+  const running: (() => Promise<void> | void)[] = [];
+  const close = async () => {
+    await Promise.all(running.splice(0).map((end) => end()));
+  };
+  try {
+    return await start(options, ports, (end) => running.push(end), close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function start(
+  { log, seed, prover, chain }: WalletOptions,
+  ports: Ports,
+  onClose: (end: () => Promise<void> | void) => void,
+  close: () => Promise<void>,
+): Promise<WalletServices> {
+  const { node, faucetUrl } = chain ?? (await startChain(ports.node, onClose));
+  const { server: provider, issuer } = await startProvider(ports.issuer);
+  onClose(() => end(provider));
   const proving = prover
-    ? await startRealProver(prover, { issuer, origin, log, node })
-    : await startFakeProver(() => services.proverIsBroken, node);
-  const salt = await startSalt(issuer, origin, log);
+    ? await startRealProver(prover, { issuer, port: ports.prover, log, node })
+    : await startFakeProver(() => services.proverIsBroken, ports.prover, node);
+  onClose(proving.close);
+  const salt = await startSalt({ issuer, port: ports.salt, seed, log });
+  onClose(salt.close);
+  const common = { issuer, saltUrl: salt.url, proverUrl: proving.url, faucetUrl };
+  const page = await createPageServer(() => ({ ...common, nodeUrl: node.url }));
+  const origin = await listen(page, ports.page);
+  onClose(() => end(page));
   const services: WalletServices = {
-    origin,
-    issuer,
-    saltUrl: salt.url,
-    proverUrl: proving.url,
-    node,
-    proverIsBroken: false,
-    died: proving.died,
-    async close() {
-      node.close();
-      for (const server of [page, provider] satisfies Server[]) {
-        server.closeAllConnections();
-        server.close();
-      }
-      await Promise.all([salt.close(), proving.close()]);
-    },
+    ...common,
+    ...{ origin, node, proverIsBroken: false, died: proving.died, close },
   };
   return services;
+}
+
+function end(server: Server): void {
+  server.closeAllConnections();
+  server.close();
+}
+
+async function startChain(port: number, onClose: (end: () => void) => void): Promise<WalletChain> {
+  const node = await LoopbackNode.start(new Uint8Array(), port);
+  onClose(() => node.close());
+  node.servesPages = true;
+  node.isFaucet = true;
+  node.ledger.objects.set(RANDOM.id, RANDOM);
+  return { node, faucetUrl: node.url };
 }
 
 interface ProvingService {
   readonly url: string;
   readonly died: Promise<void>;
-  close(): Promise<void>;
+  close(): Promise<void> | void;
 }
 
 /** Lets the node check everything except for the proofs, which are of another statement. */
-async function startFakeProver(isBroken: () => boolean, node: LoopbackNode): Promise<ProvingService> {
-  node.verify = verifyZkLogin;
+async function startFakeProver(
+  isBroken: () => boolean,
+  port: number,
+  node: LoopbackNode,
+): Promise<ProvingService> {
+  node.verify = signatureChecks(node, []);
   const server = createFakeProver(isBroken);
-  return {
-    url: await listen(server),
-    died: new Promise(() => {}),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  const url = await listen(server, port);
+  return { url, died: new Promise(() => {}), close: () => end(server) };
 }
 
 /** Lets the node check the proofs too. */
 async function startRealProver(
   artifacts: Artifacts,
-  { issuer, origin, log, node }: { issuer: string; origin: string; log: Logger; node: LoopbackNode },
+  { issuer, port, log, node }: { issuer: string; port: number; log: Logger; node: LoopbackNode },
 ): Promise<ProvingService> {
-  const jwksUrl = `${issuer}/jwks`;
   const { url, backend, close } = await startProver({
     artifacts,
-    issuer: { issuer, jwksUrl },
+    issuer: { issuer, jwksUrl: `${issuer}/jwks` },
     log,
-    env: { CORS_ORIGINS: origin, DEBUG: 'zkLogin:info' },
+    port,
+    corsOrigins: LOOPBACK_ORIGINS,
+    env: { DEBUG: 'zkLogin:info' },
     onBackendLine: (line) => {
       const { level, msg } = JSON.parse(line) as { level: string; msg: string };
       if (level === 'error') log.error({}, `backend: ${msg}`);
@@ -113,15 +158,22 @@ async function startRealProver(
     },
   });
   const verifyingKey = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
-  node.verify = zkLoginVerifier({ verifyingKey, keyOf: issuerKeys({ [issuer]: jwksUrl }) });
+  node.verify = signatureChecks(node, [verifyingKey]);
   return { url, died: backend.died, close };
 }
 
 /** The salt service, which asks the provider for its keys under a name of app.yaml. */
-async function startSalt(issuer: string, origin: string, log: Logger): Promise<RunningServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-wallet-'));
-  const seed = join(folder, 'seed');
-  writeFileSync(seed, randomBytes(32).toString('hex'), { mode: 0o600 });
+async function startSalt({
+  issuer,
+  port,
+  seed,
+  log,
+}: {
+  readonly issuer: string;
+  readonly port: number;
+  readonly seed: string;
+  readonly log: Logger;
+}): Promise<{ url: string; close(): Promise<void> }> {
   const jwks_url = 'https://id.wallet.example/jwks';
   const clients = Object.values(CLIENTS).map(({ clientId }) => ({
     issuer,
@@ -131,14 +183,14 @@ async function startSalt(issuer: string, origin: string, log: Logger): Promise<R
   }));
   const env = {
     APP: 'salt',
-    PORT: '0',
-    CORS_ORIGINS: origin,
+    PORT: String(port),
+    // The service accepts no other setting that names no origins; replaced below.
+    CORS_ORIGINS: 'none',
     SALT_CLIENTS: JSON.stringify(clients),
-    SALT_SEED_FILE: seed,
   };
   const { module, manifest } = await loadApplication(new URL('../../../apps/', import.meta.url), 'salt');
-  const config = readServerConfig(env);
-  const server = await boot({
+  const config = { ...readServerConfig(env), corsOrigins: LOOPBACK_ORIGINS };
+  return await boot({
     config,
     env,
     log,
@@ -146,7 +198,6 @@ async function startSalt(issuer: string, origin: string, log: Logger): Promise<R
     module,
     manifest: { ...manifest, endpoints: [...manifest.endpoints, 'id.wallet.example'] },
     origins: { 'id.wallet.example': issuer },
+    secrets: { SALT_SEED: seed },
   });
-  rmSync(folder, { recursive: true });
-  return server;
 }

@@ -123,6 +123,13 @@ describe('from publish to the end of a config, without an id on a command line',
     });
     const type = `${weather().package}::weather::WeatherNFT`;
     expect(submitted['created']).toEqual([{ id: ID, type }]);
+    const cold = ['--path', 'temperature', '--intent', '1', '--body', '{"payload":{"location":"!cold"}}'];
+    expect(
+      await done('submit', 'weather::update_temperature', '--url', url, ...cold, ...root()),
+    ).toMatchObject({
+      answer: { location: '!cold', tenths_plus_100000: '99996' },
+      created: [{ id: ID, type: `${weather().package}::weather::TemperatureNFT` }],
+    });
 
     const both = await run('status', weather().config?.id ?? '', url, stranger.server.url, ...root());
     expect(both.exit).toBe(1);

@@ -31,6 +31,7 @@ function moduleOf(
     datatypes: new Map(datatypes),
     functions: new Map(),
     callable: new Map([['award', call]]),
+    packed: new Map(),
     init: undefined,
   };
 }
@@ -100,6 +101,10 @@ describe('the signed type', () => {
     const two = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
     expect(() => typeOf(two)).toThrow('name one by --struct, of One, Two');
     expect(typeOf(two, { struct: 'Two' }).names).toEqual(['b']);
+    const makes = (...packed: string[]) => typeOf({ ...two, packed: new Map([['award', packed]]) });
+    expect(makes('Two').names).toEqual(['b']);
+    expect(makes('Another', 'One').names).toEqual(['a']);
+    expect(() => makes('One', 'Two')).toThrow('name one by --struct, of One, Two');
     const none = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
     expect(() => typeOf(none)).toThrow('name those of the answer by --fields');
     expect(typeOf(none, { fields: ['c'] }).names).toEqual(['c']);

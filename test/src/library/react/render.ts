@@ -20,7 +20,18 @@ const ELEMENT = { ...LISTENS, nodeType: 1, nodeName: 'DIV', tagName: 'DIV', owne
 function stubPage(): void {
   vi.stubGlobal('window', WINDOW);
   vi.stubGlobal('document', PAGE);
+}
+
+/** React completes its work within it. Outside, a hook renders when it likes, as on a page. */
+export async function complete(work: () => unknown): Promise<void> {
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
+  try {
+    await act(async () => {
+      await work();
+    });
+  } finally {
+    vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', false);
+  }
 }
 
 /** @param strict in StrictMode, which runs each effect twice */
@@ -32,7 +43,7 @@ export async function renderHook<Result>(
   const { createRoot } = await import('react-dom/client');
   const container: object = { ...ELEMENT };
   const root = createRoot(container as Element);
-  const unmount = async () => await act(async () => root.unmount());
+  const unmount = async () => await complete(() => root.unmount());
   onTestFinished(async () => {
     // Another hook of the same test may have taken it away.
     stubPage();
@@ -47,7 +58,7 @@ export async function renderHook<Result>(
   let used = hook;
   const render = async () => {
     const element = createElement(Component, { use: used });
-    await act(async () => root.render(strict ? createElement(StrictMode, null, element) : element));
+    await complete(() => root.render(strict ? createElement(StrictMode, null, element) : element));
   };
   await render();
   return {

@@ -1,6 +1,5 @@
 import { bcs } from '@mysten/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { act } from 'react';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import {
@@ -17,7 +16,7 @@ import { ChainFixture } from '../../commands/sui/chain_fixture.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { Balancer } from '../client/balancer.ts';
 import { FakeEnclave } from '../client/fake_enclave.ts';
-import { renderHook } from './render.ts';
+import { complete, renderHook } from './render.ts';
 
 // As test/fixtures/apps/dice signs it.
 const Draw = signedType(2, bcs.struct('Draw', { note: text, picked: u64, all: bcs.byteVector() }));
@@ -40,7 +39,7 @@ const attestations = () => enclave.requests.filter((path) => path.startsWith('/g
 
 /** Lets what happens outside React, such as an answer, reach the component. */
 async function until(check: () => void): Promise<void> {
-  await act(async () => await vi.waitFor(check));
+  await complete(() => vi.waitFor(check));
 }
 
 async function attested(strict = false) {
@@ -98,16 +97,16 @@ test('a key that another attestation shows is reported until it is acknowledged'
   const before = enclave.key.publicKey;
   enclave.restart();
   const now = enclave.key.publicKey;
-  await act(async () => hook.latest().retry());
+  await complete(() => hook.latest().retry());
   await until(() => expect(hook.latest().status).toBe('attested'));
   expect(hook.latest()).toMatchObject({ publicKey: now, changed: { before, now } });
 
-  await act(async () => hook.latest().retry());
+  await complete(() => hook.latest().retry());
   await until(() => expect(hook.latest().status).toBe('attested'));
   expect(attestations()).toBe(3);
   expect(hook.latest().changed).toEqual({ before, now });
 
-  await act(async () => hook.latest().acknowledge());
+  await complete(() => hook.latest().acknowledge());
   expect(hook.latest()).toMatchObject({ publicKey: now, changed: undefined });
 });
 
@@ -115,7 +114,7 @@ test('so is the key of an answer, which the client attested by itself', async ()
   const hook = await attested();
   const before = enclave.key.publicKey;
   enclave.restart();
-  await act(async () => {
+  await complete(async () => {
     await clientOf(hook.latest()).processData(ASKED, WeatherResponse);
   });
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
@@ -125,22 +124,22 @@ test('a failure in between hides no change, and a further key not the one before
   const hook = await attested();
   const keys = [enclave.key.publicKey];
   enclave.lie = () => ({ status: 503, body: '{}' });
-  await act(async () => hook.latest().retry());
+  await complete(() => hook.latest().retry());
   await until(() => expect(hook.latest().status).toBe('failed'));
   expect(hook.latest()).toMatchObject({ client: undefined, attestation: undefined, publicKey: undefined });
   enclave.lie = (_, reply) => reply;
   for (const _ of [1, 2]) {
     enclave.restart();
     keys.push(enclave.key.publicKey);
-    await act(async () => hook.latest().retry());
+    await complete(() => hook.latest().retry());
     await until(() => expect(hook.latest().status).toBe('attested'));
   }
   const [first, second, third] = keys;
   expect(hook.latest()).toMatchObject({ publicKey: third, changed: { before: first, now: second } });
-  await act(async () => hook.latest().acknowledge());
+  await complete(() => hook.latest().acknowledge());
   expect(hook.latest().changed).toEqual({ before: second, now: third });
-  await act(async () => hook.latest().acknowledge());
-  await act(async () => hook.latest().acknowledge());
+  await complete(() => hook.latest().acknowledge());
+  await complete(() => hook.latest().acknowledge());
   expect(hook.latest().changed).toBeUndefined();
 });
 
@@ -151,11 +150,11 @@ test('a key that was acknowledged is no news when it comes back, as behind a bal
   const second = enclave.key;
   const again = async (key: typeof first) => {
     enclave.key = key;
-    await act(async () => hook.latest().retry());
+    await complete(() => hook.latest().retry());
     await until(() => expect(hook.latest().status).toBe('attested'));
   };
   await again(second);
-  await act(async () => hook.latest().acknowledge());
+  await complete(() => hook.latest().acknowledge());
   await again(first);
   await again(second);
   expect(hook.latest().changed).toBeUndefined();
@@ -168,7 +167,7 @@ test('says why it failed, and attests again when it is asked to', async () => {
   expect(hook.latest().error).toMatchObject({ code: 'CLIENT_REFUSED', status: 503 });
   enclave.lie = (_, reply) => reply;
   const { retry } = hook.latest();
-  await act(async () => {
+  await complete(async () => {
     retry();
     // The second does nothing.
     retry();
@@ -218,7 +217,7 @@ test('with a config, it trusts what the chain does, and reports another register
   await until(() => expect(hook.latest().status).toBe('attested'));
   const { client, publicKey: before } = hook.latest();
   const signers = new Set<string>();
-  await act(async () => {
+  await complete(async () => {
     for (const _ of servers) {
       const answer = await client?.call('/draw', { picked: '7' }, Draw);
       if (answer !== undefined) signers.add(answer.enclaveId);

@@ -20,6 +20,7 @@ const reading = {
   signature: new Uint8Array(64),
 };
 const weather = { appPackage: PACKAGE, reading };
+const tenths = { ...reading, data: { location: 'Oslo', tenths_plus_100000: 99_996 } };
 
 const idOf = (name: string) => `0x${Buffer.from(name).toString('hex').padStart(64, '0')}`;
 const reference = (objectId: string) =>
@@ -120,6 +121,11 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
     'update_weather',
     ['enclaveId', 'configId'],
     (tx, given: OfEnclave) => sui.updateWeather(tx, { ...weather, ...given }),
+  ],
+  [
+    'update_temperature',
+    ['enclaveId', 'configId'],
+    (tx, given: OfEnclave) => sui.updateTemperature(tx, { ...weather, ...given, reading: tenths }),
   ],
 ];
 interface Admin {

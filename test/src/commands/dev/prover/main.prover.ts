@@ -60,7 +60,7 @@ async function curl(url: string, body: object) {
 }
 
 async function localProvider(): Promise<string> {
-  const { server, issuer } = await startProvider(REDIRECT);
+  const { server, issuer } = await startProvider();
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();

@@ -1,0 +1,56 @@
+/** The seed of `make dev-wallet`, which stays from start to start, so that a user keeps an address. */
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import { DEVELOPMENT_SEED_MARK } from 'sui-enclave-salt/derive';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** In the user's cache. */
+export function seedFolder(env: Env): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave', 'dev-wallet');
+}
+
+/**
+ * The seed in this folder; writes both where there is none. The file says that the seed is one for development, by which
+ * the salt service refuses it.
+ *
+ * @returns 64 hex characters, without that mark
+ * @throws ConfigError if others can read file or folder, or the file holds something else
+ */
+export function developmentSeed(folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  requirePrivate(folder, 'chmod 700');
+  const file = join(folder, 'seed');
+  if (!statSync(file, { throwIfNoEntry: false })) writeSeed(folder, file);
+  requirePrivate(file, 'chmod 600');
+  const text = readFileSync(file, 'utf8');
+  const seed = text.startsWith(DEVELOPMENT_SEED_MARK) ? text.slice(DEVELOPMENT_SEED_MARK.length).trim() : '';
+  if (/^[0-9a-f]{64}$/.test(seed)) return seed;
+  // Without quoting it: it may be a seed of another kind.
+  throw new ConfigError(
+    `${file} holds no seed of make dev-wallet: delete it for a new one, which gives all users other addresses`,
+  );
+}
+
+function requirePrivate(path: string, remedy: string): void {
+  if ((statSync(path).mode & 0o077) === 0) return;
+  throw new ConfigError(`others have access to ${path}: ${remedy}, or delete it for a new seed`);
+}
+
+/** Complete or absent at any time. */
+function writeSeed(folder: string, file: string): void {
+  const fresh = join(folder, `seed.${process.pid}`);
+  const text = `${DEVELOPMENT_SEED_MARK}${randomBytes(32).toString('hex')}\n`;
+  writeFileSync(fresh, text, { mode: 0o600, flag: 'wx' });
+  try {
+    linkSync(fresh, file);
+  } catch (error) {
+    // Another command has written its own meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(fresh);
+  }
+}

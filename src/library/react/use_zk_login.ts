@@ -1,0 +1,43 @@
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import {
+  type FlowOptions,
+  LOADING,
+  type LogInOptions,
+  ZkLoginFlow,
+  type ZkLoginProgress,
+} from './zk_login_flow.ts';
+
+export type ZkLoginOptions = FlowOptions;
+
+export interface UsedZkLogin extends ZkLoginProgress {
+  /** Makes a key and leaves for the provider. Keeps an open session until the answer has become another. */
+  logIn(options: LogInOptions): void;
+  /** Goes on after an error, and looks whether the session has expired. */
+  retry(): void;
+  /** Gives up the login under way, and keeps an open session. */
+  cancel(): void;
+  /** Removes key, proof and any login under way. Shows no session from then on. */
+  logOut(): void;
+}
+
+/**
+ * The login of this page: from a click through the provider and back to a session, which a reload keeps. Use it once in a
+ * page, above whatever needs the session. Requests end when the component is unmounted.
+ *
+ * Exported from `sui-enclave/react`.
+ *
+ * @example
+ * const { step, session, error, logIn } = useZkLogin({ client, salt, prover, legacyAddress: false });
+ * if (session) return <Wallet session={session} />;
+ * return <button disabled={step !== 'none'} onClick={() => logIn({ provider, clientId, redirectUri })}>Log in</button>;
+ */
+export function useZkLogin(options: ZkLoginOptions): UsedZkLogin {
+  const [flow] = useState(() => new ZkLoginFlow(options));
+  useEffect(() => {
+    flow.options = options;
+  });
+  useEffect(() => flow.mount(), [flow]);
+  const progress = useSyncExternalStore(flow.subscribe, flow.progress, () => LOADING);
+  const { logIn, retry, cancel, logOut } = flow;
+  return { ...progress, logIn, retry, cancel, logOut };
+}

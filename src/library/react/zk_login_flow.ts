@@ -1,0 +1,233 @@
+/** A page's zkLogin as something that changes and can be watched: what `useZkLogin` shows. It needs no React. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { type BeginOptions, beginLogin } from '../zklogin/begin.ts';
+import { completeLogin } from '../zklogin/complete.ts';
+import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
+import type { BigNumber } from '../zklogin/numbers.ts';
+import type { Redirect } from '../zklogin/redirect.ts';
+import { getProof, getSalt, type Proof, type ProofRequest } from '../zklogin/services.ts';
+import { epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
+import { loginStage } from '../zklogin/stage.ts';
+import { removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
+
+/**
+ * - `loading`: what the storage holds is not known yet; so also where there is no browser
+ * - `none`: nobody is logged in
+ * - `leaving`: the key is made, and the page leaves for the provider
+ * - `token`: the provider's answer is being checked, and its code exchanged
+ * - `salt`: the salt service is being asked
+ * - `proof`: the address is known, and the proof is being made
+ * - `open`: there is a session that can sign
+ * - `expired`: the session's last epoch has passed
+ */
+export type ZkLoginStep = 'loading' | 'none' | 'leaving' | 'token' | 'salt' | 'proof' | 'open' | 'expired';
+
+export interface ZkLoginProgress {
+  readonly step: ZkLoginStep;
+  /** Known from the step `proof` on. */
+  readonly address: string | undefined;
+  /** At the step `open` only. */
+  readonly session: ZkLoginSession | undefined;
+  /** Why the step has ended early. A ZkLoginError or SuiError, unless the page's own function has thrown. */
+  readonly error: Error | undefined;
+}
+
+export interface FlowOptions {
+  /** Of the network on which the session is to sign. */
+  readonly client: ClientWithCoreApi;
+  /** The URL of the salt service, for getSalt, or what asks it. */
+  readonly salt: string | ((token: string, options: { signal: AbortSignal }) => Promise<BigNumber>);
+  /** The URL of the proving service, for getProof, or what asks it. */
+  readonly prover: string | ((request: ProofRequest, options: { signal: AbortSignal }) => Promise<Proof>);
+  /** As in deriveAddress. */
+  readonly legacyAddress: boolean;
+  /** The provider's answer to a form_post, as the server got it. Default: that in the page's address, if there is one. */
+  readonly answer?: Redirect;
+  /** What the address bar shows in place of the answer: a path. Default: the same path, without query and fragment. */
+  readonly home?: string;
+  /** Default: the session storage of the browser. */
+  readonly storage?: SessionStore;
+}
+
+/** As for beginLogin. */
+export type LogInOptions = Omit<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'storage'>;
+
+const NOTHING = { address: undefined, session: undefined, error: undefined };
+export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
+
+/** Why work was ended: the user wants no login, or nobody watches any more. */
+type Ending = 'discarded' | 'unmounted';
+
+export class ZkLoginFlow {
+  options: FlowOptions;
+  #progress = LOADING;
+  readonly #listeners = new Set<() => void>();
+  #work: AbortController | undefined;
+  #isMounted = false;
+  /** An answer is used once, whatever became of it. */
+  #hasAnswered = false;
+
+  constructor(options: FlowOptions) {
+    this.options = options;
+  }
+
+  readonly progress = (): ZkLoginProgress => this.#progress;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Goes on with what the storage or the provider's answer holds. */
+  readonly mount = (): (() => void) => {
+    this.#isMounted = true;
+    addEventListener('pageshow', this.#onPageShow);
+    if (this.#work === undefined || this.#work.signal.aborted) this.retry();
+    return () => {
+      this.#isMounted = false;
+      removeEventListener('pageshow', this.#onPageShow);
+      // React's StrictMode mounts again at once: a code that is being exchanged would be lost.
+      queueMicrotask(() => {
+        if (!this.#isMounted) this.#end('unmounted');
+      });
+    };
+  };
+
+  readonly retry = (): void => {
+    this.#start((signal) => this.#load(signal));
+  };
+
+  readonly logIn = (options: LogInOptions): void => {
+    this.#end('discarded');
+    this.#start(async (signal) => {
+      this.#update(signal, { step: 'leaving', ...NOTHING });
+      try {
+        const currentEpoch = await epochOf(this.options.client)();
+        signal.throwIfAborted();
+        location.assign(beginLogin({ ...options, ...this.#storage, currentEpoch }));
+      } catch (error) {
+        await this.#settle(signal, errorOf(error));
+      }
+    });
+  };
+
+  readonly cancel = (): void => {
+    this.#end('discarded');
+    this.#start(async (signal) => {
+      cancelLogin(this.#storage);
+      await this.#settle(signal);
+    });
+  };
+
+  readonly logOut = (): void => {
+    this.#end('discarded');
+    this.#work = undefined;
+    this.#progress = { step: 'none', ...NOTHING };
+    try {
+      removeSession(sessionStore(this.options.storage));
+    } catch (error) {
+      this.#progress = { ...this.#progress, error: errorOf(error) };
+    }
+    this.#notify();
+  };
+
+  /** The page comes back from the browser's cache as it was when it left for the provider. */
+  readonly #onPageShow = ({ persisted }: PageTransitionEvent): void => {
+    if (persisted) this.retry();
+  };
+
+  get #storage(): { readonly storage?: SessionStore } {
+    const { storage } = this.options;
+    return storage === undefined ? {} : { storage };
+  }
+
+  #end(reason: Ending): void {
+    this.#work?.abort(reason);
+  }
+
+  #start(work: (signal: AbortSignal) => Promise<void>): void {
+    this.#end('unmounted');
+    const controller = new AbortController();
+    this.#work = controller;
+    const { signal } = controller;
+    work(signal).catch((error: unknown) => this.#update(signal, { error: errorOf(error) }));
+  }
+
+  #update(signal: AbortSignal, change: Partial<ZkLoginProgress>): void {
+    if (signal.aborted) return;
+    this.#progress = { ...this.#progress, ...change };
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    this.#update(signal, { error: undefined });
+    const answer = this.#hasAnswered ? '' : (this.options.answer ?? location.href);
+    const stage = loginStage(answer, this.#storage);
+    if (stage === 'answered') await this.#complete(answer, signal);
+    else if (stage === 'complete') await this.#prove(resumeLogin(this.#storage), signal);
+    else await this.#settle(signal);
+  }
+
+  async #complete(answer: Redirect, signal: AbortSignal): Promise<void> {
+    this.#hasAnswered = true;
+    this.#update(signal, { step: 'token', ...NOTHING });
+    // The token is not for the address bar.
+    history.replaceState(history.state, '', this.options.home ?? location.pathname);
+    let login: Login;
+    try {
+      login = await completeLogin(answer, { ...this.#storage, signal });
+    } catch (error) {
+      await this.#settle(signal, errorOf(error));
+      return;
+    }
+    if (signal.reason === 'discarded') cancelLogin(this.#storage);
+    signal.throwIfAborted();
+    await this.#prove(login, signal);
+  }
+
+  async #prove(login: Login, signal: AbortSignal): Promise<void> {
+    const { client, salt: ofSalt, prover, legacyAddress } = this.options;
+    this.#update(signal, { step: 'salt', ...NOTHING });
+    const asking = { signal };
+    const salt = await (typeof ofSalt === 'string'
+      ? getSalt(ofSalt, login.token, asking)
+      : ofSalt(login.token, asking));
+    signal.throwIfAborted();
+    this.#update(signal, { step: 'proof', address: login.address(salt, { legacyAddress }) });
+    const request = login.proofRequest(salt);
+    const proof = await (typeof prover === 'string'
+      ? getProof(prover, request, asking)
+      : prover(request, asking));
+    signal.throwIfAborted();
+    await this.#use(login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }), signal);
+  }
+
+  async #use(session: ZkLoginSession, signal: AbortSignal, failure?: Error): Promise<void> {
+    const { address } = session;
+    this.#update(signal, { address });
+    const isUsable = (await session.state()) === 'usable';
+    this.#update(signal, {
+      ...{ step: isUsable ? 'open' : 'expired', address },
+      ...{ session: isUsable ? session : undefined, error: failure },
+    });
+  }
+
+  /** Shows what there is without the login under way: the session before it, or nothing. */
+  async #settle(signal: AbortSignal, failure?: Error): Promise<void> {
+    if (loginStage('', this.#storage) === 'open') {
+      if (this.#progress.step !== 'open') this.#update(signal, { step: 'loading' });
+      const currentEpoch = epochOf(this.options.client);
+      await this.#use(resumeSession({ ...this.#storage, currentEpoch }), signal, failure);
+    } else {
+      this.#update(signal, { step: 'none', ...NOTHING, error: failure });
+    }
+  }
+}
+
+function errorOf(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error), { cause: error });
+}

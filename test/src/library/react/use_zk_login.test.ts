@@ -1,0 +1,345 @@
+/** A page's login, from a click to a session: what the hook shows, and what it leaves in the storage. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { createElement } from 'react';
+import { renderToString } from 'react-dom/server';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type UsedZkLogin, useZkLogin, type ZkLoginOptions } from '../../../../src/library/react/index.ts';
+import {
+  memorySession,
+  PROVIDERS,
+  type Proof,
+  type SessionStore,
+} from '../../../../src/library/zklogin/index.ts';
+import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import {
+  type Begun,
+  begin,
+  CLIENT_ID,
+  issuerDetails,
+  jwtOf,
+  REDIRECT_URI,
+  vector,
+} from '../zklogin/support.ts';
+import { type Rendered, renderHook } from './render.ts';
+
+const [{ partialInputs }] = vector('proofs');
+const LOG_IN = { provider: PROVIDERS.google, clientId: CLIENT_ID, redirectUri: REDIRECT_URI };
+const SALT = '12345';
+const EPOCH = 100n;
+const nodeFetch = globalThis.fetch;
+
+let node: LoopbackNode;
+let client: SuiGrpcClient;
+beforeAll(async () => {
+  node = await LoopbackNode.start(new Uint8Array());
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+});
+afterAll(() => node.close());
+beforeEach(() => {
+  node.epoch = EPOCH;
+  node.faults.clear();
+});
+
+/** The page's address, and its way out. */
+function page(href = 'https://wallet.example/') {
+  const events = new EventTarget();
+  const location = {
+    href,
+    get pathname() {
+      return new URL(this.href).pathname;
+    },
+    assign: vi.fn<(url: string) => void>(),
+  };
+  const replaceState = vi.fn((_state: unknown, _title: string, path: string) => {
+    location.href = new URL(path, location.href).href;
+  });
+  vi.stubGlobal('location', location);
+  vi.stubGlobal('history', { state: null, replaceState });
+  vi.stubGlobal('addEventListener', events.addEventListener.bind(events));
+  vi.stubGlobal('removeEventListener', events.removeEventListener.bind(events));
+  return { location, events };
+}
+
+/** A login that was begun, and the provider's token for it. */
+function answered(begun: Begun = begin()) {
+  const iat = Math.floor(Date.now() / 1000);
+  const jwt = jwtOf({ ...begun.claims, iat, exp: iat + 3600 });
+  return { storage: begun.storage, jwt, back: begun.back({ id_token: jwt }) };
+}
+
+function proofFor(jwt: string): Proof {
+  const [headerBase64 = ''] = jwt.split('.');
+  const issBase64Details = issuerDetails(jwt, '"iss":"https://accounts.google.com",');
+  return { ...partialInputs, headerBase64, issBase64Details };
+}
+
+const services = () => ({
+  salt: vi.fn<Exclude<ZkLoginOptions['salt'], string>>(async () => SALT),
+  prover: vi.fn<Exclude<ZkLoginOptions['prover'], string>>(async ({ jwt }) => proofFor(jwt)),
+});
+
+async function use(storage: SessionStore, options: Partial<ZkLoginOptions> = {}) {
+  const all = { client, ...services(), legacyAddress: false, storage, ...options };
+  return await renderHook(() => useZkLogin(all), { strict: true });
+}
+
+async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step']): Promise<void> {
+  await expect.poll(() => rendered.latest().step).toBe(step);
+}
+
+const kept = (storage: SessionStore) =>
+  (['login', 'session'] as const).filter((what) => storage.get(`sui-enclave/zklogin/${what}`) !== null);
+
+/** The steps in order. */
+const stepsOf = ({ results }: Rendered<UsedZkLogin>) =>
+  results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
+
+/** What an open session of this storage shows. */
+async function opened(storage = memorySession()) {
+  const begun = answered(begin({ storage }));
+  page(begun.back);
+  const login = await use(storage);
+  await until(login, 'open');
+  return login;
+}
+
+describe('a page', () => {
+  test('has nobody logged in at first, and shows nothing before it has looked', async () => {
+    page();
+    const login = await use(memorySession());
+    await until(login, 'none');
+    expect(stepsOf(login)).toEqual(['loading', 'none']);
+  });
+
+  test('on a server is rendered as one that has not looked yet', () => {
+    const Component = () =>
+      useZkLogin({ client, ...services(), legacyAddress: false, storage: memorySession() }).step;
+    expect(renderToString(createElement(Component))).toBe('loading');
+  });
+
+  test('leaves for the provider with a key that is in the storage', async () => {
+    const { location } = page();
+    const storage = memorySession();
+    const login = await use(storage);
+    await until(login, 'none');
+    login.latest().logIn(LOG_IN);
+    await expect.poll(() => location.assign).toHaveBeenCalledOnce();
+    expect(login.latest().step).toBe('leaving');
+    expect(new URL(location.assign.mock.calls[0]?.[0] ?? '').searchParams.get('client_id')).toBe(CLIENT_ID);
+    expect(kept(storage)).toEqual(['login']);
+  });
+
+  test('that comes back from the browser’s cache does not look as if it were leaving', async () => {
+    const { events } = page();
+    const login = await use(memorySession());
+    await until(login, 'none');
+    login.latest().logIn(LOG_IN);
+    await until(login, 'leaving');
+    events.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
+    await until(login, 'none');
+  });
+
+  test('stays where it is if the node does not tell the epoch, and says why', async () => {
+    const { location } = page();
+    const login = await use(memorySession());
+    await until(login, 'none');
+    node.faults.set('GetEpoch', 'reset');
+    login.latest().logIn(LOG_IN);
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    expect(login.latest().step).toBe('none');
+    expect(location.assign).not.toHaveBeenCalled();
+  });
+});
+
+describe('an answer', () => {
+  test('leads over token, salt and proof to a session, and leaves the address bar', async () => {
+    const { storage, back } = answered();
+    const { location } = page(back);
+    const asked = services();
+    const login = await use(storage, asked);
+    await until(login, 'open');
+    expect(stepsOf(login)).toEqual(['loading', 'token', 'salt', 'proof', 'open']);
+    const { address } = login.latest();
+    expect(address).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(login.latest().session?.address).toBe(address);
+    expect(login.results.find(({ step }) => step === 'proof')?.address).toBe(address);
+    expect(location.href).toBe(REDIRECT_URI);
+    expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    expect(kept(storage)).toEqual(['session']);
+  });
+
+  test('with a code has it exchanged once, though effects run twice', async () => {
+    const begun = begin({
+      provider: { ...PROVIDERS.google, token: { url: 'https://id.example/token', variant: 'grant_type' } },
+    });
+    const { jwt } = answered(begun);
+    page(begun.back({ code: 'c' }, '?'));
+    const signals: (AbortSignal | null | undefined)[] = [];
+    vi.stubGlobal('fetch', async (url: URL | string | Request, init?: RequestInit) => {
+      if (!String(url).includes('id.example')) return await nodeFetch(url, init);
+      signals.push(init?.signal);
+      return Response.json({ id_token: jwt });
+    });
+    const login = await use(begun.storage);
+    await until(login, 'open');
+    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+  });
+
+  test('of a form_post is given by the page, whose address bar shows what it wants', async () => {
+    const { storage, back } = answered();
+    const { location } = page(REDIRECT_URI);
+    const login = await use(storage, { answer: back.split('#')[1] ?? '', home: '/' });
+    await until(login, 'open');
+    expect(location.href).toBe('https://wallet.example/');
+  });
+
+  test('of a user who refused is an error, and the next login may begin', async () => {
+    const begun = begin();
+    page(begun.back({ error: 'access_denied' }));
+    const login = await use(begun.storage);
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+    expect(login.latest().step).toBe('none');
+    login.latest().retry();
+    await expect.poll(() => login.latest().error).toBe(undefined);
+  });
+
+  test('that is refused keeps the session that was to be renewed', async () => {
+    const storage = memorySession();
+    await (await opened(storage)).unmount();
+    const begun = begin({ storage });
+    page(begun.back({ error: 'access_denied' }));
+    const login = await use(storage);
+    await until(login, 'open');
+    expect(login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+    expect(login.latest().session?.address).toBe(login.latest().address);
+  });
+
+  test('to another login is refused, and the one that was begun remains', async () => {
+    const { storage } = answered();
+    page(answered().back);
+    const login = await use(storage);
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_STATE' });
+    expect([login.latest().step, kept(storage)]).toEqual(['none', ['login']]);
+  });
+});
+
+describe('a service that fails', () => {
+  test('is asked again by retry, which goes on with the same login', async () => {
+    const { storage, back } = answered();
+    page(back);
+    const asked = services();
+    asked.prover.mockRejectedValueOnce(new Error('busy'));
+    const login = await use(storage, asked);
+    await expect.poll(() => login.latest().error?.message).toBe('busy');
+    expect([login.latest().step, login.latest().session, kept(storage)]).toEqual([
+      'proof',
+      undefined,
+      ['login'],
+    ]);
+    const { address } = login.latest();
+    login.latest().retry();
+    await until(login, 'open');
+    expect([login.latest().address, login.latest().error]).toEqual([address, undefined]);
+  });
+
+  test('may be given up', async () => {
+    const { storage, back } = answered();
+    page(back);
+    const asked = services();
+    asked.salt.mockRejectedValueOnce('a string');
+    const login = await use(storage, asked);
+    await expect.poll(() => login.latest().error?.message).toBe('a string');
+    expect(login.latest().step).toBe('salt');
+    login.latest().cancel();
+    await until(login, 'none');
+    expect([login.latest().error, kept(storage)]).toEqual([undefined, []]);
+  });
+});
+
+/** A login whose proof comes when the test wants, and the signal that its prover got. */
+async function proving() {
+  const { storage, jwt, back } = answered();
+  page(back);
+  const { promise, resolve } = Promise.withResolvers<Proof>();
+  const asked = services();
+  asked.prover.mockReturnValueOnce(promise);
+  const login = await use(storage, asked);
+  await expect.poll(() => asked.prover).toHaveBeenCalledOnce();
+  const signal = asked.prover.mock.calls[0]?.[1].signal;
+  return { storage, login, signal, asked, prove: () => resolve(proofFor(jwt)) };
+}
+const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
+
+describe.each(['cancel', 'logOut'] as const)('%s while the proof is made', (end) => {
+  test('ends the request, and a proof that comes nevertheless opens nothing', async () => {
+    const { storage, login, signal, prove } = await proving();
+    login.latest()[end]();
+    await until(login, 'none');
+    expect([signal?.aborted, kept(storage)]).toEqual([true, []]);
+    prove();
+    await settled();
+    expect([login.latest().step, login.latest().session, login.latest().address]).toEqual([
+      'none',
+      undefined,
+      undefined,
+    ]);
+    expect(kept(storage)).toEqual([]);
+  });
+});
+
+test('a page that unmounts the hook ends its request, and goes on when it mounts one again', async () => {
+  const { storage, login, signal } = await proving();
+  await login.unmount();
+  await expect.poll(() => signal?.aborted).toBe(true);
+  const next = await use(storage);
+  await until(next, 'open');
+});
+
+describe('an open session', () => {
+  test('is there after a reload, without asking any service', async () => {
+    const storage = memorySession();
+    const before = await opened(storage);
+    await before.unmount();
+    page();
+    const asked = services();
+    const login = await use(storage, asked);
+    await until(login, 'open');
+    expect(login.latest().address).toBe(before.latest().address);
+    expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  });
+
+  test('is gone in the moment of logOut, from page and storage', async () => {
+    const storage = memorySession();
+    const login = await opened(storage);
+    const from = login.results.length;
+    login.latest().logOut();
+    expect(kept(storage)).toEqual([]);
+    await until(login, 'none');
+    expect(login.results.slice(from).map(({ session }) => session)).toEqual(
+      login.results.slice(from).map(() => undefined),
+    );
+    expect(login.latest().address).toBe(undefined);
+  });
+
+  test('is not shown when its last epoch has passed: retry finds that out', async () => {
+    const login = await opened();
+    const { address } = login.latest();
+    node.epoch = EPOCH + 3n;
+    login.latest().retry();
+    await until(login, 'expired');
+    expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
+  });
+
+  test('that the node can not judge is an error, and retry goes on', async () => {
+    const storage = memorySession();
+    await (await opened(storage)).unmount();
+    page();
+    node.faults.set('GetEpoch', 'reset');
+    const login = await use(storage);
+    await expect.poll(() => login.latest().error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    expect([login.latest().step, login.latest().session]).toEqual(['loading', undefined]);
+    node.faults.clear();
+    login.latest().retry();
+    await until(login, 'open');
+  });
+});
