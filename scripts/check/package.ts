@@ -47,7 +47,9 @@ const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
 /** Minified and gzipped, in bytes. */
 const MAX_BUNDLE_SIZE = 120_000;
 
-const ENTRIES = ['attestation', 'client', 'sui', 'zklogin'];
+const ENTRIES = ['attestation', 'client', 'sui', 'wallet', 'zklogin'];
+/** Of an entry, without a README of its own. */
+const PARTS = ['wallet/redirect'];
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Paths of the tarballs by package: set by the first step. */
@@ -100,6 +102,7 @@ async function useFromJavaScript(): Promise<string> {
     refused: 'CERTIFICATE_EXPIRED',
     client: 'function',
     sui: ['function', 'function'],
+    wallet: ['function', 'function'],
     zklogin: ['function', 'function'],
   });
   return 'from each of its entries';
@@ -143,7 +146,7 @@ const steps: Steps = {
     ).filter((path) => !paths.includes(path));
     expectEqual(missing, []);
     const { version: packed, publishConfig, exports } = readPublished(shipped);
-    expectEqual(Object.keys(exports), ['.', ...ENTRIES.map((entry) => `./${entry}`)]);
+    expectEqual(Object.keys(exports), ['.', ...[...ENTRIES, ...PARTS].map((entry) => `./${entry}`)]);
     expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
     expectEqual(publishConfig, { tag: channel });
     return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarballOf('sui-enclave')).size, 'byte')} packed`;
@@ -151,10 +154,10 @@ const steps: Steps = {
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
     expectEqual(Object.keys(readPublished(shipped).peerDependencies), ['@mysten/bcs', '@mysten/sui']);
-    const count = await checkDependencies(
-      shipped,
-      ENTRIES.map((entry) => `${entry}/index.js`),
-    );
+    const count = await checkDependencies(shipped, [
+      ...ENTRIES.map((entry) => `${entry}/index.js`),
+      ...PARTS.map((part) => `${part}.js`),
+    ]);
     return quantity(count, 'package');
   },
 

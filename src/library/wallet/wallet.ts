@@ -2,20 +2,26 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
-import type {
-  IdentifierString,
-  StandardConnectMethod,
-  StandardDisconnectFeature,
-  StandardEventsListeners,
-  StandardEventsOnMethod,
-  SuiSignAndExecuteTransactionMethod,
-  SuiSignPersonalMessageMethod,
-  SuiSignTransactionInput,
-  SuiSignTransactionMethod,
-  SuiWalletFeatures,
-  Wallet,
-  WalletAccount,
-  WalletIcon,
+import {
+  type IdentifierString,
+  StandardConnect,
+  type StandardConnectMethod,
+  StandardDisconnect,
+  type StandardDisconnectFeature,
+  StandardEvents,
+  type StandardEventsListeners,
+  type StandardEventsOnMethod,
+  SuiSignAndExecuteTransaction,
+  type SuiSignAndExecuteTransactionMethod,
+  SuiSignPersonalMessage,
+  type SuiSignPersonalMessageMethod,
+  SuiSignTransaction,
+  type SuiSignTransactionInput,
+  type SuiSignTransactionMethod,
+  type SuiWalletFeatures,
+  type Wallet,
+  type WalletAccount,
+  type WalletIcon,
 } from '@mysten/wallet-standard';
 import { abortable } from '../fetch.ts';
 import { SuiError } from '../sui/errors.ts';
@@ -32,9 +38,9 @@ import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from 
 import { networkOf, type RegisterOptions, type WalletProvider } from './options.ts';
 
 const ACCOUNT_FEATURES = Object.freeze([
-  'sui:signTransaction',
-  'sui:signAndExecuteTransaction',
-  'sui:signPersonalMessage',
+  SuiSignTransaction,
+  SuiSignAndExecuteTransaction,
+  SuiSignPersonalMessage,
 ] as const);
 
 /** How often to ask for the epoch while there is an account: an epoch takes a day. */
@@ -86,15 +92,15 @@ export class ZkLoginWallet implements Wallet {
     this.#store = parts.store;
     this.#currentEpoch = epochOf(parts.client);
     this.features = {
-      'standard:connect': { version: '1.0.0', connect: this.#connect },
-      'standard:disconnect': { version: '1.0.0', disconnect: this.#disconnect },
-      'standard:events': { version: '1.0.0', on: this.#on },
-      'sui:signTransaction': { version: '2.0.0', signTransaction: this.#signTransaction },
-      'sui:signAndExecuteTransaction': {
+      [StandardConnect]: { version: '1.0.0', connect: this.#connect },
+      [StandardDisconnect]: { version: '1.0.0', disconnect: this.#disconnect },
+      [StandardEvents]: { version: '1.0.0', on: this.#on },
+      [SuiSignTransaction]: { version: '2.0.0', signTransaction: this.#signTransaction },
+      [SuiSignAndExecuteTransaction]: {
         version: '2.0.0',
         signAndExecuteTransaction: this.#signAndExecuteTransaction,
       },
-      'sui:signPersonalMessage': { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
+      [SuiSignPersonalMessage]: { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
     };
   }
 

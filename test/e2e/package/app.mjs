@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
 import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
+import { registerZkLoginWallet } from 'sui-enclave/wallet';
+import { answerLogin } from 'sui-enclave/wallet/redirect';
 import { beginLogin, completeLogin } from 'sui-enclave/zklogin';
 
 const [, , vector, pcrs] = process.argv;
@@ -18,6 +20,7 @@ const findings = {
   refused,
   client: typeof EnclaveClient,
   sui: [typeof enclaveAddress, typeof updateWeather],
+  wallet: [typeof registerZkLoginWallet, typeof answerLogin],
   zklogin: [typeof beginLogin, typeof completeLogin],
 };
 process.stdout.write(JSON.stringify(findings));
