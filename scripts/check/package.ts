@@ -49,7 +49,9 @@ const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
 /** Minified and gzipped, in bytes. */
 const MAX_BUNDLE_SIZE = 120_000;
 
-const ENTRIES = ['attestation', 'client', 'react', 'sui', 'zklogin'];
+const ENTRIES = ['attestation', 'client', 'react', 'sui', 'wallet', 'zklogin'];
+/** Of an entry, without a README of its own. */
+const PARTS = ['wallet/redirect'];
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Paths of the tarballs by package: set by the first step. */
@@ -103,6 +105,7 @@ async function useFromJavaScript(): Promise<string> {
     refused: 'CERTIFICATE_EXPIRED',
     client: 'function',
     sui: ['function', 'function'],
+    wallet: ['function', 'function'],
     zklogin: ['function', 'function'],
     react: 'function',
   });
@@ -158,7 +161,7 @@ const steps: Steps = {
     ).filter((path) => !paths.includes(path));
     expectEqual(missing, []);
     const { version: packed, publishConfig, exports } = readPublished(shipped);
-    expectEqual(Object.keys(exports), ['.', ...ENTRIES.map((entry) => `./${entry}`)]);
+    expectEqual(Object.keys(exports), ['.', ...[...ENTRIES, ...PARTS].map((entry) => `./${entry}`)]);
     expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
     expectEqual(publishConfig, { tag: channel });
     return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarballOf('sui-enclave')).size, 'byte')} packed`;
@@ -168,10 +171,10 @@ const steps: Steps = {
     const { peerDependencies, peerDependenciesMeta } = readPublished(shipped);
     expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui', 'react']);
     expectEqual(peerDependenciesMeta, { react: { optional: true } });
-    const count = await checkDependencies(
-      shipped,
-      ENTRIES.map((entry) => `${entry}/index.js`),
-    );
+    const count = await checkDependencies(shipped, [
+      ...ENTRIES.map((entry) => `${entry}/index.js`),
+      ...PARTS.map((part) => `${part}.js`),
+    ]);
     return quantity(count, 'package');
   },
 

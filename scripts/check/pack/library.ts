@@ -13,6 +13,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   client: 'calls an enclave and trusts only what it proves',
   react: 'hooks for pages with React, which it alone needs: an attested enclave, a login',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
+  wallet: "zkLogin in a dapp's connect button, as a wallet of the Wallet Standard",
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
 
@@ -39,6 +40,8 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   const entries = {
     '.': './index',
     ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
+    // For the page at redirectUri, which loads nothing else.
+    './wallet/redirect': './wallet/redirect',
   };
   const tarball = makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE },

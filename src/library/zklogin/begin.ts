@@ -59,19 +59,8 @@ export function beginLogin(options: BeginOptions): string {
       `unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`,
     );
   }
-  const { provider, clientId, redirectUri, network } = options ?? {};
-  if (typeof provider?.authorizationUrl !== 'string' || !Array.isArray(provider.networks)) {
-    throw new ZkLoginError(
-      'ZKLOGIN_OPTION',
-      `provider must be one of PROVIDERS (${Object.keys(PROVIDERS).join(', ')}) or come from discoverProvider`,
-    );
-  }
-  const fault = typeof clientId === 'string' ? valueFault(clientId, SUI_V1.audience) : 'must be a string';
-  if (fault !== null) throw new ZkLoginError('ZKLOGIN_OPTION', `clientId ${fault}`);
-  if (typeof redirectUri !== 'string' || !URL.canParse(redirectUri) || redirectUri.includes('#')) {
-    throw new ZkLoginError('ZKLOGIN_OPTION', 'redirectUri must be a URL without a fragment');
-  }
-  requireAccepted(provider, network);
+  checkClient(options);
+  const { provider, clientId, redirectUri } = options;
   const maxEpoch = readMaxEpoch(options);
   const store = sessionStore(options.storage);
 
@@ -92,6 +81,25 @@ export function beginLogin(options: BeginOptions): string {
     secretKey: keypair.getSecretKey(),
   });
   return authorizationUrl(provider, { client_id: clientId, redirect_uri: redirectUri, nonce, state });
+}
+
+/** Checks what a provider needs to know of a wallet. @throws ZkLoginError: ZKLOGIN_OPTION */
+export function checkClient(
+  options: Pick<BeginOptions, 'provider' | 'clientId' | 'redirectUri' | 'network'>,
+): void {
+  const { provider, clientId, redirectUri, network } = options ?? {};
+  if (typeof provider?.authorizationUrl !== 'string' || !Array.isArray(provider.networks)) {
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      `provider must be one of PROVIDERS (${Object.keys(PROVIDERS).join(', ')}) or come from discoverProvider`,
+    );
+  }
+  const fault = typeof clientId === 'string' ? valueFault(clientId, SUI_V1.audience) : 'must be a string';
+  if (fault !== null) throw new ZkLoginError('ZKLOGIN_OPTION', `clientId ${fault}`);
+  if (typeof redirectUri !== 'string' || !URL.canParse(redirectUri) || redirectUri.includes('#')) {
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'redirectUri must be a URL without a fragment');
+  }
+  requireAccepted(provider, network);
 }
 
 function requireAccepted(provider: Provider, network: Network | undefined): void {
@@ -131,7 +139,12 @@ function authorizationUrl(provider: Provider, own: Record<string, string>): stri
   return url.href.replaceAll('+', '%20');
 }
 
-function readMaxEpoch({ currentEpoch, maxEpoch, validEpochs }: BeginOptions): number {
+/** The last epoch in which the key pair can sign. @throws ZkLoginError: ZKLOGIN_OPTION */
+export function readMaxEpoch({
+  currentEpoch,
+  maxEpoch,
+  validEpochs,
+}: Pick<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'validEpochs'>): number {
   const current = epochNumber('currentEpoch', currentEpoch);
   if (maxEpoch !== undefined && validEpochs !== undefined) {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'give maxEpoch or validEpochs, not both');

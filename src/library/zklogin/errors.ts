@@ -25,6 +25,9 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_MALFORMED_ANSWER: 'The answer of a service is invalid.',
   ZKLOGIN_LOAD: 'A part of this library that is loaded when it is needed could not be loaded.',
   ZKLOGIN_PROOF: 'The proof has another header or issuer than the token, or the network refuses it.',
+  ZKLOGIN_CLOSED:
+    'The login was given up: its window was closed, another one was begun, or it took too long. Wallets only.',
+  ZKLOGIN_NOT_CONFIRMED: 'The user did not confirm, so nothing was signed. Wallets only.',
   ZKLOGIN_EXPIRED: 'The current epoch is past maxEpoch.',
   ZKLOGIN_SENDER: "The sender of the transaction is not the session's address.",
   ZKLOGIN_SPONSOR: 'The sponsor answered with another transaction than the one that it was asked to pay for.',

@@ -41,6 +41,11 @@ export function epochOf(client: ClientWithCoreApi): EpochSource {
 export interface ExecuteOptions {
   /** Who pays the gas. Default: the session's address. */
   readonly sponsor?: Sponsor;
+  /**
+   * Called with the BCS of the transaction's data before it is signed, after the sponsor has completed it. A rejection
+   * ends the call with the same error, and nothing is signed.
+   */
+  readonly approve?: (transaction: Uint8Array) => Promise<void>;
   /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
   /**
@@ -169,13 +174,15 @@ export class ZkLoginSession extends Signer {
   async execute(
     transaction: Transaction,
     client: ClientWithCoreApi,
-    { sponsor, lookUpMs, waitMs, signal }: ExecuteOptions = {},
+    { sponsor, approve, lookUpMs, waitMs, signal }: ExecuteOptions = {},
   ): Promise<SuiClientTypes.Transaction<{ effects: true; events: true }>> {
     const { address } = await this.#usable();
     transaction.setSender(address);
     const sponsored =
       sponsor === undefined ? null : await this.#sponsorship(transaction, client, { sponsor, address });
     const bytes = sponsored?.transaction ?? (await built(transaction, client));
+    // A copy: what is signed must be what was approved.
+    await approve?.(bytes.slice());
     const { signature } = await this.signTransaction(bytes);
     const signatures = sponsored === null ? [signature] : [signature, sponsored.signature];
     const include = { effects: true, events: true } as const;
@@ -241,7 +248,8 @@ export function resumeSession(options: {
   return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
 }
 
-async function built(transaction: Transaction, client: ClientWithCoreApi): Promise<Uint8Array> {
+/** The BCS of the transaction's data. @throws SuiError */
+export async function built(transaction: Transaction, client: ClientWithCoreApi): Promise<Uint8Array> {
   return await transaction.build({ client }).catch((error: unknown) => {
     throw suiErrorOf(error);
   });

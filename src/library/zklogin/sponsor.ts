@@ -56,7 +56,8 @@ export async function sponsoredBy(
   const sponsored = await sponsor({ kind, sender });
   const fault = faultOf(sponsored, { kind, sender });
   if (fault !== null) throw new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
-  return sponsored;
+  // A copy: the sponsor's code could change its own bytes after this check.
+  return { transaction: sponsored.transaction.slice(), signature: sponsored.signature };
 }
 
 async function bySigner(

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
+import { effectsBytes } from './effects.ts';
 import type { Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
 import { FAILED_GAS, type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
@@ -153,6 +154,9 @@ export class Executor {
         }),
       );
     }
+    const before = new Map(
+      kept.flatMap(({ id }) => this.#ledger.objects.get(id) ?? []).map((object) => [object.id, object]),
+    );
     this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', netOf(gas));
     this.#ledger.commit(digest, effective);
     const effects = GrpcTypes.TransactionEffects.create({
@@ -162,7 +166,9 @@ export class Executor {
       gasUsed: gas,
       changedObjects,
     });
-    return { effects, events };
+    const { version } = effective;
+    const value = effectsBytes(effects, { before, after: this.#ledger.objects, version });
+    return { effects: { ...effects, ...(value && { bcs: { value } }) }, events };
   }
 
   #resolve(input: GrpcTypes.Input, sender: string): GrpcTypes.Input {

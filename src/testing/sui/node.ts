@@ -307,7 +307,7 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      return await this.#inTurn(parsed, () => this.#execute(parsed, digest));
+      return await this.#inTurn(parsed, () => this.#execute(parsed, digest, signatures));
     },
   };
 
@@ -326,7 +326,11 @@ export class LoopbackNode {
     }
   }
 
-  async #execute(data: TransactionData, digest: string): Promise<Uint8Array> {
+  async #execute(
+    data: TransactionData,
+    digest: string,
+    signatures: GrpcTypes.UserSignature[],
+  ): Promise<Uint8Array> {
     const before = this.ledger.copy();
     const { effects, events: emitted } = await this.executor.execute(data, digest);
     const events = this.events.record(emitted, data, digest);
@@ -336,6 +340,7 @@ export class LoopbackNode {
     return GrpcTypes.ExecuteTransactionResponse.toBinary({
       transaction: GrpcTypes.ExecutedTransaction.create({
         digest,
+        signatures,
         effects,
         events: { events },
         ...describedIfEmpty(data),

@@ -4,6 +4,8 @@ import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/a
 import { EnclaveClient } from 'sui-enclave/client';
 import { useEnclave } from 'sui-enclave/react';
 import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
+import { registerZkLoginWallet } from 'sui-enclave/wallet';
+import { answerLogin } from 'sui-enclave/wallet/redirect';
 import { beginLogin, completeLogin } from 'sui-enclave/zklogin';
 
 const [, , vector, pcrs] = process.argv;
@@ -19,6 +21,7 @@ const findings = {
   refused,
   client: typeof EnclaveClient,
   sui: [typeof enclaveAddress, typeof updateWeather],
+  wallet: [typeof registerZkLoginWallet, typeof answerLogin],
   zklogin: [typeof beginLogin, typeof completeLogin],
   react: typeof useEnclave,
 };

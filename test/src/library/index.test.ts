@@ -5,10 +5,11 @@ import * as attestation from '../../../src/library/attestation/index.ts';
 import * as client from '../../../src/library/client/index.ts';
 import { CodedError } from '../../../src/library/errors.ts';
 import * as sui from '../../../src/library/sui/index.ts';
+import * as wallet from '../../../src/library/wallet/index.ts';
 import * as zklogin from '../../../src/library/zklogin/index.ts';
 
 const ROOT = new URL('../../../', import.meta.url).pathname;
-const ENTRIES = { attestation, client, sui, zklogin };
+const ENTRIES = { attestation, client, sui, wallet, zklogin };
 const AREAS = [
   { name: 'attestation', base: attestation.AttestationError, codes: attestation.ATTESTATION_CODES },
   { name: 'client', base: client.ClientError, codes: client.CLIENT_CODES },
@@ -41,7 +42,9 @@ test('a switch over the code is checked by the compiler', () => {
 });
 
 describe.each(AREAS)('$name', ({ name, base, codes }) => {
-  const source = globSync(`src/library/${name}/*.ts`, { cwd: ROOT })
+  // A wallet's errors are those of zkLogin.
+  const folders = name === 'zklogin' ? '{zklogin,wallet}' : name;
+  const source = globSync(`src/library/${folders}/*.ts`, { cwd: ROOT })
     .map((file) => readFileSync(`${ROOT}${file}`, 'utf8'))
     .join('\n');
 

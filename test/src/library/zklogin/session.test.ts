@@ -460,6 +460,23 @@ describe('a sponsor', () => {
     expect(node.ledger.executed.filter((sent) => sent === digest)).toHaveLength(1);
   });
 
+  test('can not change what it has completed while it is being approved', async () => {
+    const { client, session, service } = await sponsored();
+    const given: Uint8Array[] = [];
+    const sponsor = async (request: SponsorRequest) => {
+      const honest = await service(request);
+      given.push(honest.transaction);
+      return honest;
+    };
+    const approve = async (shown: Uint8Array) => {
+      expect(Transaction.from(shown).getData().gasData.owner).not.toBe(address);
+      given[0]?.fill(0);
+      shown.fill(0);
+    };
+    await session.execute(new Transaction(), client, { sponsor, approve });
+    expect(given).toHaveLength(1);
+  });
+
   test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([
     ['with other commands', async ({ signature }) => ({ transaction: await spending(), signature })],
     [
@@ -513,6 +530,14 @@ describe('a sponsor', () => {
 });
 
 describe('a transaction', () => {
+  test('that is not approved is neither signed nor sent', async () => {
+    const { node, client, session } = await setUp(8n);
+    const refused = new Error('refused');
+    const approve = () => Promise.reject(refused);
+    await expect(session.execute(new Transaction(), client, { approve })).rejects.toBe(refused);
+    expect(node.calls).not.toContain('ExecuteTransaction');
+  });
+
   test('is built, signed and executed with the derived address as its sender, whatever the sender was', async () => {
     const { node, client, session } = await setUp(10n);
     for (const sender of [undefined, `0x${'2'.repeat(64)}`]) {

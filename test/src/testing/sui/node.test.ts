@@ -1,4 +1,5 @@
 /** The loopback node does as a real one does: seen on a validator and full node of Sui 1.63. */
+import { parseTransactionEffectsBcs } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { decode, encode } from 'cborg';
@@ -82,6 +83,21 @@ test('what is executed is answered with its events, and the epoch of the system 
   ]);
   const { systemState } = await client.core.getCurrentSystemState();
   expect(epoch).toBe(systemState.epoch);
+});
+
+test('what is executed is answered with its signatures, and with effects in BCS that say the same', async () => {
+  const { effects, signatures, digest } = await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(signatures).toHaveLength(1);
+  const { changedObjects, ...read } = parseTransactionEffectsBcs(effects.bcs ?? new Uint8Array());
+  expect(read).toMatchObject({ transactionDigest: digest, status: effects.status, gasUsed: effects.gasUsed });
+  const said = (changed: typeof changedObjects) =>
+    changed.map(({ objectId, idOperation }) => ({ objectId, idOperation }));
+  expect(said(changedObjects)).toEqual(said(effects.changedObjects));
+  const created = changedObjects.filter(({ idOperation }) => idOperation === 'Created');
+  expect(created.length).toBeGreaterThan(0);
+  for (const { objectId, outputDigest } of created) {
+    expect((await client.getObject({ objectId })).object.digest).toBe(outputDigest);
+  }
 });
 
 test('an owned object that is only read gets a new version', async () => {

@@ -1,0 +1,61 @@
+/** Asks the user before each signature. */
+import type { Transaction } from '@mysten/sui/transactions';
+import type { IdentifierString } from '@mysten/wallet-standard';
+import { abortable } from '../fetch.ts';
+import { ZkLoginError } from '../zklogin/errors.ts';
+
+interface Asked {
+  /** The name of the wallet. */
+  readonly wallet: string;
+  readonly address: string;
+  /** Such as `sui:mainnet`. */
+  readonly chain: IdentifierString;
+}
+
+export interface ConfirmTransaction extends Asked {
+  readonly kind: 'transaction';
+  /** BCS of the transaction's data: exactly what is signed. */
+  readonly bytes: Uint8Array;
+  /** The same, decoded: sender, gas with its owner and budget, inputs and commands. */
+  readonly transaction: ReturnType<Transaction['getData']>;
+}
+
+export interface ConfirmMessage extends Asked {
+  readonly kind: 'message';
+  /** Exactly what is signed: often text in UTF-8. */
+  readonly message: Uint8Array;
+}
+
+/** What the user is asked to allow. */
+export type ConfirmRequest = ConfirmTransaction | ConfirmMessage;
+
+/** Returns once the user has confirmed. @throws ZkLoginError: ZKLOGIN_NOT_CONFIRMED; the signal's reason */
+export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Promise<void>;
+
+/** Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one before. */
+export function oneAtATime(confirm: (request: ConfirmRequest) => Promise<boolean>): Confirmation {
+  let last: Promise<unknown> = Promise.resolve();
+  return async (request, signal) => {
+    const turn = last.then(async () => {
+      signal?.throwIfAborted();
+      await ask(confirm, request);
+    });
+    last = turn.catch(() => {});
+    await abortable(turn, signal);
+  };
+}
+
+async function ask(
+  confirm: (request: ConfirmRequest) => Promise<boolean>,
+  request: ConfirmRequest,
+): Promise<void> {
+  let answer: unknown;
+  try {
+    answer = await confirm(request);
+  } catch (cause) {
+    throw new ZkLoginError('ZKLOGIN_NOT_CONFIRMED', 'confirm failed, so nothing was signed', { cause });
+  }
+  if (answer !== true) {
+    throw new ZkLoginError('ZKLOGIN_NOT_CONFIRMED', 'the user did not confirm, so nothing was signed');
+  }
+}

@@ -1,0 +1,139 @@
+/** A login at a provider, in a window of its own or in this tab, from the page that waits for it. */
+import { ZkLoginError } from '../zklogin/errors.ts';
+import { holdsAnswer } from '../zklogin/redirect.ts';
+import {
+  ANSWER_KEY,
+  channelName,
+  type KeptAnswer,
+  kindOf,
+  POINTER_KEY,
+  type Pointer,
+  readEntry,
+  type Taken,
+} from './handover.ts';
+
+const LIMIT_MS = 10 * 60_000;
+const POLL_MS = 250;
+/** How often in a row the window must be found closed. */
+const CLOSED_POLLS = 8;
+
+/**
+ * Opens a blank window, which must happen within the user's click. Its opener is removed while it is blank: a provider
+ * must not navigate the page.
+ *
+ * @returns null if the browser blocks it
+ */
+export function openLoginWindow(): Window | null {
+  const opened = window.open('', '_blank', 'popup,width=500,height=720');
+  if (opened !== null) opened.opener = null;
+  return opened;
+}
+
+/**
+ * Sends the window to the provider, and waits until the redirect page hands over the answer.
+ *
+ * The message is taken if it comes from this origin and has the expected form; whether it answers this login is for
+ * completeLogin to check. The first one is the only one.
+ *
+ * @returns for completeLogin
+ * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason
+ */
+export async function answerFromWindow(
+  opened: Window,
+  { url, signal }: { readonly url: URL; readonly signal: AbortSignal },
+): Promise<string> {
+  const channel = new BroadcastChannel(channelName(stateOf(url)));
+  try {
+    return await settled<string>(signal, (resolve, reject) => {
+      channel.addEventListener('message', ({ data, origin }: MessageEvent<unknown>) => {
+        const answer = origin === location.origin ? answerIn(data) : null;
+        if (answer === null) return;
+        const taken: Taken = { kind: 'taken' };
+        channel.postMessage(taken);
+        resolve(answer);
+      });
+      opened.location.replace(url.href);
+      let closed = 0;
+      const poll = setInterval(() => {
+        // A provider with the opener policy same-origin makes an open window look closed. The user is in it then, and
+        // not on this page.
+        closed = opened.closed && document.hasFocus() ? closed + 1 : 0;
+        if (closed >= CLOSED_POLLS) reject(new ZkLoginError('ZKLOGIN_CLOSED', 'the login window was closed'));
+      }, POLL_MS);
+      return () => clearInterval(poll);
+    });
+  } finally {
+    channel.close();
+  }
+}
+
+/**
+ * Sends this tab to the provider: what follows happens when this page is loaded again. Rejects if it never leaves, or if
+ * the user goes back to it.
+ *
+ * @param wallet the id of the wallet that takes the answer
+ * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason
+ */
+export async function leaveForProvider(
+  wallet: string,
+  { url, signal }: { readonly url: URL; readonly signal: AbortSignal },
+): Promise<never> {
+  const returnTo = new URL(location.href);
+  if (holdsAnswer(returnTo.hash, returnTo.href)) returnTo.hash = '';
+  const pointer: Pointer = { wallet, state: stateOf(url), returnTo: returnTo.href };
+  sessionStorage.setItem(POINTER_KEY, JSON.stringify(pointer));
+  try {
+    return await settled<never>(signal, (_, reject) => {
+      const cameBack = ({ persisted }: PageTransitionEvent) => {
+        if (persisted) reject(new ZkLoginError('ZKLOGIN_CLOSED', 'the user went back without logging in'));
+      };
+      window.addEventListener('pageshow', cameBack);
+      location.assign(url.href);
+      return () => window.removeEventListener('pageshow', cameBack);
+    });
+  } finally {
+    sessionStorage.removeItem(POINTER_KEY);
+  }
+}
+
+/** The answer to a login in this tab that is for this wallet. It is there once. */
+export function takeAnswer(wallet: string): string | null {
+  const kept: KeptAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);
+  if (kept?.wallet !== wallet) return null;
+  sessionStorage.removeItem(ANSWER_KEY);
+  return kept.answer;
+}
+
+/** A promise that ends with the signal or the time limit. @param start returns what cleans up */
+async function settled<T>(
+  signal: AbortSignal,
+  start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const abort = () => reject(signal.reason);
+  const limit = setTimeout(() => {
+    reject(
+      new ZkLoginError('ZKLOGIN_CLOSED', `the provider did not answer within ${LIMIT_MS / 60_000} minutes`),
+    );
+  }, LIMIT_MS);
+  const cleanUp = start(resolve, reject);
+  signal.addEventListener('abort', abort);
+  if (signal.aborted) abort();
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(limit);
+    signal.removeEventListener('abort', abort);
+    cleanUp();
+  }
+}
+
+function answerIn(data: unknown): string | null {
+  if (kindOf(data) !== 'answer') return null;
+  const { answer = null } = Object(data);
+  return typeof answer === 'string' ? answer : null;
+}
+
+function stateOf(url: URL): string {
+  return url.searchParams.get('state') ?? '';
+}

@@ -1,0 +1,142 @@
+/** The options of registerZkLoginWallet, and their checks. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { Signer } from '@mysten/sui/cryptography';
+import type { WalletIcon } from '@mysten/wallet-standard';
+import type { Network, Provider } from '../token/providers.ts';
+import { checkClient, readMaxEpoch } from '../zklogin/begin.ts';
+import { ZkLoginError } from '../zklogin/errors.ts';
+import { serviceUrl } from '../zklogin/http.ts';
+import type { BigNumber } from '../zklogin/numbers.ts';
+import type { Proof, ProofRequest } from '../zklogin/services.ts';
+import type { Sponsor } from '../zklogin/sponsor.ts';
+import type { SessionStore } from '../zklogin/storage.ts';
+import type { ConfirmRequest } from './confirm.ts';
+
+/** How a service is asked in place of its URL. The signal ends the request when the login is given up. */
+interface Asking {
+  readonly signal: AbortSignal;
+}
+
+/** A provider, and the dapp as a client of it. Each is a wallet of its own. */
+export interface WalletProvider {
+  /** One of PROVIDERS, or one from discoverProvider. */
+  readonly provider: Provider;
+  readonly clientId: string;
+  /** In the list of wallets. Default: the provider's name, and that the address is for this app only. */
+  readonly name?: string;
+  /** As a data URL. Default: a key. */
+  readonly icon?: WalletIcon;
+}
+
+export interface RegisterOptions {
+  /** At least one, and none of them twice. */
+  readonly providers: readonly WalletProvider[];
+  /** The page that calls answerLogin: of this page's origin, as registered with each provider. */
+  readonly redirectUri: string;
+  /** Builds and sends. Its network is that of the wallets: `sui:<network>`. */
+  readonly client: ClientWithCoreApi;
+  /** The URL of the salt service, for getSalt, or a function that returns the salt for a token. */
+  readonly salt: string | ((token: string, asking: Asking) => Promise<BigNumber>);
+  /** The URL of the proving service, for getProof, or a function. */
+  readonly prover: string | ((request: ProofRequest, asking: Asking) => Promise<Proof>);
+  /** As in deriveAddress. */
+  readonly legacyAddress: boolean;
+  /**
+   * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or a
+   * rejection, refuses. Called once at a time.
+   */
+  readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
+  /** Who pays the gas in signAndExecuteTransaction. Default: the user. */
+  readonly sponsor?: Sponsor;
+  /** The number of epochs after the current one in which a session can sign. Default: 2. */
+  readonly validEpochs?: number;
+  /** Default: the session storage of the browser. With another, a blocked window ends the login. */
+  readonly storage?: SessionStore;
+}
+
+const OPTIONS: readonly string[] = [
+  'providers',
+  'redirectUri',
+  'client',
+  'salt',
+  'prover',
+  'legacyAddress',
+  'confirm',
+  'sponsor',
+  'validEpochs',
+  'storage',
+];
+const OF_A_PROVIDER: readonly string[] = ['provider', 'clientId', 'name', 'icon'];
+const ICON = /^data:image\/(svg\+xml|webp|png|gif);base64,/;
+
+/** @throws ZkLoginError: ZKLOGIN_OPTION */
+export function checkRegisterOptions(options: RegisterOptions): void {
+  refuseUnknown('option', options ?? {}, OPTIONS);
+  const { providers, redirectUri, client, salt, prover, legacyAddress, confirm, sponsor, validEpochs } =
+    options ?? {};
+  if (!Array.isArray(providers) || providers.length === 0)
+    throw invalid('providers must be a list, not empty');
+  if (typeof client?.core?.getCurrentSystemState !== 'function' || typeof client.network !== 'string') {
+    throw invalid('client must be a client of @mysten/sui, such as SuiGrpcClient, with a network');
+  }
+  for (const item of providers) checkProvider(item, options);
+  const ids = providers.map(walletId);
+  if (new Set(ids).size < ids.length) throw invalid('providers has the same provider and clientId twice');
+  if (new URL(redirectUri).origin !== location.origin) {
+    throw invalid(`redirectUri must be a page of this origin, ${location.origin}, which calls answerLogin`);
+  }
+  checkService('salt', salt);
+  checkService('prover', prover);
+  if (typeof legacyAddress !== 'boolean') {
+    throw invalid('legacyAddress must be true or false: the wrong value gives another address');
+  }
+  if (typeof confirm !== 'function') {
+    throw invalid(
+      'confirm must be a function that shows the user what is about to be signed, and resolves to true if the user allows it: this wallet has no window of its own, and any script of the page can ask for a signature',
+    );
+  }
+  if (sponsor !== undefined && typeof sponsor !== 'function' && !(sponsor instanceof Signer)) {
+    throw invalid('sponsor must be a Signer or a function');
+  }
+  if (validEpochs !== undefined) readMaxEpoch({ currentEpoch: 0, validEpochs });
+}
+
+function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOptions): void {
+  refuseUnknown('property of a provider', item ?? {}, OF_A_PROVIDER);
+  const { provider, clientId, name, icon } = item ?? {};
+  checkClient({ provider, clientId, redirectUri, ...networkOf(client) });
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw invalid('the name of a provider must be a text, not empty');
+  }
+  if (icon !== undefined && !(typeof icon === 'string' && ICON.test(icon))) {
+    throw invalid('the icon of a provider must be a data URL of an SVG, WebP, PNG or GIF image, in base64');
+  }
+}
+
+const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
+
+/** For beginLogin: its validators must accept the provider. Nobody knows that of any other network. */
+export function networkOf({ network }: ClientWithCoreApi): { readonly network?: Network } {
+  const known = NETWORKS.find((name) => name === network);
+  return known === undefined ? {} : { network: known };
+}
+
+/** Unique among the wallets of a page, the same at each load, and without a colon, which dapp-kit can't store in one. */
+export function walletId({ provider, clientId }: WalletProvider): string {
+  return `sui-enclave/wallet/${encodeURIComponent(provider.issuer)}/${encodeURIComponent(clientId)}`;
+}
+
+function checkService(name: string, value: unknown): void {
+  if (typeof value === 'function') return;
+  if (typeof value !== 'string') throw invalid(`${name} must be a URL or a function`);
+  serviceUrl(name, value);
+}
+
+function refuseUnknown(what: string, given: object, known: readonly string[]): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown !== undefined) throw invalid(`unknown ${what} "${unknown}"; known ones: ${known.join(', ')}`);
+}
+
+function invalid(message: string): ZkLoginError {
+  return new ZkLoginError('ZKLOGIN_OPTION', message);
+}

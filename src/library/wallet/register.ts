@@ -1,0 +1,102 @@
+import type { WalletIcon } from '@mysten/wallet-standard';
+import { ZkLoginError } from '../zklogin/errors.ts';
+import { type SessionStore, sessionStore } from '../zklogin/storage.ts';
+import { oneAtATime } from './confirm.ts';
+import { checkRegisterOptions, type RegisterOptions, walletId } from './options.ts';
+import { ZkLoginWallet } from './wallet.ts';
+
+export interface RegisteredWallets {
+  /** One for each provider, in the order given. */
+  readonly wallets: readonly ZkLoginWallet[];
+  /** Removes the wallets from the page, and gives up their logins. Open sessions stay in the storage. */
+  unregister(): void;
+}
+
+/** The image of a key. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1b4b8f"/><g fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"><circle cx="11.5" cy="20.5" r="4.7"/><path d="M15 17 24 8M20.2 11.8l3.4 3.4"/></g></svg>`;
+
+/**
+ * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp lists them.
+ * An open session is taken up from the storage, and so is the answer to a login by redirect. Call it once, when the page
+ * is loaded.
+ *
+ * Exported from `sui-enclave/wallet`.
+ *
+ * @throws ZkLoginError: ZKLOGIN_OPTION, also outside of a page; ZKLOGIN_STORAGE
+ * @example
+ * registerZkLoginWallet({
+ *   providers: [{ provider: PROVIDERS.google, clientId }],
+ *   redirectUri: `${location.origin}/back`,
+ *   ...{ client, salt, prover, confirm, legacyAddress: false },
+ * });
+ */
+export function registerZkLoginWallet(options: RegisterOptions): RegisteredWallets {
+  if (typeof window === 'undefined') {
+    throw new ZkLoginError('ZKLOGIN_OPTION', 'there is no window here: call registerZkLoginWallet in a page');
+  }
+  checkRegisterOptions(options);
+  const { providers, confirm, storage, ...shared } = options;
+  const store = sessionStore(storage);
+  const confirmed = oneAtATime(confirm);
+  const wallets = providers.map((item) => {
+    const id = walletId(item);
+    return new ZkLoginWallet({
+      ...shared,
+      ...{ id, item, confirmed, store: prefixed(store, id), storeSurvives: storage === undefined },
+      name: item.name ?? `${item.provider.name} (address for this app only)`,
+      icon: item.icon ?? iconOf(ICON),
+    });
+  });
+  for (const wallet of wallets) wallet.start();
+  const withdraw = announce(wallets);
+  return {
+    wallets,
+    unregister() {
+      withdraw();
+      for (const wallet of wallets) wallet.stop();
+    },
+  };
+}
+
+function iconOf(svg: string): WalletIcon {
+  return `data:image/svg+xml;base64,${btoa(svg)}`;
+}
+
+/** A part of a store, whose keys begin with the prefix. */
+function prefixed(store: SessionStore, prefix: string): SessionStore {
+  const keyOf = (key: string) => `${prefix}/${key}`;
+  return {
+    persistent: false,
+    get: (key) => store.get(keyOf(key)),
+    set: (key, value) => store.set(keyOf(key), value),
+    remove: (key) => store.remove(keyOf(key)),
+  };
+}
+
+interface Registry {
+  register(...wallets: readonly ZkLoginWallet[]): () => void;
+}
+
+/**
+ * The Wallet Standard's two events, sent and heard here rather than by its own functions: a bundle may contain its
+ * package twice, and each copy keeps a list.
+ *
+ * @returns what removes the wallets from every list
+ */
+function announce(wallets: readonly ZkLoginWallet[]): () => void {
+  const removals: (() => void)[] = [];
+  const register = (registry: Registry) => removals.push(registry.register(...wallets));
+  const ready = (event: Event) => {
+    if ('detail' in event && isRegistry(event.detail)) register(event.detail);
+  };
+  window.addEventListener('wallet-standard:app-ready', ready);
+  window.dispatchEvent(new CustomEvent('wallet-standard:register-wallet', { detail: register }));
+  return () => {
+    window.removeEventListener('wallet-standard:app-ready', ready);
+    for (const remove of removals) remove();
+  };
+}
+
+function isRegistry(detail: unknown): detail is Registry {
+  return typeof detail === 'object' && detail !== null && 'register' in detail;
+}

@@ -1,0 +1,476 @@
+/** One wallet: the sessions of one provider and client id, one at a time. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
+import {
+  type IdentifierString,
+  StandardConnect,
+  type StandardConnectMethod,
+  StandardDisconnect,
+  type StandardDisconnectFeature,
+  StandardEvents,
+  type StandardEventsListeners,
+  type StandardEventsOnMethod,
+  SuiSignAndExecuteTransaction,
+  type SuiSignAndExecuteTransactionMethod,
+  SuiSignPersonalMessage,
+  type SuiSignPersonalMessageMethod,
+  SuiSignTransaction,
+  type SuiSignTransactionInput,
+  type SuiSignTransactionMethod,
+  type SuiWalletFeatures,
+  type Wallet,
+  type WalletAccount,
+  type WalletIcon,
+} from '@mysten/wallet-standard';
+import { abortable } from '../fetch.ts';
+import { SuiError } from '../sui/errors.ts';
+import { beginLogin } from '../zklogin/begin.ts';
+import { completeLogin } from '../zklogin/complete.ts';
+import { ServiceRefusedError, ZkLoginError } from '../zklogin/errors.ts';
+import { decodeJwtPayload } from '../zklogin/jwt.ts';
+import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
+import { getProof, getSalt } from '../zklogin/services.ts';
+import { built, type EpochSource, epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
+import { findLogin, findSession, removeSession, type SessionStore } from '../zklogin/storage.ts';
+import type { Confirmation } from './confirm.ts';
+import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from './login_window.ts';
+import { networkOf, type RegisterOptions, type WalletProvider } from './options.ts';
+
+const ACCOUNT_FEATURES = Object.freeze([
+  SuiSignTransaction,
+  SuiSignAndExecuteTransaction,
+  SuiSignPersonalMessage,
+] as const);
+
+/** How often to ask for the epoch while there is an account: an epoch takes a day. */
+const EXPIRY_CHECK_MS = 60_000;
+
+type Listener = StandardEventsListeners['change'];
+
+export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confirm' | 'storage'> {
+  readonly id: string;
+  readonly name: string;
+  readonly icon: WalletIcon;
+  readonly item: WalletProvider;
+  /** The wallet's own part of the storage. */
+  readonly store: SessionStore;
+  /** Whether the store is still there after a redirect. */
+  readonly storeSurvives: boolean;
+  readonly confirmed: Confirmation;
+}
+
+export class ZkLoginWallet implements Wallet {
+  readonly version = '1.0.0';
+  readonly id: string;
+  readonly name: string;
+  readonly icon: WalletIcon;
+  readonly chains: readonly [IdentifierString];
+  readonly features: SuiWalletFeatures & StandardDisconnectFeature;
+  readonly #parts: WalletParts;
+  readonly #client: ClientWithCoreApi;
+  readonly #store: SessionStore;
+  readonly #currentEpoch: EpochSource;
+  readonly #listeners = new Set<Listener>();
+  #accounts: readonly WalletAccount[] = [];
+  /** Also one that has expired, so that a signature is refused for this reason. */
+  #session: ZkLoginSession | null = null;
+  /** The login of the latest connect. */
+  #login: AbortController | null = null;
+  /** What was under way when the page was loaded: a redirect's answer, or the question whether the session is open. */
+  #starting: Promise<void> | null = null;
+  readonly #startup = new AbortController();
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(parts: WalletParts) {
+    this.id = parts.id;
+    this.name = parts.name;
+    this.icon = parts.icon;
+    this.chains = [`sui:${parts.client.network}`];
+    this.#parts = parts;
+    this.#client = parts.client;
+    this.#store = parts.store;
+    this.#currentEpoch = epochOf(parts.client);
+    this.features = {
+      [StandardConnect]: { version: '1.0.0', connect: this.#connect },
+      [StandardDisconnect]: { version: '1.0.0', disconnect: this.#disconnect },
+      [StandardEvents]: { version: '1.0.0', on: this.#on },
+      [SuiSignTransaction]: { version: '2.0.0', signTransaction: this.#signTransaction },
+      [SuiSignAndExecuteTransaction]: {
+        version: '2.0.0',
+        signAndExecuteTransaction: this.#signAndExecuteTransaction,
+      },
+      [SuiSignPersonalMessage]: { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
+    };
+  }
+
+  get accounts(): readonly WalletAccount[] {
+    return this.#accounts;
+  }
+
+  /** Takes up what the storage holds: called once. */
+  start(): void {
+    document.addEventListener('visibilitychange', this.#onVisible);
+    const answer = takeAnswer(this.id);
+    // Without either, the first connect must open its window at once.
+    if (answer === null && !this.#mayHaveSession()) return;
+    const starting = this.#resume(answer).finally(() => {
+      this.#starting = null;
+    });
+    // Whoever waits for it, which a connect does, gets the error.
+    starting.catch(() => {});
+    this.#starting = starting;
+  }
+
+  /** Gives up every login. The session stays in the storage. */
+  stop(): void {
+    document.removeEventListener('visibilitychange', this.#onVisible);
+    clearInterval(this.#timer);
+    this.#giveUp('the wallet was unregistered');
+  }
+
+  readonly #on: StandardEventsOnMethod = (event, listener) => {
+    if (event !== 'change') return () => {};
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  };
+
+  readonly #connect: StandardConnectMethod = async ({ silent = false } = {}) => {
+    if (silent) {
+      await this.#starting?.catch(() => {});
+      await this.#isOpen();
+      return { accounts: this.#accounts };
+    }
+    this.#login?.abort(givenUp('another login was begun'));
+    const login = new AbortController();
+    this.#login = login;
+    try {
+      await this.#logIn(login.signal);
+      return { accounts: this.#accounts };
+    } finally {
+      if (this.#login === login) this.#login = null;
+    }
+  };
+
+  readonly #disconnect = async (): Promise<void> => {
+    this.#giveUp('the wallet was disconnected');
+    removeSession(this.#store);
+    this.#session = null;
+    this.#show([]);
+  };
+
+  readonly #signTransaction: SuiSignTransactionMethod = async (input) => {
+    return await this.#signing(input, async (session) => {
+      const transaction = await readTransaction(input, session.address);
+      const bytes = await abortable(built(transaction, this.#client), input.signal);
+      await this.#confirmTransaction(bytes, input);
+      return await session.signTransaction(bytes);
+    });
+  };
+
+  readonly #signAndExecuteTransaction: SuiSignAndExecuteTransactionMethod = async (input) => {
+    return await this.#signing(input, async (session) => {
+      const transaction = await readTransaction(input, session.address);
+      const { sponsor } = this.#parts;
+      const signed: Uint8Array[] = [];
+      const { signatures, effects } = await session.execute(transaction, this.#client, {
+        ...(sponsor && { sponsor }),
+        ...(input.signal && { signal: input.signal }),
+        approve: async (bytes) => {
+          signed.push(bytes);
+          await this.#confirmTransaction(bytes, input);
+        },
+      });
+      const [bytes] = signed;
+      const [signature] = signatures;
+      if (bytes === undefined || signature === undefined || effects.bcs === null) {
+        throw new SuiError('SUI_NODE_ANSWER', 'the node did not return the signature or the effects');
+      }
+      const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
+      return { bytes: toBase64(bytes), signature, digest, effects: toBase64(effects.bcs) };
+    });
+  };
+
+  readonly #signPersonalMessage: SuiSignPersonalMessageMethod = async ({ message, ...input }) => {
+    if (!(message instanceof Uint8Array)) {
+      throw new ZkLoginError('ZKLOGIN_OPTION', 'the message must be a Uint8Array');
+    }
+    // A copy: the caller could change its own bytes while the user reads.
+    const bytes = message.slice();
+    return await this.#signing(input, async (session) => {
+      await this.#parts.confirmed({ kind: 'message', ...this.#asked(session), message: bytes.slice() });
+      return await session.signPersonalMessage(bytes);
+    });
+  };
+
+  /**
+   * Calls `sign` with the open session of the account.
+   *
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION for another account or chain, ZKLOGIN_EXPIRED, after which
+   *   there is no account; whatever `sign` throws
+   */
+  async #signing<T>(
+    { account, chain }: { readonly account: WalletAccount; readonly chain?: IdentifierString },
+    sign: (session: ZkLoginSession) => Promise<T>,
+  ): Promise<T> {
+    const session = this.#session;
+    if (session === null) {
+      throw new ZkLoginError(
+        'ZKLOGIN_NO_SESSION',
+        `the wallet "${this.name}" is not connected: call connect`,
+      );
+    }
+    if (account?.address !== session.address) {
+      throw new ZkLoginError('ZKLOGIN_OPTION', `the account is not that of the wallet "${this.name}"`);
+    }
+    if (chain !== undefined && chain !== this.chains[0]) {
+      throw new ZkLoginError('ZKLOGIN_OPTION', `the wallet "${this.name}" signs for ${this.chains[0]} only`);
+    }
+    try {
+      if ((await session.state()) === 'expired') {
+        throw new ZkLoginError('ZKLOGIN_EXPIRED', 'the session has expired: call connect to log in again');
+      }
+      return await sign(session);
+    } catch (error) {
+      if (hasEnded(error) && this.#session === session) this.#show([]);
+      throw error;
+    }
+  }
+
+  async #confirmTransaction(bytes: Uint8Array, { account, signal }: SuiSignTransactionInput): Promise<void> {
+    const transaction = Transaction.from(bytes).getData();
+    const request = {
+      kind: 'transaction',
+      ...this.#asked(account),
+      bytes: bytes.slice(),
+      transaction,
+    } as const;
+    await this.#parts.confirmed(request, signal);
+  }
+
+  #asked({ address }: { readonly address: string }) {
+    return { wallet: this.name, address, chain: this.chains[0] };
+  }
+
+  /** Until the wallet has an account. Opens the window before it waits for anything, if it needs one. */
+  async #logIn(signal: AbortSignal): Promise<void> {
+    if (window.top !== window) {
+      throw new ZkLoginError(
+        'ZKLOGIN_OPTION',
+        'the page is in a frame of another page, where browsers keep its storage apart from that of the login window: open it in a tab of its own',
+      );
+    }
+    if (this.#starting !== null) await abortable(this.#starting, signal);
+    if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
+    const kept = this.#keptLogin();
+    const isKept = kept !== null && (await this.#canStillSign(kept, signal));
+    await this.#prove(isKept ? kept : await this.#ask(signal), { signal, isKept });
+  }
+
+  /** A login whose salt or proof could not be had, while the salt service accepts its token. */
+  #keptLogin(): Login | null {
+    if (findLogin(this.#store)?.stage !== 'complete') return null;
+    const login = resumeLogin({ storage: this.#store });
+    const { exp = 0 } = decodeJwtPayload(login.token);
+    return exp * 1000 > Date.now() ? login : null;
+  }
+
+  async #canStillSign(login: Login, signal: AbortSignal): Promise<boolean> {
+    return Number(await abortable(Promise.resolve(this.#currentEpoch()), signal)) <= login.maxEpoch;
+  }
+
+  /** Asks the provider, in a window or in this tab. */
+  async #ask(signal: AbortSignal): Promise<Login> {
+    const opened = openLoginWindow();
+    let state: string | null = null;
+    try {
+      const url = await abortable(this.#begin(), signal);
+      state = url.searchParams.get('state');
+      if (opened === null) {
+        if (!this.#parts.storeSurvives) {
+          throw givenUp('the browser blocked the login window, and the storage may not survive a redirect');
+        }
+        return await leaveForProvider(this.id, { url, signal });
+      }
+      const answer = await answerFromWindow(opened, { url, signal });
+      return await completeLogin(answer, { storage: this.#store, signal });
+    } catch (error) {
+      const login = findLogin(this.#store);
+      // Not the one of a later connect.
+      if (login?.stage === 'begun' && login.state === state) cancelLogin({ storage: this.#store });
+      throw error;
+    } finally {
+      opened?.close();
+    }
+  }
+
+  async #begin(): Promise<URL> {
+    const { item, redirectUri, client, validEpochs } = this.#parts;
+    const { provider, clientId } = item;
+    const currentEpoch = await this.#currentEpoch();
+    return new URL(
+      beginLogin({
+        ...{ provider, clientId, redirectUri, currentEpoch, storage: this.#store },
+        ...networkOf(client),
+        ...(validEpochs !== undefined && { validEpochs }),
+      }),
+    );
+  }
+
+  /** From the token to the session. The login stays in the storage if trying again may help. */
+  async #prove(
+    login: Login,
+    { signal, isKept }: { readonly signal: AbortSignal; readonly isKept: boolean },
+  ): Promise<void> {
+    const { salt: saltOf, prover, legacyAddress } = this.#parts;
+    try {
+      const salt =
+        typeof saltOf === 'string'
+          ? await getSalt(saltOf, login.token, { signal })
+          : await abortable(saltOf(login.token, { signal }), signal);
+      const request = login.proofRequest(salt);
+      const proof =
+        typeof prover === 'string'
+          ? await getProof(prover, request, { signal })
+          : await abortable(prover(request, { signal }), signal);
+      const session = login.open({ salt, proof, legacyAddress, currentEpoch: this.#currentEpoch });
+      this.#session = session;
+      this.#show([this.#accountOf(session)]);
+    } catch (error) {
+      // What is not an error of ours may be final too, so it gets one more attempt.
+      const isOurs = error instanceof ZkLoginError;
+      if (!signal.aborted && (isOurs ? isFinal(error) : isKept)) cancelLogin({ storage: this.#store });
+      throw error;
+    }
+  }
+
+  #mayHaveSession(): boolean {
+    try {
+      return findSession(this.#store) !== null;
+    } catch {
+      return true;
+    }
+  }
+
+  async #resume(answer: string | null): Promise<void> {
+    const { signal } = this.#startup;
+    const storage = this.#store;
+    if (findSession(storage) !== null) {
+      this.#session = resumeSession({ currentEpoch: this.#currentEpoch, storage });
+    }
+    try {
+      if (answer === null) return;
+      const login = await completeLogin(answer, { storage, signal }).catch((error: unknown) => {
+        cancelLogin({ storage });
+        throw error;
+      });
+      await this.#prove(login, { signal, isKept: false });
+    } finally {
+      await this.#isOpen();
+    }
+  }
+
+  /**
+   * Whether the session can sign, as far as is known: a node that doesn't answer changes nothing, since each signature
+   * asks again. Shows or removes the account accordingly.
+   */
+  async #isOpen(): Promise<boolean> {
+    const session = this.#session;
+    if (session === null) return false;
+    const state = await session.state().catch((error: unknown) => (hasEnded(error) ? 'expired' : 'usable'));
+    if (this.#session !== session) return this.#accounts.length > 0;
+    const isOpen = state === 'usable';
+    if (isOpen !== this.#accounts.length > 0) this.#show(isOpen ? [this.#accountOf(session)] : []);
+    return isOpen;
+  }
+
+  #accountOf(session: ZkLoginSession): WalletAccount {
+    // With the flag of its scheme, as dapp-kit reads it.
+    const publicKey = session.getPublicKey().toSuiBytes();
+    return Object.freeze({
+      address: session.address,
+      get publicKey() {
+        return publicKey.slice();
+      },
+      chains: this.chains,
+      features: ACCOUNT_FEATURES,
+    });
+  }
+
+  #show(accounts: readonly WalletAccount[]): void {
+    clearInterval(this.#timer);
+    if (accounts.length > 0) this.#timer = setInterval(() => void this.#isOpen(), EXPIRY_CHECK_MS);
+    if (accounts.length === 0 && this.#accounts.length === 0) return;
+    this.#accounts = accounts;
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener({ accounts });
+      } catch (error) {
+        // As of every event target: reported as uncaught, and no obstacle to others.
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
+  }
+
+  readonly #onVisible = (): void => {
+    if (document.visibilityState === 'visible' && this.#accounts.length > 0) void this.#isOpen();
+  };
+
+  #giveUp(reason: string): void {
+    this.#startup.abort(givenUp(reason));
+    this.#login?.abort(givenUp(reason));
+    this.#login = null;
+  }
+}
+
+/** @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_SENDER; the signal's reason; whatever toJSON throws */
+async function readTransaction(
+  { transaction, signal }: SuiSignTransactionInput,
+  address: string,
+): Promise<Transaction> {
+  signal?.throwIfAborted();
+  const text = await abortable(transaction.toJSON(), signal);
+  let read: Transaction;
+  try {
+    read = Transaction.from(text);
+  } catch (cause) {
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'toJSON returned neither the JSON nor the BCS of a transaction',
+      {
+        cause,
+      },
+    );
+  }
+  const { sender } = read.getData();
+  if (sender != null && normalizeSuiAddress(sender) !== address) {
+    throw new ZkLoginError('ZKLOGIN_SENDER', `the sender of the transaction is not ${address}`);
+  }
+  read.setSender(address);
+  return read;
+}
+
+function givenUp(reason: string): ZkLoginError {
+  return new ZkLoginError('ZKLOGIN_CLOSED', `the login was given up: ${reason}`);
+}
+
+/** Whether the session can't sign any more. */
+function hasEnded(error: unknown): boolean {
+  return (
+    error instanceof ZkLoginError && (error.code === 'ZKLOGIN_EXPIRED' || error.code === 'ZKLOGIN_NO_SESSION')
+  );
+}
+
+/** Whether the same token would fail again. */
+function isFinal(error: ZkLoginError): boolean {
+  if (!(error instanceof ServiceRefusedError)) {
+    return !['ZKLOGIN_UNREACHABLE', 'ZKLOGIN_TIMEOUT', 'ZKLOGIN_MALFORMED_ANSWER', 'ZKLOGIN_LOAD'].includes(
+      error.code,
+    );
+  }
+  return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
+}

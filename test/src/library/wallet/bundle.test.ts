@@ -1,0 +1,46 @@
+/** What a page loads with the entries of the wallet, later chunks included, and that the others don't grow by it. */
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
+import { expect, test } from 'vitest';
+
+const LIBRARY = new URL('../../../../src/library/', import.meta.url).pathname;
+
+async function bundleOf(entry: string): Promise<{ modules: string[]; size: number; foreign: string[] }> {
+  const warnings: string[] = [];
+  const bundle = await rolldown({
+    input: `${LIBRARY}${entry}`,
+    platform: 'browser',
+    onLog: (_, { message }) => warnings.push(message),
+  });
+  const { output } = await bundle.generate({ format: 'esm', minify: true });
+  await bundle.close();
+  expect(warnings).toEqual([]);
+  const chunks = output.filter((chunk) => chunk.type === 'chunk');
+  const own = chunks.map(({ fileName }) => fileName);
+  const nameOf = (id: string) => id.replace(LIBRARY, '').replace(/^.*\/node_modules\//, '');
+  return {
+    modules: chunks.flatMap(({ moduleIds }) => moduleIds.map(nameOf)),
+    size: chunks.reduce((sum, { code }) => sum + gzipSync(code, { level: 9 }).length, 0),
+    foreign: chunks.flatMap(({ imports }) => imports).filter((name) => !own.includes(name)),
+  };
+}
+
+test('the redirect page loads a kilobyte: neither the wallet nor zkLogin', async () => {
+  const { modules, size } = await bundleOf('wallet/redirect.ts');
+  expect(modules.sort()).toEqual(['wallet/handover.ts', 'wallet/redirect.ts']);
+  expect(size).toBeLessThan(1500);
+});
+
+test('the wallet adds 20 KB to zkLogin, needs nothing of Node, and no program of the standard', async () => {
+  const [wallet, zklogin] = [await bundleOf('wallet/index.ts'), await bundleOf('zklogin/index.ts')];
+  expect(wallet.foreign).toEqual([]);
+  expect(wallet.size - zklogin.size).toBeLessThan(20_000);
+  expect(wallet.modules).toContain('wallet/wallet.ts');
+  expect(wallet.modules.filter((id) => /^(@wallet-standard\/errors|chalk|commander)\//.test(id))).toEqual([]);
+});
+
+test.each(['attestation', 'client', 'sui', 'zklogin'])('%s loads nothing of the wallet', async (entry) => {
+  const { modules } = await bundleOf(`${entry}/index.ts`);
+  expect(modules).toContain(`${entry}/errors.ts`);
+  expect(modules.filter((id) => /^wallet\/|wallet-standard/.test(id))).toEqual([]);
+});

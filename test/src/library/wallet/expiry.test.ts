@@ -1,0 +1,91 @@
+/** How a wallet without a signature notices that its session has expired. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { usePage } from './page.ts';
+import { connect, disconnect, FakeNode, handOver, redirectOf, register } from './support.ts';
+
+const page = usePage();
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterEach(() => void vi.useRealTimers());
+
+async function connected() {
+  const node = new FakeNode();
+  const registered = register({ client: node.client });
+  const accounts = connect(registered.wallet);
+  await turn();
+  await handOver(redirectOf(page.current.latest.sentTo[0]?.url ?? new URL('about:blank')));
+  await accounts;
+  node.asked = 0;
+  return { node, ...registered };
+}
+
+async function pass(minutes: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(minutes * 60_000);
+  await turn();
+}
+
+test('it asks for the epoch once a minute, and tells the dapp when the session has expired', async () => {
+  const { node, wallet, changes } = await connected();
+  await pass(3);
+  expect(node.asked).toBe(3);
+  expect(wallet.accounts).toHaveLength(1);
+  node.epoch = 103;
+  await pass(1);
+  expect(wallet.accounts).toEqual([]);
+  expect(changes.at(-1)).toEqual([]);
+  await pass(10);
+  expect(node.asked).toBe(4);
+});
+
+test('a node that does not answer changes nothing', async () => {
+  const { node, wallet } = await connected();
+  node.isDown = true;
+  await pass(5);
+  expect(wallet.accounts).toHaveLength(1);
+});
+
+test.each([
+  ['disconnected', ({ wallet }: Awaited<ReturnType<typeof connected>>) => disconnect(wallet)],
+  ['unregistered', ({ unregister }: Awaited<ReturnType<typeof connected>>) => unregister()],
+])('it asks no more once the wallet is %s', async (_, end) => {
+  const given = await connected();
+  await end(given);
+  page.current.document.dispatchEvent(new Event('visibilitychange'));
+  await pass(5);
+  expect(given.node.asked).toBe(0);
+});
+
+test('a page in the background is not asked for', async () => {
+  const { node } = await connected();
+  page.current.document.visibilityState = 'hidden';
+  page.current.document.dispatchEvent(new Event('visibilitychange'));
+  await turn();
+  expect(node.asked).toBe(0);
+});
+
+test('a listener that throws stops neither the wallet nor other listeners', async () => {
+  const { node, wallet } = await connected();
+  const uncaught: unknown[] = [];
+  const queue = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation((report) => {
+    try {
+      report();
+    } catch (error) {
+      uncaught.push(error);
+    }
+  });
+  const heard: number[] = [];
+  const { on } = wallet.features['standard:events'];
+  on('change', () => {
+    throw new Error('of the dapp');
+  });
+  const off = on('change', ({ accounts }) => heard.push(accounts?.length ?? -1));
+  node.epoch = 103;
+  await pass(1);
+  queue.mockRestore();
+  expect(heard).toEqual([0]);
+  expect(uncaught).toEqual([expect.objectContaining({ message: 'of the dapp' })]);
+  off();
+  await disconnect(wallet);
+  expect(heard).toEqual([0]);
+});

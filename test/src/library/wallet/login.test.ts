@@ -1,0 +1,579 @@
+/** From the click to the account: windows, redirects, and whoever would like to interfere. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { describe, expect, test, vi } from 'vitest';
+import { deriveAddress, memorySession, PROVIDERS } from '../../../../src/library/zklogin/index.ts';
+import { CLIENT_ID, SUBJECT } from '../zklogin/support.ts';
+import { ORIGIN, usePage } from './page.ts';
+import {
+  connect,
+  connectSilently,
+  disconnect,
+  FakeNode,
+  type Given,
+  GOOGLE,
+  handOver,
+  post,
+  proofOf,
+  redirectOf,
+  register,
+  SALT,
+} from './support.ts';
+
+const page = usePage();
+
+const ADDRESS = deriveAddress({
+  ...{ issuer: 'https://accounts.google.com', subject: SUBJECT, audience: CLIENT_ID },
+  ...{ salt: SALT, legacyAddress: false },
+});
+
+/** Where the latest window was sent. */
+async function sent(): Promise<URL> {
+  return await vi.waitFor(() => {
+    const [first] = page.current.latest.sentTo;
+    if (first === undefined) throw new Error('the window is blank');
+    return first.url;
+  });
+}
+
+/** A wallet whose user has logged in. */
+async function loggedIn(given: Given = {}) {
+  const registered = register(given);
+  const connected = connect(registered.wallet);
+  expect(await handOver(redirectOf(await sent()))).toBe(true);
+  await connected;
+  return registered;
+}
+
+const keys = () => [...page.current.stored.keys()];
+const everythingStored = () => [...page.current.stored].flat().join('\n');
+
+describe('a login in a window', () => {
+  test('opens it within the click, without a way back to the page, and sends it to the provider', async () => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    expect(page.current.opened).toHaveLength(1);
+    const url = await sent();
+    expect(url.origin).toBe('https://accounts.google.com');
+    expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
+    expect(page.current.latest.sentTo.map(({ opener }) => opener)).toEqual([null]);
+    await handOver(redirectOf(url));
+    const { accounts } = await connected;
+    expect(accounts).toBe(wallet.accounts);
+    expect(accounts.map(({ address, chains }) => ({ address, chains }))).toEqual([
+      { address: ADDRESS, chains: ['sui:localnet'] },
+    ]);
+    expect(page.current.latest.closed).toBe(true);
+    expect(page.current.left).toEqual([]);
+  });
+
+  test('tells the dapp of the account, and leaves only the session in the storage', async () => {
+    const { changes } = await loggedIn();
+    expect(changes).toEqual([[ADDRESS]]);
+    expect(keys()).toEqual([
+      `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}/sui-enclave/zklogin/session`,
+    ]);
+    expect(everythingStored()).not.toMatch(/eyJ\w+\.eyJ/);
+  });
+
+  test('is not repeated while the session is open', async () => {
+    const { wallet } = await loggedIn();
+    const { accounts } = await connect(wallet);
+    expect(accounts.map(({ address }) => address)).toEqual([ADDRESS]);
+    expect(page.current.opened).toHaveLength(1);
+  });
+
+  test('is not begun by a silent connect', async () => {
+    const { wallet } = register();
+    expect(await connectSilently(wallet)).toEqual([]);
+    expect(page.current.opened).toEqual([]);
+    expect(page.current.left).toEqual([]);
+  });
+
+  test('that a second one supersedes rejects, and its answer has no effect', async () => {
+    const { wallet } = register();
+    const first = connect(wallet);
+    first.catch(() => {});
+    const [old, oldUrl] = [page.current.latest, await sent()];
+    const second = connect(wallet);
+    await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(old.closed).toBe(true);
+    const url = await sent();
+    expect(await post(oldUrl.searchParams.get('state') ?? '', { kind: 'answer', answer: 'x' })).toBe(false);
+    await handOver(redirectOf(url));
+    expect((await second).accounts).toHaveLength(1);
+  });
+
+  test.each([
+    ['disconnected', (wallet: ReturnType<typeof register>) => disconnect(wallet.wallet)],
+    ['unregistered', (wallet: ReturnType<typeof register>) => wallet.unregister()],
+  ])('rejects when the wallet is %s, and leaves nothing', async (_, end) => {
+    const registered = register();
+    const connected = connect(registered.wallet);
+    connected.catch(() => {});
+    await sent();
+    await end(registered);
+    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(page.current.latest.closed).toBe(true);
+    expect(keys()).toEqual([]);
+  });
+
+  test('rejects when the node does not say the epoch, and closes the window', async () => {
+    const node = new FakeNode();
+    node.isDown = true;
+    const { wallet } = register({ client: node.client });
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    expect(page.current.latest).toMatchObject({ closed: true, sentTo: [] });
+  });
+
+  test('is refused in a frame, before a window opens', async () => {
+    page.current.window.top = {};
+    const { wallet } = register();
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    expect(page.current.opened).toEqual([]);
+  });
+});
+
+describe('a login window that looks closed', () => {
+  /** Connects, with timers that the test moves. */
+  async function connecting() {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+    const { wallet } = register();
+    let outcome: unknown = 'pending';
+    const connected = connect(wallet).then(
+      () => 'connected',
+      ({ code }) => code,
+    );
+    connected.then((result) => {
+      outcome = result;
+    });
+    await turn();
+    return { state: () => outcome, url: page.current.latest.sentTo[0]?.url, connected };
+  }
+  const pass = async (ms: number) => {
+    await vi.advanceTimersByTimeAsync(ms);
+    await turn();
+  };
+  const inFakeTime = (name: string, body: () => Promise<void>) =>
+    test(name, async () => {
+      try {
+        await body();
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+
+  inFakeTime('ends the login while the user is on this page for two seconds', async () => {
+    const { state } = await connecting();
+    page.current.latest.closed = true;
+    await pass(1750);
+    expect(state()).toBe('pending');
+    await pass(250);
+    expect(state()).toBe('ZKLOGIN_CLOSED');
+    expect(keys()).toEqual([]);
+  });
+
+  inFakeTime('is believed open while the user is elsewhere: the provider may only hide it', async () => {
+    const { state, url, connected } = await connecting();
+    page.current.latest.closed = true;
+    page.current.document.focused = false;
+    await pass(9 * 60_000);
+    // A glance at this page is not enough.
+    page.current.document.focused = true;
+    await pass(1000);
+    page.current.document.focused = false;
+    await pass(1000);
+    page.current.document.focused = true;
+    await pass(1000);
+    expect(state()).toBe('pending');
+    vi.useRealTimers();
+    await handOver(redirectOf(url ?? new URL(ORIGIN)));
+    expect(await connected).toBe('connected');
+  });
+
+  inFakeTime('is given up after ten minutes, open or not', async () => {
+    const { state } = await connecting();
+    await pass(10 * 60_000 - 1);
+    expect(state()).toBe('pending');
+    await pass(1);
+    expect(state()).toBe('ZKLOGIN_CLOSED');
+    expect(page.current.latest.closed).toBe(true);
+  });
+});
+
+describe('a message to the page that waits', () => {
+  test.each<[string, unknown]>([
+    ['no object', 'answer'],
+    ['null', null],
+    ['another kind', { kind: 'taken' }],
+    ['no answer', { kind: 'answer' }],
+    ['an answer that is no text', { kind: 'answer', answer: { toString: 1 } }],
+  ])('has no effect: %s', async (_, message) => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    const url = await sent();
+    expect(await post(url.searchParams.get('state') ?? '', message)).toBe(false);
+    await handOver(redirectOf(url));
+    expect((await connected).accounts).toHaveLength(1);
+  });
+
+  test('has no effect from another origin', async () => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    const url = await sent();
+    page.current.messageOrigin = 'https://evil.example';
+    const answer = redirectOf(url);
+    expect(await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer })).toBe(false);
+    page.current.messageOrigin = ORIGIN;
+    await handOver(answer);
+    expect((await connected).accounts).toHaveLength(1);
+  });
+
+  test('has no effect with another state', async () => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    const url = await sent();
+    expect(await post('0'.repeat(64), { kind: 'answer', answer: redirectOf(url) })).toBe(false);
+    await handOver(redirectOf(url));
+    await connected;
+  });
+
+  test('has no effect as a message of a window, which the page does not listen to', async () => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    const url = await sent();
+    const data = { kind: 'answer', answer: redirectOf(url) };
+    page.current.window.dispatchEvent(new MessageEvent('message', { data, origin: ORIGIN }));
+    await turn();
+    expect(wallet.accounts).toEqual([]);
+    await handOver(redirectOf(url));
+    await connected;
+  });
+
+  test.each<[string, (url: URL) => string, string]>([
+    ['another state inside', (url) => redirectOf(url, { state: '1'.repeat(64) }), 'ZKLOGIN_STATE'],
+    ['a token for another key', (url) => redirectOf(url, {}, { nonce: 'x'.repeat(27) }), 'ZKLOGIN_NONCE'],
+    ['a token for another client', (url) => redirectOf(url, {}, { aud: 'other' }), 'ZKLOGIN_CLAIM'],
+    [
+      'a token of another issuer',
+      (url) => redirectOf(url, {}, { iss: 'https://evil.example' }),
+      'ZKLOGIN_CLAIM',
+    ],
+    ['an expired token', (url) => redirectOf(url, {}, { iat: 1, exp: 2 }), 'ZKLOGIN_TOKEN_TIME'],
+    ['a refusal', (url) => redirectOf(url, { error: 'access_denied' }), 'ZKLOGIN_PROVIDER_REFUSED'],
+    ['another page', (url) => redirectOf(url).replace('/back', '/else'), 'ZKLOGIN_REDIRECT'],
+  ])('ends the login and leaves nothing, with %s', async (_, answerTo, code) => {
+    const { wallet } = register();
+    const connected = connect(wallet);
+    connected.catch(() => {});
+    const url = await sent();
+    await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer: answerTo(url) });
+    await expect(connected).rejects.toMatchObject({ code });
+    expect(wallet.accounts).toEqual([]);
+    expect(keys()).toEqual([]);
+  });
+
+  test('counts once: the same answer again has no effect', async () => {
+    const { wallet, changes } = register();
+    const connected = connect(wallet);
+    const answer = redirectOf(await sent());
+    expect(await handOver(answer)).toBe(true);
+    await connected;
+    const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
+    expect(await post(state, { kind: 'answer', answer })).toBe(false);
+    expect(changes).toEqual([[ADDRESS]]);
+  });
+});
+
+describe('a login whose window the browser blocks', () => {
+  const POINTER = 'sui-enclave/wallet/redirect';
+  const ANSWER = 'sui-enclave/wallet/answer';
+
+  /** Leaves for the provider; the page is gone then. @returns the URL of the provider */
+  async function leave(): Promise<URL> {
+    page.current.blocksWindows = true;
+    const { wallet } = register();
+    connect(wallet).catch(() => {});
+    return await vi.waitFor(() => new URL(page.current.left[0] ?? ''));
+  }
+
+  /** The page as it is loaded again: only the session storage is the same. */
+  function load(given: Given = {}) {
+    const { stored } = page.current;
+    page.current = new (Object.getPrototypeOf(page.current).constructor)();
+    for (const [key, value] of stored) page.current.stored.set(key, value);
+    page.current.install();
+    return register(given);
+  }
+
+  /** What the redirect page does, as redirect.test.ts shows. */
+  function bringBack(answer: string): void {
+    const { wallet, returnTo } = JSON.parse(page.current.stored.get(POINTER) ?? '{}');
+    expect(returnTo).toBe(`${ORIGIN}/app?tab=1#part`);
+    page.current.stored.delete(POINTER);
+    page.current.stored.set(ANSWER, JSON.stringify({ wallet, answer }));
+  }
+
+  test('goes on in this tab, and connects without a window when the page is loaded again', async () => {
+    const url = await leave();
+    expect(url.origin).toBe('https://accounts.google.com');
+    bringBack(redirectOf(url));
+    const { wallet, changes } = load();
+    expect(page.current.stored.has(ANSWER)).toBe(false);
+    const { accounts } = await connect(wallet);
+    expect(accounts.map(({ address }) => address)).toEqual([ADDRESS]);
+    expect(changes).toEqual([[ADDRESS]]);
+    expect([page.current.opened, page.current.left]).toEqual([[], []]);
+    expect(everythingStored()).not.toMatch(/eyJ\w+\.eyJ/);
+  });
+
+  test('is waited for by a silent connect too', async () => {
+    bringBack(redirectOf(await leave()));
+    expect(await connectSilently(load().wallet)).toEqual([ADDRESS]);
+  });
+
+  test('rejects the connect that waits for a wrong answer; the next one begins again', async () => {
+    bringBack(redirectOf(await leave(), { error: 'access_denied' }));
+    const { wallet } = load();
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+    expect(keys()).toEqual([]);
+    const connected = connect(wallet);
+    await handOver(redirectOf(await sent()));
+    await connected;
+  });
+
+  test('is not taken by another wallet', async () => {
+    bringBack(redirectOf(await leave()));
+    const { wallet } = load({ providers: [{ ...GOOGLE, clientId: 'another' }] });
+    expect(await connectSilently(wallet)).toEqual([]);
+    expect(page.current.stored.has(ANSWER)).toBe(true);
+  });
+
+  test('is refused in the place of an answer that nobody asked for', async () => {
+    const url = await leave();
+    page.current.stored.clear();
+    const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
+    page.current.stored.set(ANSWER, JSON.stringify({ wallet: id, answer: redirectOf(url) }));
+    const { wallet } = load();
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_NO_LOGIN' });
+  });
+
+  test('does not go back to an address with an answer in it', async () => {
+    page.current.addresses.push(`${ORIGIN}/app#state=1&id_token=from_before`);
+    await leave();
+    expect(everythingStored()).not.toContain('from_before');
+    expect(JSON.parse(page.current.stored.get(POINTER) ?? '')).toMatchObject({ returnTo: `${ORIGIN}/app` });
+  });
+
+  test('rejects when the user goes back, and forgets the login', async () => {
+    page.current.blocksWindows = true;
+    const { wallet } = register();
+    const connected = connect(wallet);
+    connected.catch(() => {});
+    await vi.waitFor(() => expect(page.current.left).toHaveLength(1));
+    const shown = Object.assign(new Event('pageshow'), { persisted: true });
+    page.current.window.dispatchEvent(shown);
+    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(keys()).toEqual([]);
+  });
+
+  test('rejects with a storage that the page loses', async () => {
+    page.current.blocksWindows = true;
+    const { wallet } = register({ storage: memorySession() });
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    expect(page.current.left).toEqual([]);
+  });
+});
+
+describe('salt and proof', () => {
+  test('are asked with a signal that a later connect ends', async () => {
+    let signal: AbortSignal | undefined;
+    let answers = false;
+    const { wallet } = register({
+      salt: async (_, given) => {
+        if (answers) return SALT;
+        signal = given.signal;
+        return await new Promise<string>(() => {});
+      },
+    });
+    const first = connect(wallet);
+    first.catch(() => {});
+    await handOver(redirectOf(await sent()));
+    await vi.waitFor(() => expect(signal?.aborted).toBe(false));
+    answers = true;
+    const second = connect(wallet);
+    expect(signal?.aborted).toBe(true);
+    await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+    // The first one's token is used: no second window.
+    expect((await second).accounts).toHaveLength(1);
+    expect(page.current.opened).toHaveLength(1);
+  });
+
+  /** Logs in against a prover that fails. */
+  async function failing(error: unknown) {
+    const attempts = { count: 0, fails: true };
+    const node = new FakeNode();
+    const registered = register({
+      client: node.client,
+      prover: async (request) => {
+        attempts.count++;
+        if (attempts.fails) throw error;
+        return await proofOf(request);
+      },
+    });
+    const connected = connect(registered.wallet);
+    connected.catch(() => {});
+    await handOver(redirectOf(await sent()));
+    await expect(connected).rejects.toBe(error);
+    return { ...registered, attempts, node };
+  }
+
+  test('that could not be had are asked for again by the next connect, without a new login', async () => {
+    const { wallet, attempts } = await failing(new TypeError('fetch failed'));
+    attempts.fails = false;
+    expect((await connect(wallet)).accounts).toHaveLength(1);
+    expect(page.current.opened).toHaveLength(1);
+  });
+
+  test('that fail a second time for an unknown reason end the login', async () => {
+    const { wallet } = await failing(new TypeError('fetch failed'));
+    await expect(connect(wallet)).rejects.toThrow('fetch failed');
+    expect(keys()).toEqual([]);
+  });
+
+  test('of a login that has become too old are not asked for: a new login begins', async () => {
+    const { wallet, attempts, node } = await failing(new TypeError('fetch failed'));
+    attempts.fails = false;
+    node.epoch = 103;
+    const connected = connect(wallet);
+    await vi.waitFor(() => expect(page.current.opened).toHaveLength(2));
+    await handOver(redirectOf(await sent()));
+    await connected;
+  });
+
+  test('of a token that has expired are not asked for: a new login begins within the click', async () => {
+    const { wallet, attempts } = await failing(new TypeError('fetch failed'));
+    attempts.fails = false;
+    const later = Date.now() + 3_700_000;
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(later);
+    const connected = connect(wallet);
+    expect(page.current.opened).toHaveLength(2);
+    await handOver(redirectOf(await sent()));
+    await connected;
+    clock.mockRestore();
+  });
+
+  test.each([
+    [401, 0],
+    [503, 1],
+    [429, 1],
+  ])('refused by a service with status %i leave %i login', async (status, left) => {
+    const answer = async () => new Response('{}', { status });
+    vi.stubGlobal('fetch', answer);
+    const { wallet } = register({ salt: 'https://salt.example' });
+    const connected = connect(wallet);
+    connected.catch(() => {});
+    await handOver(redirectOf(await sent()));
+    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
+    expect(keys()).toHaveLength(left);
+  });
+
+  test('may come from URLs', async () => {
+    const urls: string[] = [];
+    vi.stubGlobal('fetch', async (url: URL, { body }: { body: string }) => {
+      urls.push(String(url));
+      return Response.json(urls.length === 1 ? { salt: SALT } : await proofOf(JSON.parse(body)));
+    });
+    await loggedIn({ salt: 'https://salt.example', prover: 'https://prover.example/v1' });
+    expect(urls).toEqual(['https://salt.example/get_salt', 'https://prover.example/v1']);
+  });
+});
+
+describe('when the page is loaded again', () => {
+  test('an open session gives its account without a window', async () => {
+    const { unregister } = await loggedIn();
+    unregister();
+    const { wallet, changes } = register();
+    expect(await connectSilently(wallet)).toEqual([ADDRESS]);
+    expect(changes).toEqual([[ADDRESS]]);
+    expect((await connect(wallet)).accounts).toHaveLength(1);
+    expect(page.current.opened).toHaveLength(1);
+  });
+
+  test('an expired one gives none, and connect logs in', async () => {
+    const node = new FakeNode();
+    const { unregister } = await loggedIn({ client: node.client });
+    unregister();
+    node.epoch = 103;
+    const { wallet } = register({ client: node.client });
+    expect(await connectSilently(wallet)).toEqual([]);
+    const connected = connect(wallet);
+    expect(page.current.opened).toHaveLength(2);
+    await handOver(redirectOf(await sent()));
+    expect((await connected).accounts).toHaveLength(1);
+  });
+
+  test('a node that does not answer takes no account away', async () => {
+    const { unregister } = await loggedIn();
+    unregister();
+    const node = new FakeNode();
+    node.isDown = true;
+    expect(await connectSilently(register({ client: node.client }).wallet)).toEqual([ADDRESS]);
+  });
+
+  test('what is not a session of this library is no account, and connect says so once', async () => {
+    const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
+    page.current.stored.set(`${id}/sui-enclave/zklogin/session`, '{');
+    const { wallet } = register();
+    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_STORAGE' });
+    expect(await connectSilently(wallet)).toEqual([]);
+    const connected = connect(wallet);
+    await handOver(redirectOf(await sent()));
+    await connected;
+  });
+});
+
+describe('two providers', () => {
+  const TWITCH = { provider: PROVIDERS.twitch, clientId: 'twitch-client' };
+  const ofTwitch = { iss: PROVIDERS.twitch.issuer };
+
+  test('have a wallet, a session and an end each', async () => {
+    const both = { providers: [GOOGLE, TWITCH] };
+    const { wallets, unregister } = register(both);
+    const [google, twitch] = wallets;
+    if (!google || !twitch) throw new Error('a wallet is missing');
+    expect(wallets.map(({ name }) => name)).toEqual([
+      'Google (address for this app only)',
+      'Twitch (address for this app only)',
+    ]);
+    // Both at once: one login doesn't disturb the other.
+    const first = connect(google);
+    const urlOfGoogle = await sent();
+    const second = connect(twitch);
+    const urlOfTwitch = await sent();
+    expect(urlOfTwitch.origin).toBe('https://id.twitch.tv');
+    await handOver(redirectOf(urlOfTwitch, {}, ofTwitch));
+    await handOver(redirectOf(urlOfGoogle));
+    await Promise.all([first, second]);
+    expect(google.accounts[0]?.address).toBe(ADDRESS);
+    expect(twitch.accounts[0]?.address).not.toBe(ADDRESS);
+    expect(keys()).toHaveLength(2);
+
+    await disconnect(twitch);
+    expect([google.accounts.length, twitch.accounts.length]).toEqual([1, 0]);
+    unregister();
+    const again = register(both).wallets;
+    expect(await Promise.all(again.map(connectSilently))).toEqual([[ADDRESS], []]);
+  });
+
+  test('have ids without a colon, which dapp-kit would cut', () => {
+    for (const { id } of register({ providers: [GOOGLE, TWITCH] }).wallets) expect(id).not.toContain(':');
+  });
+});
+
+test('disconnect removes the session and tells the dapp', async () => {
+  const { wallet, changes } = await loggedIn();
+  await disconnect(wallet);
+  expect(changes).toEqual([[ADDRESS], []]);
+  expect(keys()).toEqual([]);
+  expect(await connectSilently(wallet)).toEqual([]);
+});

@@ -1,0 +1,121 @@
+/** What Node lacks of a page: window, document, location, history, session storage, and the origin of messages. */
+import { beforeEach, vi } from 'vitest';
+
+export const ORIGIN = 'https://dapp.example';
+
+/** A login window as the page that opened it sees it. */
+export class OpenedWindow {
+  closed = false;
+  opener: unknown = 'the page';
+  /** Where it was sent, and whether it could still reach the page that opened it. */
+  readonly sentTo: { readonly url: URL; readonly opener: unknown }[] = [];
+  readonly location = {
+    replace: (url: string) => {
+      this.sentTo.push({ url: new URL(url), opener: this.opener });
+    },
+  };
+  close(): void {
+    this.closed = true;
+  }
+}
+
+class FakeDocument extends EventTarget {
+  visibilityState = 'visible';
+  focused = true;
+  /** What the page says, if anything. */
+  text = '';
+  readonly body = {
+    replaceChildren: (line: { textContent: string }) => {
+      this.text = line.textContent;
+    },
+  };
+  hasFocus(): boolean {
+    return this.focused;
+  }
+  createElement() {
+    return { setAttribute() {}, textContent: '' };
+  }
+}
+
+export class FakePage {
+  readonly stored = new Map<string, string>();
+  readonly opened: OpenedWindow[] = [];
+  readonly document = new FakeDocument();
+  /** Where the page went, in order. */
+  readonly left: string[] = [];
+  /** What the address bar showed, the last at the end. */
+  readonly addresses = [`${ORIGIN}/app?tab=1#part`];
+  readonly window = Object.assign(new EventTarget(), {
+    open: () => this.#open(),
+    close: () => {
+      this.isClosed = true;
+    },
+    top: undefined as unknown,
+  });
+  blocksWindows = false;
+  isClosed = false;
+  /** Of the messages that arrive. */
+  messageOrigin = ORIGIN;
+
+  constructor() {
+    this.window.top = this.window;
+  }
+
+  get latest(): OpenedWindow {
+    return this.opened.at(-1) ?? new OpenedWindow();
+  }
+
+  /** Sets the globals. */
+  install(): void {
+    const page = this;
+    const location = {
+      origin: ORIGIN,
+      get href() {
+        return page.addresses.at(-1) ?? '';
+      },
+      get pathname() {
+        return new URL(this.href).pathname;
+      },
+      assign: (url: string) => page.left.push(url),
+      replace: (url: string) => page.left.push(url),
+    };
+    class Channel extends BroadcastChannel {
+      override addEventListener(type: string, listener: unknown): void {
+        super.addEventListener(type, (event) => {
+          const data = 'data' in event ? event.data : undefined;
+          const received = new MessageEvent('message', { data, origin: page.messageOrigin });
+          if (typeof listener === 'function') listener(received);
+        });
+      }
+    }
+    vi.stubGlobal('window', this.window);
+    vi.stubGlobal('document', this.document);
+    vi.stubGlobal('location', location);
+    vi.stubGlobal('history', {
+      replaceState: (_: unknown, __: string, url: string) => this.addresses.push(new URL(url, ORIGIN).href),
+    });
+    vi.stubGlobal('sessionStorage', {
+      getItem: (key: string) => this.stored.get(key) ?? null,
+      setItem: (key: string, value: string) => this.stored.set(key, value),
+      removeItem: (key: string) => this.stored.delete(key),
+    });
+    vi.stubGlobal('BroadcastChannel', Channel);
+  }
+
+  #open(): OpenedWindow | null {
+    if (this.blocksWindows) return null;
+    this.opened.push(new OpenedWindow());
+    return this.latest;
+  }
+}
+
+/** A page for each test of the file. */
+export function usePage(): { current: FakePage } {
+  const page = { current: new FakePage() };
+  beforeEach(({ onTestFinished }) => {
+    page.current = new FakePage();
+    page.current.install();
+    onTestFinished(() => void vi.unstubAllGlobals());
+  });
+  return page;
+}

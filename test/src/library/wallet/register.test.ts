@@ -1,0 +1,127 @@
+/** How wallets come into a dapp's list, and which options are refused. */
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { getWallets, isWalletWithRequiredFeatureSet } from '@mysten/wallet-standard';
+import { describe, expect, test, vi } from 'vitest';
+import { registerZkLoginWallet } from '../../../../src/library/wallet/index.ts';
+import { PROVIDERS } from '../../../../src/library/zklogin/index.ts';
+import { CLIENT_ID } from '../zklogin/support.ts';
+import { ORIGIN, usePage } from './page.ts';
+import { FakeNode, type Given, GOOGLE, register } from './support.ts';
+
+const page = usePage();
+
+describe('the Wallet Standard', () => {
+  /** A list as each copy of the standard's package keeps one. */
+  function listIn(window: EventTarget) {
+    const list = new Set<unknown>();
+    const api = {
+      register: (...wallets: unknown[]) => {
+        for (const wallet of wallets) list.add(wallet);
+        return () => {
+          for (const wallet of wallets) list.delete(wallet);
+        };
+      },
+    };
+    window.addEventListener('wallet-standard:register-wallet', (event) => {
+      if ('detail' in event && typeof event.detail === 'function') event.detail(api);
+    });
+    window.dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: api }));
+    return list;
+  }
+
+  test('lists the wallets in every list, whether it was there before or comes later', () => {
+    const before = listIn(page.current.window);
+    const { wallets, unregister } = register({
+      providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x' }],
+    });
+    const after = listIn(page.current.window);
+    expect([[...before], [...after]]).toEqual([wallets, wallets]);
+    unregister();
+    expect([before.size, after.size, listIn(page.current.window).size]).toEqual([0, 0, 0]);
+  });
+
+  test('lists them in its own package, and finds every feature that it requires', () => {
+    const { wallets, unregister } = register();
+    // The package's first call listens on this page's window.
+    const own = getWallets().get();
+    if (own.length > 0) expect(own).toEqual(wallets);
+    for (const wallet of wallets) expect(isWalletWithRequiredFeatureSet(wallet)).toBe(true);
+    unregister();
+  });
+});
+
+test('a wallet says whose it is, that its address is for this app only, and for which chain', () => {
+  const icon = 'data:image/png;base64,AAAA';
+  const { wallets } = register({
+    providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x', name: 'Games', icon }],
+  });
+  expect(wallets.map((wallet) => [wallet.version, wallet.name, wallet.chains])).toEqual([
+    ['1.0.0', 'Google (address for this app only)', ['sui:localnet']],
+    ['1.0.0', 'Games', ['sui:localnet']],
+  ]);
+  expect(wallets[0]?.id).toBe(`sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`);
+  const [, svg = ''] = /^data:image\/svg\+xml;base64,(.*)$/.exec(wallets[0]?.icon ?? '') ?? [];
+  expect(atob(svg)).toMatch(/^<svg .*<\/svg>$/);
+  expect(wallets[1]?.icon).toBe(icon);
+});
+
+describe('registerZkLoginWallet refuses', () => {
+  const on = (network: string) => Object.assign(Object.create(new FakeNode()), { network });
+
+  test.each<[string, Given | Record<string, unknown>, RegExp]>([
+    ['an unknown option', { storag: 1 }, /unknown option "storag"/],
+    ['no provider', { providers: [] }, /providers/],
+    ['no list', { providers: undefined }, /providers/],
+    ['an unknown property', { providers: [{ ...GOOGLE, scope: '' }] }, /unknown property .* "scope"/],
+    ['a provider twice', { providers: [GOOGLE, { ...GOOGLE, name: 'x' }] }, /twice/],
+    ['a name as a provider', { providers: [{ ...GOOGLE, provider: 'google' }] }, /PROVIDERS/],
+    ['an empty client id', { providers: [{ ...GOOGLE, clientId: '' }] }, /clientId/],
+    ['an empty name', { providers: [{ ...GOOGLE, name: '' }] }, /name/],
+    ['an icon from elsewhere', { providers: [{ ...GOOGLE, icon: 'https://x.example/i.png' }] }, /icon/],
+    ['a redirectUri of another origin', { redirectUri: 'https://other.example/back' }, /this origin/],
+    ['a redirectUri with a fragment', { redirectUri: `${ORIGIN}/back#x` }, /fragment/],
+    ['a relative redirectUri', { redirectUri: '/back' }, /redirectUri/],
+    ['no client', { client: undefined }, /client/],
+    ['a salt service over http', { salt: 'http://salt.example' }, /https/],
+    ['no salt', { salt: undefined }, /salt/],
+    ['a prover over http', { prover: 'http://prover.example' }, /https/],
+    ['no prover', { prover: 1 }, /prover/],
+    ['no legacyAddress', { legacyAddress: undefined }, /legacyAddress/],
+    ['no confirm', { confirm: undefined }, /any script of the page can ask for a signature/],
+    ['a sponsor that is neither', { sponsor: {} }, /sponsor/],
+    ['epochs beyond the maximum', { validEpochs: 31 }, /epoch/],
+    ['half an epoch', { validEpochs: 0.5 }, /validEpochs/],
+    [
+      'a provider that the network does not accept',
+      { client: on('mainnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] },
+      /not on mainnet/,
+    ],
+  ])('%s', (_, given, message) => {
+    const expected = expect.objectContaining({
+      code: 'ZKLOGIN_OPTION',
+      message: expect.stringMatching(message),
+    });
+    expect(() => register(given)).toThrow(expected);
+  });
+
+  test('a storage that outlives the session', () => {
+    expect(() => register({ storage: { persistent: true } as never })).toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }),
+    );
+  });
+
+  test('to be called without options, or outside of a page', () => {
+    expect(() => registerZkLoginWallet(undefined as never)).toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_OPTION' }),
+    );
+    vi.stubGlobal('window', undefined);
+    expect(() => registerZkLoginWallet({} as never)).toThrow(/in a page/);
+  });
+
+  test('none of these', () => {
+    const devnetOnly = { client: on('devnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] };
+    for (const given of [devnetOnly, { sponsor: new Ed25519Keypair() }, { validEpochs: 30 }]) {
+      expect(() => register(given)).not.toThrow();
+    }
+  });
+});

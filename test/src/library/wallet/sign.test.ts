@@ -1,0 +1,382 @@
+/** Signatures of a connected wallet, against a node that checks all of them but the proof. */
+import { parseTransactionEffectsBcs } from '@mysten/sui/client';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { fromBase64, toBase64 } from '@mysten/sui/utils';
+import { publicKeyFromSuiBytes } from '@mysten/sui/verify';
+import type { WalletAccount } from '@mysten/wallet-standard';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
+import type { SponsoredTransaction, SponsorRequest } from '../../../../src/library/zklogin/index.ts';
+import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
+import { usePage } from './page.ts';
+import { connect, disconnect, type Given, handOver, redirectOf, register } from './support.ts';
+
+const page = usePage();
+const CHAIN = 'sui:localnet';
+const SOMEBODY = `0x${'9'.repeat(64)}`;
+const SPONSOR = new Ed25519Keypair();
+
+let node: LoopbackNode;
+let client: SuiGrpcClient;
+
+beforeAll(async () => {
+  node = await LoopbackNode.start(new Uint8Array());
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  node.ledger.give(SPONSOR.toSuiAddress(), 1_000_000_000n);
+});
+afterAll(() => node.close());
+
+beforeEach(() => {
+  node.epoch = 100n;
+  node.verify = async function (this: LoopbackNode, ...signed) {
+    const [data, signature, sender, scope] = signed;
+    if (sender !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(this, ...signed);
+    return await verifierOf(scope)(data, signature, { address: sender });
+  };
+});
+
+/** A connected wallet, whose address has SUI. */
+async function connected(given: Given = {}) {
+  const registered = register({ client, ...given });
+  const { wallet } = registered;
+  const accounts = connect(wallet);
+  const url = await vi.waitFor(
+    () => page.current.latest.sentTo[0]?.url ?? Promise.reject(new Error('blank')),
+  );
+  await handOver(redirectOf(url));
+  const [account] = (await accounts).accounts;
+  if (account === undefined) throw new Error('no account');
+  node.ledger.give(account.address, 1_000_000_000n);
+  const { features } = wallet;
+  return {
+    ...registered,
+    account,
+    sign: features['sui:signTransaction'].signTransaction,
+    execute: features['sui:signAndExecuteTransaction'].signAndExecuteTransaction,
+    signMessage: features['sui:signPersonalMessage'].signPersonalMessage,
+  };
+}
+
+/** As dapp-kit gives it. */
+const asInput = (transaction: Transaction) => ({ toJSON: async () => await transaction.toJSON() });
+const something = (sender?: string) => {
+  const transaction = new Transaction();
+  if (sender !== undefined) transaction.setSender(sender);
+  transaction.transferObjects([transaction.splitCoins(transaction.gas, [1])], SOMEBODY);
+  return asInput(transaction);
+};
+
+describe('the account', () => {
+  test('has a public key that dapp-kit reads, and can not be changed', async () => {
+    const { account } = await connected();
+    const bytes = new Uint8Array(account.publicKey);
+    expect(publicKeyFromSuiBytes(bytes, { address: account.address }).toSuiAddress()).toBe(account.address);
+    Object.assign(account.publicKey, { 0: 0 });
+    expect(new Uint8Array(account.publicKey)).toEqual(bytes);
+    expect(() => Object.assign(account, { address: '0x1' })).toThrow(TypeError);
+    expect(account.features).toEqual([
+      'sui:signTransaction',
+      'sui:signAndExecuteTransaction',
+      'sui:signPersonalMessage',
+    ]);
+  });
+});
+
+describe('signTransaction', () => {
+  test('signs exactly the bytes that the user was shown', async () => {
+    const { wallet, account, sign, asked } = await connected();
+    const { bytes, signature } = await sign({ transaction: something(), account, chain: CHAIN });
+    expect(asked).toEqual([
+      {
+        kind: 'transaction',
+        wallet: wallet.name,
+        address: account.address,
+        chain: CHAIN,
+        bytes: fromBase64(bytes),
+        transaction: Transaction.from(bytes).getData(),
+      },
+    ]);
+    expect(asked[0]).toMatchObject({ transaction: { sender: account.address, commands: [{}, {}] } });
+    const { Transaction: executed } = await client.core.executeTransaction({
+      transaction: fromBase64(bytes),
+      signatures: [signature],
+    });
+    expect(executed?.digest).toBe(TransactionDataBuilder.getDigestFromBytes(fromBase64(bytes)));
+  });
+
+  test('takes the bytes of a built transaction too', async () => {
+    const { account, sign } = await connected();
+    const transaction = new Transaction();
+    transaction.setSender(account.address);
+    const built = toBase64(await transaction.build({ client }));
+    const { bytes } = await sign({ transaction: { toJSON: async () => built }, account, chain: CHAIN });
+    expect(bytes).toBe(built);
+  });
+
+  test('is not fooled by a confirm that changes what it was given', async () => {
+    const { account, sign } = await connected({
+      confirm: async (request: ConfirmRequest) => {
+        if (request.kind === 'transaction') request.bytes.fill(0);
+        return true;
+      },
+    });
+    const { bytes } = await sign({ transaction: something(), account, chain: CHAIN });
+    expect(Transaction.from(bytes).getData().sender).toBe(account.address);
+  });
+
+  test('refuses another account, chain or sender, and what is no transaction, before it asks', async () => {
+    const { account, sign, asked } = await connected();
+    const transaction = something();
+    const other: WalletAccount = { ...account, publicKey: account.publicKey, address: `0x${'2'.repeat(64)}` };
+    const all = { transaction, account, chain: CHAIN } as const;
+    await expect(sign({ ...all, account: other })).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(sign({ ...all, chain: 'sui:mainnet' })).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(sign({ ...all, transaction: something(other.address) })).rejects.toMatchObject({
+      code: 'ZKLOGIN_SENDER',
+    });
+    await expect(sign({ ...all, transaction: { toJSON: async () => '{}' } })).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+    });
+    expect(asked).toEqual([]);
+  });
+
+  test('takes its own address as the sender in any form', async () => {
+    const { account, sign } = await connected();
+    const json = JSON.parse(await something(account.address).toJSON());
+    json.sender = json.sender.toUpperCase().replace('0X', '0x');
+    const transaction = { toJSON: async () => JSON.stringify(json) };
+    await expect(sign({ transaction, account, chain: CHAIN })).resolves.toBeDefined();
+  });
+
+  test('passes on what the dapp throws while it makes the transaction', async () => {
+    const { account, sign } = await connected();
+    const error = new Error('of the dapp');
+    const transaction = { toJSON: () => Promise.reject(error) };
+    await expect(sign({ transaction, account, chain: CHAIN })).rejects.toBe(error);
+  });
+});
+
+describe('signAndExecuteTransaction', () => {
+  test('sends what the user was shown, and returns bytes, signature, digest and effects', async () => {
+    const { account, execute, asked } = await connected();
+    const result = await execute({ transaction: something(), account, chain: CHAIN });
+    expect(node.ledger.executed).toContain(result.digest);
+    expect(asked).toMatchObject([{ kind: 'transaction', bytes: fromBase64(result.bytes) }]);
+    expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(result.bytes))).toBe(result.digest);
+    // As dapp-kit reads them.
+    const effects = parseTransactionEffectsBcs(fromBase64(result.effects));
+    expect(effects).toMatchObject({ transactionDigest: result.digest, status: { success: true } });
+    const [created] = effects.changedObjects.filter(({ idOperation }) => idOperation === 'Created');
+    const { object } = await client.core.getObject({ objectId: created?.objectId ?? '' });
+    expect(object).toMatchObject({ digest: created?.outputDigest, owner: { AddressOwner: SOMEBODY } });
+    await node.verify(fromBase64(result.bytes), result.signature, account.address);
+  });
+
+  test('shows what a sponsor has completed, and lets it pay', async () => {
+    const { account, execute, asked } = await connected({ sponsor: SPONSOR });
+    const { digest, signature } = await execute({ transaction: nothing(), account, chain: CHAIN });
+    expect(node.ledger.executed).toContain(digest);
+    expect(asked).toMatchObject([
+      { transaction: { sender: account.address, gasData: { owner: SPONSOR.toSuiAddress() } } },
+    ]);
+    expect(fromBase64(signature)[0]).toBe(5);
+  });
+
+  test('is not fooled by a sponsor that changes its bytes while the user reads', async () => {
+    const given: SponsoredTransaction[] = [];
+    const { account, execute } = await connected({
+      sponsor: async ({ kind, sender }: SponsorRequest) => {
+        const transaction = Transaction.fromKind(kind);
+        transaction.setSender(sender);
+        transaction.setGasOwner(SPONSOR.toSuiAddress());
+        const bytes = await transaction.build({ client });
+        const { signature } = await SPONSOR.signTransaction(bytes);
+        given.push({ transaction: bytes, signature });
+        return { transaction: bytes, signature };
+      },
+      confirm: async () => {
+        given[0]?.transaction.fill(0);
+        return true;
+      },
+    });
+    const { digest } = await execute({ transaction: nothing(), account, chain: CHAIN });
+    expect(node.ledger.executed).toContain(digest);
+  });
+
+  test('sends nothing if the user does not confirm, even after the sponsor has signed', async () => {
+    const { account, execute } = await connected({ sponsor: SPONSOR, confirm: async () => false });
+    const before = node.ledger.executed.length;
+    await expect(execute({ transaction: nothing(), account, chain: CHAIN })).rejects.toMatchObject({
+      code: 'ZKLOGIN_NOT_CONFIRMED',
+    });
+    expect(node.ledger.executed).toHaveLength(before);
+  });
+});
+
+const nothing = () => asInput(new Transaction());
+
+describe('signPersonalMessage', () => {
+  test('signs exactly the message that the user was shown, whatever the caller does to its bytes', async () => {
+    const message = new TextEncoder().encode('hello');
+    const { account, wallet, signMessage, asked } = await connected({
+      confirm: async (request: ConfirmRequest) => {
+        message.fill(0);
+        asked.push(structuredClone(request));
+        if (request.kind === 'message') request.message.fill(0);
+        return true;
+      },
+    });
+    const { bytes, signature } = await signMessage({ message, account, chain: CHAIN });
+    const hello = new TextEncoder().encode('hello');
+    expect(asked).toEqual([
+      { kind: 'message', wallet: wallet.name, address: account.address, chain: CHAIN, message: hello },
+    ]);
+    expect(bytes).toBe(toBase64(hello));
+    await node.verify(hello, signature, account.address, 'PersonalMessage');
+  });
+
+  test('refuses what is no message', async () => {
+    const { account, signMessage } = await connected();
+    await expect(signMessage({ message: 'hello' as never, account })).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+    });
+  });
+});
+
+describe('confirm', () => {
+  test.each<[string, () => unknown]>([
+    ['false', async () => false],
+    ['nothing', async () => undefined],
+    ['a truthy value', async () => 'yes'],
+    ['a rejection', () => Promise.reject(new Error('no dialog'))],
+    ['an error', () => JSON.parse('')],
+  ])('that gives %s refuses: nothing is signed', async (_, confirm) => {
+    const { account, sign, signMessage } = await connected({ confirm: confirm as never });
+    const refused = { code: 'ZKLOGIN_NOT_CONFIRMED' };
+    await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(refused);
+    await expect(signMessage({ message: new Uint8Array(1), account })).rejects.toMatchObject(refused);
+  });
+
+  /** Dialogs that the test answers. */
+  function dialogs() {
+    const open: ((answer: boolean) => void)[] = [];
+    const confirm = () => new Promise<boolean>((resolve) => open.push(resolve));
+    const shown = async (count: number) => await vi.waitFor(() => expect(open).toHaveLength(count));
+    return { open, confirm, shown };
+  }
+
+  test('is called for one signature at a time, in their order, over all wallets', async () => {
+    const { open, confirm, shown } = dialogs();
+    const { account, signMessage } = await connected({ confirm });
+    const first = signMessage({ message: Uint8Array.of(1), account });
+    await shown(1);
+    const second = signMessage({ message: Uint8Array.of(2), account });
+    await vi.waitFor(() => expect(node.calls.length).toBeGreaterThan(0));
+    expect(open).toHaveLength(1);
+    open[0]?.(false);
+    await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_NOT_CONFIRMED' });
+    await shown(2);
+    open[1]?.(true);
+    expect((await second).bytes).toBe(toBase64(Uint8Array.of(2)));
+  });
+
+  test('that comes after the signal has no effect', async () => {
+    const { open, confirm, shown } = dialogs();
+    const { account, execute } = await connected({ confirm });
+    const before = node.ledger.executed.length;
+    const controller = new AbortController();
+    const sent = execute({ transaction: nothing(), account, chain: CHAIN, signal: controller.signal });
+    sent.catch(() => {});
+    await shown(1);
+    controller.abort(new Error('left'));
+    await expect(sent).rejects.toThrow('left');
+    open[0]?.(true);
+    await shown(1);
+    expect(node.ledger.executed).toHaveLength(before);
+  });
+
+  test('that comes after a disconnect has no effect', async () => {
+    const { open, confirm, shown } = dialogs();
+    const { account, wallet, signMessage } = await connected({ confirm });
+    const signed = signMessage({ message: Uint8Array.of(1), account });
+    signed.catch(() => {});
+    await shown(1);
+    await disconnect(wallet);
+    open[0]?.(true);
+    await expect(signed).rejects.toMatchObject({ code: 'ZKLOGIN_NO_SESSION' });
+  });
+});
+
+describe('a signal that is aborted', () => {
+  test('ends the call before anything is asked', async () => {
+    const { account, sign, execute, asked } = await connected();
+    const input = { account, chain: CHAIN, signal: AbortSignal.abort(new Error('left')) } as const;
+    await expect(sign({ ...input, transaction: something() })).rejects.toThrow('left');
+    await expect(execute({ ...input, transaction: something() })).rejects.toThrow('left');
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('a session that has expired', () => {
+  test('rejects every signature without a question, and takes the account away', async () => {
+    const { account, wallet, sign, execute, signMessage, asked, changes } = await connected();
+    node.epoch = 103n;
+    const expired = { code: 'ZKLOGIN_EXPIRED' };
+    await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(expired);
+    expect(changes).toEqual([[account.address], []]);
+    expect(wallet.accounts).toEqual([]);
+    await expect(execute({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(expired);
+    await expect(signMessage({ message: new Uint8Array(1), account })).rejects.toMatchObject(expired);
+    expect(asked).toEqual([]);
+    expect(changes).toHaveLength(2);
+    expect(page.current.opened).toHaveLength(1);
+  });
+
+  test('is noticed when the page becomes visible', async () => {
+    const { account, changes } = await connected();
+    node.epoch = 103n;
+    page.current.document.dispatchEvent(new Event('visibilitychange'));
+    await vi.waitFor(() => expect(changes).toEqual([[account.address], []]));
+  });
+
+  test('is noticed by a signature that the user confirms too late', async () => {
+    const { account, signMessage, changes } = await connected({
+      confirm: async () => {
+        node.epoch = 103n;
+        return true;
+      },
+    });
+    await expect(signMessage({ message: new Uint8Array(1), account })).rejects.toMatchObject({
+      code: 'ZKLOGIN_EXPIRED',
+    });
+    expect(changes).toEqual([[account.address], []]);
+  });
+});
+
+test('without a session nothing is signed', async () => {
+  const { wallet, account, sign, asked } = await connected();
+  await disconnect(wallet);
+  await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject({
+    code: 'ZKLOGIN_NO_SESSION',
+  });
+  expect(asked).toEqual([]);
+});
+
+test('no error of a wallet contains a key, token, proof or salt', async () => {
+  const { account, wallet, sign, signMessage } = await connected({ confirm: async () => false });
+  const secrets = [...page.current.stored.values()].flatMap((text) => {
+    const { secretKey, inputs } = JSON.parse(text);
+    return [secretKey, inputs.addressSeed, inputs.proofPoints.a[0]];
+  });
+  expect(secrets).toHaveLength(3);
+  const failures = [
+    await sign({ transaction: something(), account, chain: CHAIN }).catch((error: Error) => error),
+    await signMessage({ message: new Uint8Array(1), account, chain: 'sui:x' }).catch((error: Error) => error),
+  ];
+  for (const text of [...failures.map(String), JSON.stringify([wallet, failures])]) {
+    for (const secret of secrets) expect(text).not.toContain(secret);
+  }
+});

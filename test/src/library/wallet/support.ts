@@ -1,0 +1,125 @@
+/** Wallets, with services that answer at once, and a provider's answers. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { onTestFinished } from 'vitest';
+import { channelName } from '../../../../src/library/wallet/handover.ts';
+import {
+  type ConfirmRequest,
+  type RegisterOptions,
+  registerZkLoginWallet,
+} from '../../../../src/library/wallet/index.ts';
+import type { ZkLoginWallet } from '../../../../src/library/wallet/wallet.ts';
+import { PROVIDERS, type Proof, type ProofRequest } from '../../../../src/library/zklogin/index.ts';
+import { CLIENT_ID, issuerDetails, jwtOf, SUBJECT, vector } from '../zklogin/support.ts';
+import { ORIGIN } from './page.ts';
+
+export const [{ partialInputs: POINTS }] = vector('proofs');
+export const GOOGLE = { provider: PROVIDERS.google, clientId: CLIENT_ID };
+export const SALT = '129390038577185583942388216820280642146';
+
+/** A node that knows the epoch only. */
+export class FakeNode {
+  readonly network = 'localnet';
+  epoch = 100;
+  /** How often it was asked. */
+  asked = 0;
+  isDown = false;
+  readonly core = {
+    getCurrentSystemState: async () => {
+      this.asked++;
+      if (this.isDown) throw new TypeError('fetch failed');
+      return { systemState: { epoch: String(this.epoch) } };
+    },
+  };
+
+  get client(): ClientWithCoreApi {
+    return this as never;
+  }
+}
+
+/** A proof of another statement, with header and issuer of this token. */
+export async function proofOf({ jwt }: ProofRequest): Promise<Proof> {
+  const [headerBase64 = '', payload = ''] = jwt.split('.');
+  const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(Buffer.from(payload, 'base64url').toString()) ?? [];
+  return { ...POINTS, headerBase64, issBase64Details: issuerDetails(jwt, claim) };
+}
+
+export type Given = Partial<Omit<RegisterOptions, 'client'>> & { readonly client?: unknown };
+
+export interface Registered {
+  readonly wallet: ZkLoginWallet;
+  readonly wallets: readonly ZkLoginWallet[];
+  /** What the user was asked. */
+  readonly asked: ConfirmRequest[];
+  /** The addresses after each change. */
+  readonly changes: string[][];
+  unregister(): void;
+}
+
+export function register(given: Given = {}): Registered {
+  const asked: ConfirmRequest[] = [];
+  const changes: string[][] = [];
+  const options = {
+    providers: [GOOGLE],
+    redirectUri: `${ORIGIN}/back`,
+    client: new FakeNode().client,
+    salt: async () => SALT,
+    prover: proofOf,
+    legacyAddress: false,
+    confirm: async (request: ConfirmRequest) => {
+      asked.push(request);
+      return true;
+    },
+    ...given,
+  };
+  const { wallets, unregister } = registerZkLoginWallet(options as RegisterOptions);
+  onTestFinished(unregister);
+  const [wallet] = wallets;
+  if (wallet === undefined) throw new Error('no wallet');
+  wallet.features['standard:events'].on('change', ({ accounts = [] }) => {
+    changes.push(accounts.map(({ address }) => address));
+  });
+  return { wallet, wallets, asked, changes, unregister };
+}
+
+export const connect = (wallet: ZkLoginWallet) => wallet.features['standard:connect'].connect();
+export const connectSilently = async (wallet: ZkLoginWallet) => {
+  const { accounts } = await wallet.features['standard:connect'].connect({ silent: true });
+  return accounts.map(({ address }) => address);
+};
+export const disconnect = (wallet: ZkLoginWallet) => wallet.features['standard:disconnect'].disconnect();
+
+/** The redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
+export function redirectOf(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
+  const of = (name: string) => sent.searchParams.get(name) ?? '';
+  const iat = Math.floor(Date.now() / 1000);
+  const token = jwtOf({
+    ...{ iss: 'https://accounts.google.com', aud: of('client_id'), sub: SUBJECT, nonce: of('nonce') },
+    ...{ iat, exp: iat + 3600, ...claims },
+  });
+  const parameters = new URLSearchParams({ state: of('state'), id_token: token, ...changed });
+  return `${of('redirect_uri')}#${parameters}`;
+}
+
+/** Posts to the channel of a login. @returns whether somebody acknowledged */
+export async function post(state: string, message: unknown, { within = 100 } = {}): Promise<boolean> {
+  const channel = new BroadcastChannel(channelName(state));
+  try {
+    return await new Promise((resolve) => {
+      const timer = setTimeout(resolve, within, false);
+      channel.addEventListener('message', ({ data }) => {
+        if (data.kind !== 'taken') return;
+        clearTimeout(timer);
+        resolve(true);
+      });
+      channel.postMessage(message);
+    });
+  } finally {
+    channel.close();
+  }
+}
+
+/** Posts what the redirect page posts. @returns whether somebody acknowledged */
+export async function handOver(answer: string): Promise<boolean> {
+  const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
+  return await post(state, { kind: 'answer', answer }, { within: 2000 });
+}
