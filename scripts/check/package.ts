@@ -67,21 +67,20 @@ function lowest(range: string): string {
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {
     const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
-    return [...readme.matchAll(/^```(tsx?)\n(import .*?)^```$/gms)].map(([, type, code = ''], index) => {
-      const name = `readme_${entry}_${index + 1}.${type}`;
+    return [...readme.matchAll(/^```ts\n(import .*?)^```$/gms)].map(([, code = ''], index) => {
+      const name = `readme_${entry}_${index + 1}.ts`;
       writeFileSync(join(project, name), code);
       return name;
     });
   });
 }
 
-async function install(suiVersion: string, reactVersion: string): Promise<string> {
+async function install(suiVersion: string): Promise<string> {
   rmSync(project, { recursive: true, force: true });
   mkdirSync(project);
   const empty = { name: 'app', type: 'module', private: true };
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
-  const wanted = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
-  wanted.push(`@types/react@${versionHere('@types/react')}`);
+  const wanted = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`];
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
   // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
@@ -121,18 +120,7 @@ async function useFromTypeScript(): Promise<string> {
   const snippets = writeSnippets();
   if (snippets.length <= ENTRIES.length) throw new Error('a README has no snippet');
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-  const options = [
-    '--strict',
-    '--noEmit',
-    '--jsx',
-    'react-jsx',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,dom',
-    '--types',
-    '',
-  ];
+  const options = ['--strict', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom', '--types', ''];
   for (const module of ['nodenext', 'preserve']) {
     const files = ['app.ts', 'given.d.ts', ...snippets];
     await run(process.execPath, [tsc, ...options, '--module', module, ...files], { cwd: project });
@@ -162,9 +150,12 @@ const steps: Steps = {
   },
 
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
-    const { peerDependencies, peerDependenciesMeta } = readPublished(shipped);
-    expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui', 'react']);
-    expectEqual(peerDependenciesMeta, { react: { optional: true } });
+    expectEqual(Object.keys(readPublished(shipped).peerDependencies), [
+      '@mysten/bcs',
+      '@mysten/sui',
+      'react',
+    ]);
+    expectEqual(readPublished(shipped).peerDependenciesMeta, { react: { optional: true } });
     const count = await checkDependencies(
       shipped,
       ENTRIES.map((entry) => `${entry}/index.js`),
@@ -174,13 +165,13 @@ const steps: Steps = {
 
   async 'its README names the Node, the file and the peers that its manifest does'() {
     const readme = readFileSync(join(shipped, 'README.md'), 'utf8');
-    const { version: packed, engines, peerDependencies, peerDependenciesMeta } = readPublished(shipped);
+    const { version: packed, engines, peerDependencies, peerDependenciesMeta = {} } = readPublished(shipped);
     const [, node] = /Node (\d+) or newer/.exec(readme) ?? [];
     expectEqual(engines, { node: `>=${node}` });
     const [, file, peers = ''] = /^npm install (\S+) (.*)$/m.exec(readme) ?? [];
     expectEqual(file, `./sui-enclave-${packed}.tgz`);
-    const needed = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta?.[name]?.optional);
-    expectEqual(peers.split(' ').sort(), needed);
+    const required = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional);
+    expectEqual(peers.split(' ').sort(), required);
     const first = readFileSync(join(ROOT, 'README.md'), 'utf8');
     if (!first.includes(`for Node ${node} or newer`) || !first.includes(peers)) {
       throw new Error(`README.md names another Node or other peers than ${node} and ${peers}`);
@@ -188,17 +179,11 @@ const steps: Steps = {
     return `Node ${node}, ${peers}`;
   },
 
-  async 'it installs beside the lowest @mysten/sui and React that it allows'() {
-    const { peerDependencies } = readPublished(shipped);
-    return await install(
-      lowest(peerDependencies['@mysten/sui'] ?? ''),
-      lowest(peerDependencies['react'] ?? ''),
-    );
-  },
+  'it installs beside the lowest @mysten/sui that it allows': () =>
+    install(lowest(readPublished(shipped).peerDependencies['@mysten/sui'] ?? '')),
   'plain JavaScript verifies a real document with it, beside the lowest': useFromJavaScript,
   'TypeScript accepts its types and the snippets of its READMEs, beside the lowest': useFromTypeScript,
-  'it installs beside the @mysten/sui and React that are pinned here': () =>
-    install(versionHere('@mysten/sui'), versionHere('react')),
+  'it installs beside the @mysten/sui that is pinned here': () => install(versionHere('@mysten/sui')),
   'plain JavaScript verifies a real document with it': useFromJavaScript,
   'the package without an entry says which to import': importRoot,
   'TypeScript accepts its types and the snippets of its READMEs, and refuses what they forbid':
@@ -224,6 +209,25 @@ const steps: Steps = {
     const size = gzipSync(chunk.code, { level: 9 }).length;
     if (size > MAX_BUNDLE_SIZE) throw new Error(`${quantity(size, 'byte')}, over ${MAX_BUNDLE_SIZE}`);
     return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
+  },
+
+  async 'of its entries, only the one for React loads React'() {
+    for (const entry of ENTRIES) {
+      const imported = new Set<string>();
+      const bundle = await rolldown({
+        input: join(shipped, entry, 'index.js'),
+        platform: 'browser',
+        logLevel: 'silent',
+        external(specifier) {
+          imported.add(specifier);
+          return !/^[./]/.test(specifier);
+        },
+      });
+      await bundle.generate();
+      await bundle.close();
+      expectEqual([entry, imported.has('react')], [entry, entry === 'react']);
+    }
+    return 'the others do not grow by it';
   },
 
   async 'a page in Chromium verifies a real document with it'() {

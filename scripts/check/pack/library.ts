@@ -11,7 +11,7 @@ const FOLDER = join(ROOT, 'build/package');
 const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
   client: 'calls an enclave and trusts only what it proves',
-  react: 'attests an enclave in a component of React',
+  react: 'hooks for pages with React, which it alone needs',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   zklogin: "a wallet's zkLogin, from the login to the signature",
 };
@@ -25,7 +25,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client classes, which
   // TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves the
   // messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
-  const { dependencies, peerDependencies = {}, peerDependenciesMeta = {} } = own;
+  const { dependencies, peerDependencies = {} } = own;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
   for (const entry of Object.keys(ENTRIES)) {
@@ -39,22 +39,22 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   };
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE },
-    ...{ entries, dependencies, peerDependencies, peerDependenciesMeta },
+    ...{ entries, dependencies, peerDependencies },
   });
 }
 
 function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, version: string): string {
+  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
   const minimum = NODE.replace('>=', '');
-  const needed = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
   return `# sui-enclave
 
 The library for what runs outside the enclave, in browsers and in Node ${minimum} or newer.
 
 \`\`\`sh
-npm install ./sui-enclave-${version}.tgz ${needed.reverse().join(' ')}
+npm install ./sui-enclave-${version}.tgz ${peers.reverse().join(' ')}
 \`\`\`
 
-\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So is React, which only \`sui-enclave/react\` needs.
+\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used.
 
 \`\`\`ts
 import { bcs } from '@mysten/bcs';

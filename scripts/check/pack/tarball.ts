@@ -8,8 +8,8 @@ export const ROOT = new URL('../../../', import.meta.url).pathname;
 const OUT = join(ROOT, 'out');
 
 type Versions = Readonly<Record<string, string>>;
-/** Which peers only some entries need. */
-type PeersMeta = Readonly<Record<string, { readonly optional: boolean }>>;
+/** Peers that only some of a package's entries need. */
+type OptionalPeers = Readonly<Record<string, { readonly optional: boolean }>>;
 
 /** What packing reads of the package.json of a folder of `src`. */
 export interface Manifest {
@@ -22,7 +22,7 @@ export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies: Versions;
   readonly peerDependencies?: Versions;
-  readonly peerDependenciesMeta?: PeersMeta;
+  readonly peerDependenciesMeta?: OptionalPeers;
 }
 
 /** @param folder of `src` */
@@ -43,7 +43,6 @@ export interface Content {
   /** Where the versions of its dependencies are: only those that it imports are listed. */
   readonly dependencies: Versions;
   readonly peerDependencies: Versions;
-  readonly peerDependenciesMeta?: PeersMeta;
   /** Programs by their names, and their modules in the folder. */
   readonly bin?: Readonly<Record<string, string>>;
 }
@@ -72,8 +71,7 @@ export function makeTarball(content: Content): Tarball {
 
 function published(content: Content): object {
   const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
-  const { peerDependenciesMeta } = content;
-  const { name, description, license, type, sideEffects } = own;
+  const { name, description, license, type, sideEffects, peerDependenciesMeta } = own;
   const imported = importedPackages(folder).filter((name) => !Object.hasOwn(peerDependencies, name));
   const unknown = imported.find((name) => dependencies[name] === undefined);
   if (unknown !== undefined) {

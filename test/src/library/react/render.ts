@@ -1,66 +1,45 @@
-/** Runs a hook in React, without a browser: its component renders nothing, so React asks little of the page. */
-import { act, createElement, StrictMode } from 'react';
+/** A hook in a component that shows nothing, by React's own renderer: in Node, over the least of a page that it asks for. */
+import { createElement, StrictMode } from 'react';
 import { onTestFinished, vi } from 'vitest';
 
 export interface Rendered<Result> {
-  /** What the hook returned in each render, the latest last. */
+  /** What the hook has returned, the newest last. */
   readonly results: readonly Result[];
-  latest(): Result;
-  /** Has the component render again, with another hook if one is given. */
-  again(hook?: () => Result): Promise<void>;
-  unmount(): Promise<void>;
+  /** The newest. */
+  readonly now: Result;
+  unmount(): void;
 }
 
-// Only what React reads of them.
-const LISTENS = { addEventListener() {}, removeEventListener() {} };
-const PAGE = { ...LISTENS, nodeType: 9, activeElement: null };
-const WINDOW = { ...LISTENS, document: PAGE, HTMLIFrameElement: class {} };
-const ELEMENT = { ...LISTENS, nodeType: 1, nodeName: 'DIV', tagName: 'DIV', ownerDocument: PAGE };
-
-function stubPage(): void {
-  vi.stubGlobal('window', WINDOW);
-  vi.stubGlobal('document', PAGE);
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-}
-
-/** @param strict in StrictMode, which runs each effect twice */
-export async function renderHook<Result>(
-  hook: () => Result,
-  { strict = false } = {},
-): Promise<Rendered<Result>> {
-  stubPage();
+/** In StrictMode, where effects run, end and run again, as in pages under development. */
+export async function renderHook<Result>(hook: () => Result): Promise<Rendered<Result>> {
+  vi.stubGlobal('window', globalThis);
+  vi.stubGlobal('HTMLIFrameElement', class {});
   const { createRoot } = await import('react-dom/client');
-  const container: object = { ...ELEMENT };
-  const root = createRoot(container as Element);
-  const unmount = async () => await act(async () => root.unmount());
-  onTestFinished(async () => {
-    // Another hook of the same test may have taken it away.
-    stubPage();
-    await unmount();
-    vi.unstubAllGlobals();
-  });
+  const root = createRoot(emptyElement());
   const results: Result[] = [];
-  const Component = ({ use }: { readonly use: () => Result }) => {
-    results.push(use());
+  const Component = () => {
+    results.push(hook());
     return null;
   };
-  let used = hook;
-  const render = async () => {
-    const element = createElement(Component, { use: used });
-    await act(async () => root.render(strict ? createElement(StrictMode, null, element) : element));
-  };
-  await render();
+  root.render(createElement(StrictMode, null, createElement(Component)));
+  await vi.waitUntil(() => results.length > 0);
+  onTestFinished(async () => {
+    root.unmount();
+    // React has a look at the window once more.
+    await new Promise((resolve) => setTimeout(resolve));
+    vi.unstubAllGlobals();
+  });
   return {
     results,
-    latest() {
-      const result = results.at(-1);
-      if (result === undefined) throw new Error('it has not rendered');
-      return result;
+    get now() {
+      return results.at(-1) as Result;
     },
-    async again(another = used) {
-      used = another;
-      await render();
-    },
-    unmount,
+    unmount: () => root.unmount(),
   };
+}
+
+function emptyElement(): HTMLElement {
+  const ownerDocument = { nodeType: 9, addEventListener() {} };
+  const element = { nodeType: 1, nodeName: 'DIV', tagName: 'DIV', textContent: '', addEventListener() {} };
+  return { ...element, ownerDocument } as unknown as HTMLElement;
 }

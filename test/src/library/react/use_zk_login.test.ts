@@ -80,19 +80,11 @@ const services = () => ({
 
 async function use(storage: SessionStore, options: Partial<ZkLoginOptions> = {}) {
   const all = { client, ...services(), legacyAddress: false, storage, ...options };
-  const rendered = await renderHook(() => useZkLogin(all), { strict: true });
-  // What changes from here on is not this test's doing.
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', false);
-  return rendered;
-}
-
-async function unmounted(rendered: Rendered<UsedZkLogin>): Promise<void> {
-  vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true);
-  await rendered.unmount();
+  return await renderHook(() => useZkLogin(all));
 }
 
 async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step']): Promise<void> {
-  await expect.poll(() => rendered.latest().step).toBe(step);
+  await expect.poll(() => rendered.now.step).toBe(step);
 }
 
 const kept = (storage: SessionStore) =>
@@ -130,9 +122,9 @@ describe('a page', () => {
     const storage = memorySession();
     const login = await use(storage);
     await until(login, 'none');
-    login.latest().logIn(LOG_IN);
+    login.now.logIn(LOG_IN);
     await expect.poll(() => location.assign).toHaveBeenCalledOnce();
-    expect(login.latest().step).toBe('leaving');
+    expect(login.now.step).toBe('leaving');
     expect(new URL(location.assign.mock.calls[0]?.[0] ?? '').searchParams.get('client_id')).toBe(CLIENT_ID);
     expect(kept(storage)).toEqual(['login']);
   });
@@ -141,7 +133,7 @@ describe('a page', () => {
     const { events } = page();
     const login = await use(memorySession());
     await until(login, 'none');
-    login.latest().logIn(LOG_IN);
+    login.now.logIn(LOG_IN);
     await until(login, 'leaving');
     events.dispatchEvent(Object.assign(new Event('pageshow'), { persisted: true }));
     await until(login, 'none');
@@ -152,9 +144,9 @@ describe('a page', () => {
     const login = await use(memorySession());
     await until(login, 'none');
     node.faults.set('GetEpoch', 'reset');
-    login.latest().logIn(LOG_IN);
-    await expect.poll(() => login.latest().error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
-    expect(login.latest().step).toBe('none');
+    login.now.logIn(LOG_IN);
+    await expect.poll(() => login.now.error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    expect(login.now.step).toBe('none');
     expect(location.assign).not.toHaveBeenCalled();
   });
 });
@@ -167,9 +159,9 @@ describe('an answer', () => {
     const login = await use(storage, asked);
     await until(login, 'open');
     expect(stepsOf(login)).toEqual(['loading', 'token', 'salt', 'proof', 'open']);
-    const { address } = login.latest();
+    const { address } = login.now;
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
-    expect(login.latest().session?.address).toBe(address);
+    expect(login.now.session?.address).toBe(address);
     expect(login.results.find(({ step }) => step === 'proof')?.address).toBe(address);
     expect(location.href).toBe(REDIRECT_URI);
     expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
@@ -205,29 +197,29 @@ describe('an answer', () => {
     const begun = begin();
     page(begun.back({ error: 'access_denied' }));
     const login = await use(begun.storage);
-    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
-    expect(login.latest().step).toBe('none');
-    login.latest().retry();
-    await expect.poll(() => login.latest().error).toBe(undefined);
+    await expect.poll(() => login.now.error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+    expect(login.now.step).toBe('none');
+    login.now.retry();
+    await expect.poll(() => login.now.error).toBe(undefined);
   });
 
   test('that is refused keeps the session that was to be renewed', async () => {
     const storage = memorySession();
-    await unmounted(await opened(storage));
+    (await opened(storage)).unmount();
     const begun = begin({ storage });
     page(begun.back({ error: 'access_denied' }));
     const login = await use(storage);
     await until(login, 'open');
-    expect(login.latest().error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
-    expect(login.latest().session?.address).toBe(login.latest().address);
+    expect(login.now.error).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+    expect(login.now.session?.address).toBe(login.now.address);
   });
 
   test('to another login is refused, and the one that was begun remains', async () => {
     const { storage } = answered();
     page(answered().back);
     const login = await use(storage);
-    await expect.poll(() => login.latest().error).toMatchObject({ code: 'ZKLOGIN_STATE' });
-    expect([login.latest().step, kept(storage)]).toEqual(['none', ['login']]);
+    await expect.poll(() => login.now.error).toMatchObject({ code: 'ZKLOGIN_STATE' });
+    expect([login.now.step, kept(storage)]).toEqual(['none', ['login']]);
   });
 });
 
@@ -238,16 +230,12 @@ describe('a service that fails', () => {
     const asked = services();
     asked.prover.mockRejectedValueOnce(new Error('busy'));
     const login = await use(storage, asked);
-    await expect.poll(() => login.latest().error?.message).toBe('busy');
-    expect([login.latest().step, login.latest().session, kept(storage)]).toEqual([
-      'proof',
-      undefined,
-      ['login'],
-    ]);
-    const { address } = login.latest();
-    login.latest().retry();
+    await expect.poll(() => login.now.error?.message).toBe('busy');
+    expect([login.now.step, login.now.session, kept(storage)]).toEqual(['proof', undefined, ['login']]);
+    const { address } = login.now;
+    login.now.retry();
     await until(login, 'open');
-    expect([login.latest().address, login.latest().error]).toEqual([address, undefined]);
+    expect([login.now.address, login.now.error]).toEqual([address, undefined]);
   });
 
   test('may be given up', async () => {
@@ -256,11 +244,11 @@ describe('a service that fails', () => {
     const asked = services();
     asked.salt.mockRejectedValueOnce('a string');
     const login = await use(storage, asked);
-    await expect.poll(() => login.latest().error?.message).toBe('a string');
-    expect(login.latest().step).toBe('salt');
-    login.latest().cancel();
+    await expect.poll(() => login.now.error?.message).toBe('a string');
+    expect(login.now.step).toBe('salt');
+    login.now.cancel();
     await until(login, 'none');
-    expect([login.latest().error, kept(storage)]).toEqual([undefined, []]);
+    expect([login.now.error, kept(storage)]).toEqual([undefined, []]);
   });
 });
 
@@ -281,23 +269,19 @@ const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
 describe.each(['cancel', 'logOut'] as const)('%s while the proof is made', (end) => {
   test('ends the request, and a proof that comes nevertheless opens nothing', async () => {
     const { storage, login, signal, prove } = await proving();
-    login.latest()[end]();
+    login.now[end]();
     await until(login, 'none');
     expect([signal?.aborted, kept(storage)]).toEqual([true, []]);
     prove();
     await settled();
-    expect([login.latest().step, login.latest().session, login.latest().address]).toEqual([
-      'none',
-      undefined,
-      undefined,
-    ]);
+    expect([login.now.step, login.now.session, login.now.address]).toEqual(['none', undefined, undefined]);
     expect(kept(storage)).toEqual([]);
   });
 });
 
 test('a page that unmounts the hook ends its request, and goes on when it mounts one again', async () => {
   const { storage, login, signal } = await proving();
-  await unmounted(login);
+  login.unmount();
   await expect.poll(() => signal?.aborted).toBe(true);
   const next = await use(storage);
   await until(next, 'open');
@@ -307,12 +291,12 @@ describe('an open session', () => {
   test('is there after a reload, without asking any service', async () => {
     const storage = memorySession();
     const before = await opened(storage);
-    await unmounted(before);
+    before.unmount();
     page();
     const asked = services();
     const login = await use(storage, asked);
     await until(login, 'open');
-    expect(login.latest().address).toBe(before.latest().address);
+    expect(login.now.address).toBe(before.now.address);
     expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
   });
 
@@ -320,34 +304,34 @@ describe('an open session', () => {
     const storage = memorySession();
     const login = await opened(storage);
     const from = login.results.length;
-    login.latest().logOut();
+    login.now.logOut();
     expect(kept(storage)).toEqual([]);
     await until(login, 'none');
     expect(login.results.slice(from).map(({ session }) => session)).toEqual(
       login.results.slice(from).map(() => undefined),
     );
-    expect(login.latest().address).toBe(undefined);
+    expect(login.now.address).toBe(undefined);
   });
 
   test('is not shown when its last epoch has passed: retry finds that out', async () => {
     const login = await opened();
-    const { address } = login.latest();
+    const { address } = login.now;
     node.epoch = EPOCH + 3n;
-    login.latest().retry();
+    login.now.retry();
     await until(login, 'expired');
-    expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
+    expect([login.now.session, login.now.address]).toEqual([undefined, address]);
   });
 
   test('that the node can not judge is an error, and retry goes on', async () => {
     const storage = memorySession();
-    await unmounted(await opened(storage));
+    (await opened(storage)).unmount();
     page();
     node.faults.set('GetEpoch', 'reset');
     const login = await use(storage);
-    await expect.poll(() => login.latest().error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
-    expect([login.latest().step, login.latest().session]).toEqual(['loading', undefined]);
+    await expect.poll(() => login.now.error).toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    expect([login.now.step, login.now.session]).toEqual(['loading', undefined]);
     node.faults.clear();
-    login.latest().retry();
+    login.now.retry();
     await until(login, 'open');
   });
 });
