@@ -17,7 +17,7 @@ const onSite = [options.readme, ...options.projectDocuments].map((path) =>
 );
 
 test('TypeDoc makes a page of every Markdown file', () => {
-  const files = globSync(['*.md', '{src,scripts,deploy,enclave,move,test}/**/*.md'], {
+  const files = globSync(['*.md', '{src,examples,scripts,deploy,enclave,move,test}/**/*.md'], {
     cwd: ROOT,
     exclude: ['**/node_modules/**'],
   });
