@@ -21,6 +21,9 @@ export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
 /** The static files of the console: built in a clone, part of the installed package. */
 export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'console');
 
+/** The static files of the wallet's page, which only a clone has. */
+export const WALLET = join(CLONE, 'out/wallet');
+
 /** The stub of Sui's framework. */
 export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
 

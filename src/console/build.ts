@@ -1,5 +1,6 @@
 /**
- * `make console`: builds the static files of the console. `node src/console/build.ts [folder]`, by default `out/console`.
+ * `make console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`, by default
+ * `out/console` of this folder. Another source is another page of this repository, in the same style.
  * The folder is complete or absent at any time, so that several builds may run at once.
  */
 import {
@@ -12,10 +13,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'vite';
-import { CONTENT_SECURITY_POLICY, HEADERS } from './headers.ts';
+import type { Headers } from './headers.ts';
 
 const LICENSES = 'licenses.md';
 /** Vite lists the packages whose code is in the page, and this one has styles alone. */
@@ -23,33 +24,36 @@ const KIT = '@digdir/designsystemet-css';
 const KIT_LICENSE = new URL('../../LICENSE', import.meta.resolve(`${KIT}/theme.css`));
 
 const FOLDER = fileURLToPath(new URL('../../out/console', import.meta.url));
+const SOURCE = fileURLToPath(new URL('.', import.meta.url));
 
 /** The policy is in the page too, for servers that send no headers. */
-const policyInPage: Plugin = {
+const policyInPage = (content: string): Plugin => ({
   name: 'policy-in-page',
   transformIndexHtml: () => [
     {
       tag: 'meta',
-      attrs: { 'http-equiv': 'Content-Security-Policy', content: CONTENT_SECURITY_POLICY },
+      attrs: { 'http-equiv': 'Content-Security-Policy', content },
       injectTo: 'head-prepend',
     },
   ],
-};
+});
 
-export async function buildConsole(folder: string): Promise<void> {
+/** @param source the folder of the page, with its `index.html` and `headers.ts` */
+async function buildPage(folder: string, source: string): Promise<void> {
+  const { POLICY, HEADERS }: Headers = await import(pathToFileURL(join(source, 'headers.ts')).href);
   mkdirSync(dirname(folder), { recursive: true });
   const fresh = mkdtempSync(`${folder}.`);
   // Vite keeps another value, by which React would be its build for development: 60 KB more, gzipped.
   process.env['NODE_ENV'] = 'production';
   try {
     await build({
-      root: fileURLToPath(new URL('.', import.meta.url)),
+      root: source,
       configFile: false,
       envDir: false,
       logLevel: 'warn',
       // Relative, so that it can be served below any path.
       base: './',
-      plugins: [policyInPage],
+      plugins: [policyInPage(POLICY)],
       build: {
         outDir: fresh,
         emptyOutDir: true,
@@ -57,6 +61,8 @@ export async function buildConsole(folder: string): Promise<void> {
         // Inlined files would be data: URLs, and its polyfill requests modules that nobody asked for.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
+        // In KB: Poseidon's constants, which zkLogin needs, are most of a wallet.
+        chunkSizeWarningLimit: 2000,
         // Of the packages in it, whose comments it leaves out.
         license: { fileName: LICENSES },
       },
@@ -95,4 +101,7 @@ function replace(folder: string, fresh: string): void {
   }
 }
 
-if (import.meta.main) await buildConsole(resolve(process.argv[2] ?? FOLDER));
+if (import.meta.main) {
+  const [, , folder = FOLDER, source = SOURCE] = process.argv;
+  await buildPage(resolve(folder), resolve(source));
+}

@@ -47,8 +47,31 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   expect(output).not.toContain(/[0-9a-f]{64}/.exec(seed)?.[0]);
   expect(output).toContain('make prover-dev SIZE=small');
   expect(output).toContain('Client ids: wallet-implicit, wallet-code, wallet-form-post\n');
-  expect(await (await fetch(page)).text()).toContain('<script type="module" src="/page.js">');
-  expect((await fetch(`${page}/page.js`)).headers.get('content-type')).toBe('text/javascript');
+  const served = await fetch(page);
+  expect(served.headers.get('content-security-policy')).toContain('connect-src http://127.0.0.1:*');
+  const html = await served.text();
+  const [, settings = ''] = /<script type="application\/json" id="settings">(.*?)<\/script>/.exec(html) ?? [];
+  expect(JSON.parse(settings)).toMatchObject({ enclave: null, posted: null, provesReally: false });
+  const [, script = ''] = /src="\.\/(assets\/[^"]+\.js)"/.exec(html) ?? [];
+  expect((await fetch(`${page}/${script}`)).headers.get('content-type')).toBe(
+    'text/javascript; charset=utf-8',
+  );
+  for (const [path, method, status] of [
+    ['back', 'GET', 200],
+    ['back', 'POST', 200],
+    ['', 'POST', 405],
+    ['other', 'GET', 404],
+    ['%2e%2e/package.json', 'GET', 404],
+  ] as const) {
+    expect([path, method, (await fetch(`${page}/${path}`, { method })).status]).toEqual([
+      path,
+      method,
+      status,
+    ]);
+  }
+  const posted = await fetch(`${page}/back`, { method: 'POST', body: '</script><b>' });
+  expect(await posted.text()).toContain('"posted":"\\u003c/script>\\u003cb>"');
+  expect((await fetch(`${page}/back`, { method: 'POST', body: 'x'.repeat(65_537) })).status).toBe(413);
   const issuer = url('OpenID provider') ?? '';
   const document = await fetch(`${issuer}/.well-known/openid-configuration`);
   expect(await document.json()).toMatchObject({ issuer });

@@ -1,28 +1,13 @@
-/**
- * The console of `dev` and `dev_sui`: its static files on loopback. In a clone they are built by a process of its own
- * when they are missing or older than their sources, so that nothing waits for them but the page itself.
- */
-import { execFile } from 'node:child_process';
-import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:fs';
+/** The console of `dev` and `dev_sui`: its static files on loopback. */
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { extname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { integer } from 'sui-enclave-service/env';
-import { CLONE, CONSOLE, IS_CLONE } from '../places.ts';
+import { CONSOLE } from '../places.ts';
+import { loadSite, pageWith, pathOf, sendFile } from './site.ts';
 
-const BUILD = 'src/console/build.ts';
-/** What the page is made of, besides npm packages. */
-const SOURCES = ['src/console/**/*', 'src/library/**/*.ts', 'package-lock.json'];
 /** Where a page learns that there is something for it: see `src/console/enclave/development.tsx`. */
 const DEVELOPMENT = 'development.json';
-
-const TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
-};
 
 export interface ConsoleOptions {
   readonly port: number;
@@ -31,12 +16,6 @@ export interface ConsoleOptions {
   /** The texts of files that the page offers to compare with, by name. Read at each request. */
   readonly development: () => Readonly<Record<string, string>>;
   readonly log: (line: string) => void;
-}
-
-/** The files of the page by path, and the headers that each is sent with. */
-interface Site {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly files: ReadonlyMap<string, Buffer>;
 }
 
 /** 0 lets the system choose, so that two commands don't disturb each other. @throws ConfigError */
@@ -65,11 +44,10 @@ export function startConsole(options: ConsoleOptions): { close(): void } {
 }
 
 function createConsoleServer({ development, log }: ConsoleOptions): Server {
-  // Kept in memory: another command may build them anew meanwhile.
-  const site = built().then(readSite);
+  const site = loadSite(CONSOLE, 'src/console');
   site.catch((error: Error) => log(`The console can't be built: ${error.message}`));
-  return createServer(async ({ method, url = '' }, response) => {
-    const path = url.replace(/[?#].*$/s, '').slice(1) || 'index.html';
+  return createServer(async ({ method, url }, response) => {
+    const path = pathOf(url);
     try {
       const { headers, files } = await site;
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
@@ -77,8 +55,8 @@ function createConsoleServer({ development, log }: ConsoleOptions): Server {
       if (path === DEVELOPMENT) return sendDevelopment(response, development());
       const content = files.get(path);
       if (!content) return void response.writeHead(404).end();
-      response.setHeader('content-type', TYPES[extname(path)] ?? 'application/octet-stream');
-      response.setHeader('cache-control', 'no-cache').end(content);
+      const meta = `<meta name="development" content="${DEVELOPMENT}">`;
+      sendFile(response, path, path === 'index.html' ? pageWith(await site, meta) : content);
     } catch {
       response.writeHead(500, { 'content-type': 'text/plain' }).end("The console can't be built.\n");
     }
@@ -87,32 +65,6 @@ function createConsoleServer({ development, log }: ConsoleOptions): Server {
 
 function sendDevelopment(response: ServerResponse, files: Readonly<Record<string, string>>): void {
   response.setHeader('content-type', 'application/json').end(JSON.stringify(files));
-}
-
-/** In a clone, builds the page, unless it is newer than all that it is made of. */
-async function built(): Promise<void> {
-  if (!IS_CLONE) return;
-  const made = changed(join(CONSOLE, 'headers.json'));
-  const sources = SOURCES.flatMap((pattern) => globSync(pattern, { cwd: CLONE }));
-  if (made > Math.max(...sources.map((file) => changed(join(CLONE, file))))) return;
-  await promisify(execFile)(process.execPath, [BUILD], { cwd: CLONE });
-}
-
-/** In milliseconds since 1970; 0 for a file that does not exist. */
-const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-
-function readSite(): Site {
-  const headers: Record<string, string> = JSON.parse(readFileSync(join(CONSOLE, 'headers.json'), 'utf8'));
-  const names = readdirSync(CONSOLE, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(CONSOLE.length + 1));
-  const files = new Map(names.map((name) => [name, readFileSync(join(CONSOLE, name))]));
-  const page = files.get('index.html')?.toString() ?? '';
-  files.set(
-    'index.html',
-    Buffer.from(page.replace('<head>', `<head>\n<meta name="development" content="${DEVELOPMENT}">`)),
-  );
-  return { headers, files };
 }
 
 /** Root and registers of an emulated NSM, as far as they are there. @param folder with a slash at its end */

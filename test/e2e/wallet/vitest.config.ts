@@ -7,5 +7,6 @@ export default defineConfig({
     include: ['test/e2e/wallet/*.e2e.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
   },
 });

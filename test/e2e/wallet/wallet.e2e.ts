@@ -2,13 +2,26 @@
  * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service,
  * first with a fake of the proving service, which can fail.
  */
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
+import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CLIENTS, type How } from '../../../src/commands/dev/wallet/servers.ts';
 import { startWalletServices, type WalletServices } from '../../../src/commands/dev/wallet/services.ts';
 import { builtProver } from '../../../src/commands/prover/artifacts.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { freePorts } from '../../src/commands/dev/wallet/free_ports.ts';
+import { inspect, launch } from '../console/console.ts';
+import {
+  addressOf,
+  button,
+  failureOf,
+  LOG_IN,
+  logIn,
+  newContext,
+  prepare,
+  problem,
+  ready,
+  stepOf,
+} from './wallet_page.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];
 const EPOCH = 100n;
@@ -21,11 +34,7 @@ const keptLog = () => createLog('trace', { write: (line) => (log += line) });
 
 beforeAll(async () => {
   services = await startWalletServices({ log: keptLog(), seed: SEED });
-  browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    // Chromium's own sandbox does not start for root; the pages are this project's.
-    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-  });
+  browser = await launch();
 });
 
 afterAll(async () => {
@@ -40,30 +49,11 @@ afterEach(() => {
 
 async function open(context: BrowserContext, how: How = 'implicit'): Promise<Page> {
   const page = await context.newPage();
-  await page.goto(`${services.origin}/?how=${how}`);
+  await page.goto(services.origin);
   await ready(page);
+  await page.check(`input[value=${how}]`);
   return page;
 }
-
-async function newContext(): Promise<BrowserContext> {
-  const context = await browser.newContext();
-  const outside: string[] = [];
-  context.on('request', (request) => {
-    const { hostname, href } = new URL(request.url());
-    if (!/^(127\.0\.0\.1|(.+\.)?localhost)$/.test(hostname)) outside.push(href);
-  });
-  onTestFinished(async () => {
-    await context.close();
-    expect(outside).toEqual([]);
-  });
-  return context;
-}
-
-async function ready(page: Page): Promise<void> {
-  await page.waitForFunction(() => document.querySelector('#ready')?.textContent === 'yes');
-}
-
-const shown = (page: Page, name: string) => page.textContent(`#${name}`);
 
 /** The part of the page's storages that outlives the session. */
 const persisted = (page: Page) =>
@@ -77,39 +67,30 @@ const NOTHING = { local: [], cookies: '', databases: 0 };
 /** The keys in the session storage. */
 const kept = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
-/** Through the provider's own pages: a name, and consent. */
-async function logIn(page: Page, name: string): Promise<void> {
-  await page.click('#login');
-  await page.fill('input[name=login]', name);
-  await page.fill('input[name=password]', 'any');
-  await page.click('button[type=submit]');
-  await page.click('button[type=submit]');
-  await page.waitForURL((url) => url.origin === services.origin);
-  await ready(page);
-}
-
 async function logInWhole(page: Page, name: string): Promise<string | null> {
   await logIn(page, name);
-  expect(await shown(page, 'error')).toBe('');
-  expect(await shown(page, 'status')).toBe('You can sign until epoch 102 ends.');
-  return await shown(page, 'address');
+  expect(await problem(page).count()).toBe(0);
+  expect(await page.textContent('main')).toContain('It can sign until epoch 102 ends.');
+  return await addressOf(page);
 }
 
 /** The digest of a transaction that the node has executed, and so has found well signed. */
 async function send(page: Page): Promise<string> {
-  const before = await shown(page, 'digest');
-  await page.click('#send');
-  await page.waitForFunction((old) => document.querySelector('#digest')?.textContent !== old, before);
-  const digest = (await shown(page, 'digest')) ?? '';
+  const digests = page.locator('[data-digest]');
+  const before = await digests.count();
+  await prepare(page);
+  await button(page, 'Send').click();
+  await expect.poll(() => digests.count()).toBe(before + 1);
+  const digest = (await digests.first().getAttribute('data-digest')) ?? '';
   expect(services.node.ledger.executed).toContain(digest);
   return digest;
 }
 
 describe.each(WAYS)('a login by %s', (how) => {
   test('leads to an address that can send, survives a reload, and leaves nothing behind', async () => {
-    const context = await newContext();
+    const context = await newContext(browser);
     const page = await open(context, how);
-    expect(await shown(page, 'status')).toBe('You are not logged in.');
+    expect(await stepOf(page)).toBe('none');
     const address = await logInWhole(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
     // The token is neither in the address bar nor in the history.
@@ -120,69 +101,136 @@ describe.each(WAYS)('a login by %s', (how) => {
 
     await page.reload();
     await ready(page);
-    expect(await shown(page, 'address')).toBe(address);
+    expect(await addressOf(page)).toBe(address);
     expect(await send(page)).not.toBe(first);
     expect(await persisted(page)).toEqual(NOTHING);
 
     // Another tab is another session.
     const other = await open(context, how);
-    expect(await shown(other, 'status')).toBe('You are not logged in.');
-    expect(await shown(other, 'address')).toBe('');
+    expect(await stepOf(other)).toBe('none');
+    expect(await other.locator('[data-address]').count()).toBe(0);
 
-    await page.click('#logout');
-    expect(await shown(page, 'status')).toBe('You have logged out.');
+    await button(page, 'Log out').click();
+    expect(await stepOf(page)).toBe('none');
+    expect(await page.locator('[data-address]').count()).toBe(0);
     expect(await kept(page)).toEqual([]);
   });
 
   test('continues after a missing proof, by a reload and by trying again', async () => {
-    const page = await open(await newContext(), how);
+    const page = await open(await newContext(browser), how);
     services.proverIsBroken = true;
     await logIn(page, 'alice');
-    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_REFUSED /);
-    const address = await shown(page, 'address');
-    expect(address).toMatch(/^0x[0-9a-f]{64}$/);
+    expect(await failureOf(page)).toMatch(/^ZKLOGIN_REFUSED /);
+    expect(await stepOf(page)).toBe('proof');
+    const shown = await page.locator('[data-state=done] code').textContent();
+    expect(shown).toMatch(/^0x[0-9a-f]{6}…[0-9a-f]{6}$/);
     expect(page.url()).toBe(`${services.origin}/`);
 
     await page.reload();
     await ready(page);
-    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_REFUSED /);
+    expect(await failureOf(page)).toMatch(/^ZKLOGIN_REFUSED /);
     expect(await kept(page)).toEqual(['sui-enclave/zklogin/login']);
 
     services.proverIsBroken = false;
-    await page.click('#again');
-    await page.waitForFunction(() => document.querySelector('#status')?.textContent?.includes('102'));
-    expect(await shown(page, 'error')).toBe('');
-    expect(await shown(page, 'address')).toBe(address);
+    await button(page, 'Try again').click();
+    await page.locator('main[data-step=open]').waitFor();
+    expect(await problem(page).count()).toBe(0);
+    expect(await page.locator('[data-address]').textContent()).toBe(shown);
     await send(page);
   });
 });
 
-test('a login that is given up leaves nothing', async () => {
-  const page = await open(await newContext());
+describe('a button can be pressed when it can do something:', () => {
+  /** The names of those that are enabled, without those that copy. */
+  const enabled = async (page: Page) => await page.locator('button:enabled:not(.copy)').allTextContents();
+
+  test('before and in a login', async () => {
+    const page = await open(await newContext(browser));
+    expect(await enabled(page)).toEqual([LOG_IN]);
+    services.proverIsBroken = true;
+    await logIn(page, 'alice');
+    expect(await enabled(page)).toEqual(['Try again', 'Cancel']);
+  });
+
+  test('in a session', async () => {
+    const page = await open(await newContext(browser));
+    const name = `new ${Math.random()}`;
+    await logInWhole(page, name);
+    const balance = page.locator('output');
+    await expect.poll(() => balance.textContent()).toBe('0 SUI');
+    const always = ['Get 10 SUI', 'Log out'];
+    expect(await enabled(page)).toEqual(always);
+    const recipient = page.getByLabel('To', { exact: true });
+    const amount = page.getByLabel('SUI', { exact: true });
+    await recipient.fill(`0x${'5'.repeat(64)}`);
+    await amount.fill('1');
+    // There is no SUI to send.
+    expect(await enabled(page)).toEqual(always);
+    await button(page, 'Get 10 SUI').click();
+    await expect.poll(() => enabled(page)).toEqual(['Get 10 SUI', 'Log out', 'Send']);
+    for (const wrong of ['10', '0', '-1', '1e3', '0.0000000001', '1,5', '']) {
+      await amount.fill(wrong);
+      expect([wrong, await enabled(page)]).toEqual([wrong, always]);
+    }
+    await amount.fill('9.5');
+    expect(await enabled(page)).toContain('Send');
+    await recipient.fill('0x5');
+    expect(await enabled(page)).toEqual(always);
+    // There is no enclave.
+    expect(await page.textContent('main')).toContain('make play starts this wallet together with an enclave');
+  });
+});
+
+test('the page is accessible and fits narrow screens, in each of its states', {
+  timeout: 120_000,
+}, async () => {
+  const page = await open(await newContext(browser));
+  await inspect(page, 'wallet-login');
   services.proverIsBroken = true;
   await logIn(page, 'alice');
-  await page.click('#cancel');
-  expect(await shown(page, 'status')).toBe('You are not logged in.');
+  await inspect(page, 'wallet-no-proof');
+  services.proverIsBroken = false;
+  await button(page, 'Try again').click();
+  await page.locator('main[data-step=open]').waitFor();
+  await send(page);
+  await prepare(page);
+  await page.getByLabel('To', { exact: true }).fill('0x5');
+  await page.click('summary');
+  await inspect(page, 'wallet-open');
+  services.node.epoch = EPOCH + 3n;
+  await page.reload();
+  await ready(page);
+  await inspect(page, 'wallet-expired');
+});
+
+test('a login that is given up leaves nothing', async () => {
+  const page = await open(await newContext(browser));
+  services.proverIsBroken = true;
+  await logIn(page, 'alice');
+  await button(page, 'Cancel').click();
+  await page.locator('main[data-step=none]').waitFor();
+  expect(await problem(page).count()).toBe(0);
   expect(await kept(page)).toEqual([]);
 });
 
 test('a session that has expired asks for a login, and is renewed by it', async () => {
-  const page = await open(await newContext());
+  const page = await open(await newContext(browser));
   const address = await logInWhole(page, 'alice');
+  await prepare(page);
   services.node.epoch = EPOCH + 3n;
-  await page.click('#send');
-  await page.waitForFunction(() => document.querySelector('#error')?.textContent !== '');
-  expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_EXPIRED /);
+  await button(page, 'Send').click();
+  await page.locator('main[data-step=expired]').waitFor();
+  expect(await page.textContent('.verdict .code')).toBe('ZKLOGIN_EXPIRED');
   await page.reload();
   await ready(page);
-  expect(await shown(page, 'status')).toBe('Your session has expired.');
+  expect(await page.textContent('h1')).toBe('Your session has expired');
   // The provider still knows the user, and asks for nothing but consent.
-  await page.click('#login');
+  await button(page, LOG_IN).click();
   await page.click('button[type=submit]');
   await page.waitForURL((url) => url.origin === services.origin);
   await ready(page);
-  expect(await shown(page, 'status')).toBe('You can sign until epoch 105 ends.');
-  expect(await shown(page, 'address')).toBe(address);
+  expect(await page.textContent('main')).toContain('It can sign until epoch 105 ends.');
+  expect(await addressOf(page)).toBe(address);
   await send(page);
 });
 
@@ -190,7 +238,7 @@ describe('users', () => {
   test('keep one address each across sessions', async () => {
     const addresses: Record<string, (string | null)[]> = {};
     for (const name of ['alice', 'bob', 'alice']) {
-      const page = await open(await newContext());
+      const page = await open(await newContext(browser));
       addresses[name] = [...(addresses[name] ?? []), await logInWhole(page, name)];
     }
     const [first, again] = addresses['alice'] ?? [];
@@ -201,27 +249,27 @@ describe('users', () => {
   test('have another address at another client', async () => {
     const addresses = new Set<string | null>();
     for (const how of WAYS) {
-      addresses.add(await logInWhole(await open(await newContext(), how), 'alice'));
+      addresses.add(await logInWhole(await open(await newContext(browser), how), 'alice'));
     }
     expect(addresses.size).toBe(3);
   });
 });
 
 test('a user who refuses sees that, and one who comes back without an answer can begin again', async () => {
-  const page = await open(await newContext());
-  await page.click('#login');
+  const page = await open(await newContext(browser));
+  await button(page, LOG_IN).click();
   await page.click('text=Cancel');
   await page.waitForURL((url) => url.origin === services.origin);
   await ready(page);
-  expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_PROVIDER_REFUSED .*access_denied/);
+  expect(await failureOf(page)).toMatch(/^ZKLOGIN_PROVIDER_REFUSED .*access_denied/);
   await page.goto(`${services.origin}/back`);
   await ready(page);
-  expect(await shown(page, 'error')).toBe('');
-  expect(await shown(page, 'status')).toBe('You are not logged in.');
+  expect(await problem(page).count()).toBe(0);
+  expect(await stepOf(page)).toBe('none');
 });
 
 test('an answer that was used has no effect when it comes again, in this tab or another', async () => {
-  const context = await newContext();
+  const context = await newContext(browser);
   const page = await open(context);
   let back = '';
   page.on('framenavigated', (frame) => {
@@ -232,18 +280,18 @@ test('an answer that was used has no effect when it comes again, in this tab or 
   await page.goto('about:blank');
   await page.goto(back);
   await ready(page);
-  expect(await shown(page, 'address')).toBe(address);
+  expect(await addressOf(page)).toBe(address);
   expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
 
   const other = await context.newPage();
   await other.goto(back);
   await ready(other);
-  expect(await shown(other, 'status')).toBe('You are not logged in.');
-  await other.click('#login');
+  expect(await stepOf(other)).toBe('none');
+  await button(other, LOG_IN).click();
   await other.waitForURL((url) => url.origin === services.issuer);
   await other.goto(back);
   await ready(other);
-  expect(await shown(other, 'error')).toMatch(/^ZKLOGIN_STATE /);
+  expect(await failureOf(other)).toMatch(/^ZKLOGIN_STATE /);
 });
 
 test('a user has the same address at the next run, on the same ports with the same seed', async () => {
@@ -255,14 +303,14 @@ test('a user has the same address at the next run, on the same ports with the sa
   const addresses = new Set<string | null>();
   for (const seed of [SEED, SEED, 'cd'.repeat(32)]) {
     services = await startWalletServices({ log: keptLog(), ports, seed });
-    addresses.add(await logInWhole(await open(await newContext()), 'alice'));
+    addresses.add(await logInWhole(await open(await newContext(browser)), 'alice'));
     await services.close();
   }
   expect(addresses.size).toBe(2);
 });
 
 test('a page of another host cannot read a salt, one of this machine can', async () => {
-  const page = await (await newContext()).newPage();
+  const page = await (await newContext(browser)).newPage();
   await page.goto(services.origin.replace('127.0.0.1', 'wallet.localhost'));
   const asked = (url: string) =>
     page.evaluate(
@@ -300,13 +348,13 @@ describe.skipIf(!prover)('with the real proving service', () => {
   });
 
   test.each(WAYS)('a login by %s ends in a proof of this very login, and can send', async (how) => {
-    const page = await open(await newContext(), how);
+    const page = await open(await newContext(browser), how);
     expect(await logInWhole(page, 'alice')).toMatch(/^0x[0-9a-f]{64}$/);
     await send(page);
   });
 
   test('the Sui node refuses a wrong proof, and the page reports that', async () => {
-    const page = await open(await newContext());
+    const page = await open(await newContext(browser));
     await logInWhole(page, 'alice');
     await page.evaluate(() => {
       const key = 'sui-enclave/zklogin/session';
@@ -317,10 +365,11 @@ describe.skipIf(!prover)('with the real proving service', () => {
     });
     await page.reload();
     await ready(page);
-    await page.click('#send');
-    await page.waitForFunction(() => document.querySelector('#error')?.textContent !== '');
-    expect(await shown(page, 'error')).toMatch(/^ZKLOGIN_PROOF .*Groth16 proof verify failed/);
-    expect(await shown(page, 'digest')).toBe('');
+    await prepare(page);
+    await button(page, 'Send').click();
+    await problem(page).waitFor();
+    expect(await failureOf(page)).toMatch(/^ZKLOGIN_PROOF .*Groth16 proof verify failed/);
+    expect(await page.locator('[data-digest]').count()).toBe(0);
   });
 });
 

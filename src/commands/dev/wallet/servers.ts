@@ -1,36 +1,34 @@
-/** Fakes on loopback of the services around a wallet: provider, prover, and the page's own server. */
+/** Fakes on loopback of the services around a wallet: provider and prover. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
-import { rolldown } from 'rolldown';
 import { ConfigError } from 'sui-enclave/errors';
-import type { DiscoveryOptions } from 'sui-enclave/zklogin';
 import { isLoopbackOrigin } from '../loopback.ts';
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
-/** The settings of the page. */
-export interface Settings {
-  readonly issuer: string;
-  readonly saltUrl: string;
-  readonly proverUrl: string;
-  readonly nodeUrl: string;
-  readonly faucetUrl: string;
-  readonly login: { readonly clientId: string; readonly options: Partial<DiscoveryOptions> };
-  /** The body of a form_post. */
-  readonly posted: string | null;
-}
-
-/** Three ways to log in: `/?how=<name>` selects one, by default the first. */
+/** Three ways to log in, each with a client of its own. */
 export const CLIENTS = {
-  implicit: { clientId: 'wallet-implicit', options: { responseType: 'id_token' } },
-  code: { clientId: 'wallet-code', options: { responseType: 'code' } },
+  implicit: {
+    clientId: 'wallet-implicit',
+    options: { responseType: 'id_token' },
+    title: 'In the address',
+    text: 'Implicit flow: the token comes in the fragment of the redirect, as from Google.',
+  },
+  code: {
+    clientId: 'wallet-code',
+    options: { responseType: 'code' },
+    title: 'With a code',
+    text: 'Code flow: the page exchanges a code for the token, as with Kakao.',
+  },
   form_post: {
     clientId: 'wallet-form-post',
     options: { responseType: 'code id_token', extraParameters: { response_mode: 'form_post' } },
+    title: 'In a form',
+    text: 'form_post: the page’s server gets the token and hands it over, as from Apple.',
   },
 } as const;
 export type How = keyof typeof CLIENTS;
@@ -133,37 +131,4 @@ export function createFakeProver(broken: () => boolean): Server {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ ...partialInputs, headerBase64, issBase64Details }));
   });
-}
-
-/** Serves the page, and acts as the server behind a wallet: accepts form_posts. */
-export async function createPageServer(settings: () => Omit<Settings, 'posted' | 'login'>): Promise<Server> {
-  const bundle = await rolldown({
-    input: new URL('./page.ts', import.meta.url).pathname,
-    platform: 'browser',
-    logLevel: 'silent',
-  });
-  const { output } = await bundle.generate({ format: 'esm', codeSplitting: false });
-  await bundle.close();
-  return createServer(async (incoming, response) => {
-    const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://wallet.invalid');
-    if (pathname === '/page.js') {
-      return void response.setHeader('content-type', 'text/javascript').end(output[0].code);
-    }
-    const posted = incoming.method === 'POST' ? await text(incoming) : null;
-    const login = CLIENTS[searchParams.get('how') as How] ?? CLIENTS.implicit;
-    response.setHeader('content-type', 'text/html').end(html({ ...settings(), login, posted }));
-  });
-}
-
-const BUTTONS = { login: 'log in', again: 'try again', cancel: 'cancel', send: 'send', logout: 'log out' };
-const OUTPUTS = ['status', 'address', 'digest', 'error', 'ready'];
-
-function html(settings: Settings): string {
-  const buttons = Object.entries(BUTTONS).map(([id, label]) => `<button id="${id}">${label}</button>`);
-  const outputs = OUTPUTS.map((id) => `<dt>${id}</dt><dd><output id="${id}"></output></dd>`);
-  const ways = Object.keys(CLIENTS).map((how) => `<a href="/?how=${how}">${how}</a>`);
-  return `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
-    <script type="application/json" id="settings">${JSON.stringify(settings).replaceAll('<', '\\u003c')}</script>
-    <p>${buttons.join(' ')}</p><dl>${outputs.join('')}</dl><p>Log in by: ${ways.join(', ')}</p>
-    <script type="module" src="/page.js"></script>`;
 }

@@ -17,23 +17,14 @@ import type { Artifacts } from '../../prover/artifacts.ts';
 import { LOOPBACK_ORIGINS } from '../loopback.ts';
 import { startProver } from '../prover/service.ts';
 import { signatureChecks } from '../sui/signatures.ts';
+import { createPageServer, type WalletEnclave } from './page_server.ts';
 import { type Ports, portsFrom, requireFree } from './ports.ts';
-import { CLIENTS, createFakeProver, createPageServer, listen, startProvider } from './servers.ts';
+import { CLIENTS, createFakeProver, listen, startProvider } from './servers.ts';
 
 /** A node that runs already, as that of `make dev-sui`. */
 export interface WalletChain {
   readonly node: LoopbackNode;
   readonly faucetUrl: string;
-}
-
-/** An enclave of the weather application, for the page to ask. */
-export interface WalletEnclave {
-  readonly url: string;
-  /** The published package `weather`, and the config that its contract trusts. */
-  readonly packageId: string;
-  readonly configId: string;
-  /** The root of its attestation documents, in PEM. */
-  readonly rootPem: string;
 }
 
 export interface WalletServices {
@@ -62,7 +53,7 @@ export interface WalletOptions {
   /** Its node is set to check what this prover proves. Default: a node of its own. */
   readonly chain?: WalletChain;
   /** Default: the page has none to ask. */
-  readonly enclave?: WalletEnclave;
+  readonly enclave?: WalletEnclave | null;
 }
 
 /** @throws ConfigError, naming the first port that is busy; nothing stays running then */
@@ -82,7 +73,7 @@ export async function startWalletServices(options: WalletOptions): Promise<Walle
 }
 
 async function start(
-  { log, seed, prover, chain }: WalletOptions,
+  { log, seed, prover, chain, enclave = null }: WalletOptions,
   ports: Ports,
   onClose: (end: () => Promise<void> | void) => void,
   close: () => Promise<void>,
@@ -97,7 +88,11 @@ async function start(
   const salt = await startSalt({ issuer, port: ports.salt, seed, log });
   onClose(salt.close);
   const common = { issuer, saltUrl: salt.url, proverUrl: proving.url, faucetUrl };
-  const page = await createPageServer(() => ({ ...common, nodeUrl: node.url }));
+  const ways = Object.entries(CLIENTS).map(([how, client]) => ({ how, ...client }));
+  const page = createPageServer(
+    { ...common, ...{ ways, enclave }, nodeUrl: node.url, provesReally: prover !== undefined },
+    (line) => log.error({}, line),
+  );
   const origin = await listen(page, ports.page);
   onClose(() => end(page));
   const services: WalletServices = {

@@ -42,8 +42,8 @@ describe("the README's page", () => {
       .replace(/\s+/g, ' ')
       .trim();
 
-  test('is the one that make test-wallet runs and make dev-wallet serves', () => {
-    const walked = read('src/commands/dev/wallet/wallet.ts')
+  test('is the one that make test-wallet walks through', () => {
+    const walked = read('test/e2e/wallet/readme/wallet.ts')
       .replace(/^\/\*\*.*?\*\/\n/s, '')
       .replace(/'[./]*\/library\/zklogin\/index\.ts'/, "'sui-enclave/zklogin'")
       .replace("'./my_wallet.ts'", "'./my_wallet.js'");

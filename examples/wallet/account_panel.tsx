@@ -1,0 +1,61 @@
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
+import type { ZkLoginSession } from 'sui-enclave/zklogin';
+import { useJob } from '../../src/console/lib/use_job.ts';
+import { CopyButton } from '../../src/console/parts/copy_button.tsx';
+import { Facts } from '../../src/console/parts/facts.tsx';
+import { Panel } from '../../src/console/parts/panel.tsx';
+import { settings } from './surroundings.ts';
+import type { Balance } from './use_balance.ts';
+import { short, suiOf } from './words.ts';
+
+interface Props {
+  readonly session: ZkLoginSession;
+  readonly balance: Balance;
+  readonly onFailure: (error: unknown) => void;
+  readonly onLogOut: () => void;
+}
+
+export function AccountPanel({ session, balance, onFailure, onLogOut }: Props) {
+  const { address, maxEpoch } = session;
+  const job = useJob(onFailure);
+  const ask = () =>
+    job.start(async ({ step }) => {
+      step('Asking the faucet');
+      await requestSuiFromFaucetV2({ host: settings.faucetUrl, recipient: address });
+      balance.refresh();
+    });
+  return (
+    <Panel title="Account">
+      <div className="stack">
+        <Facts
+          rows={[
+            [
+              'Address',
+              <span className="bytes" key="address">
+                <code title={address} data-address={address}>
+                  {short(address)}
+                </code>
+                <CopyButton text={address} name="the address" />
+              </span>,
+            ],
+            [
+              'Balance',
+              <output key="balance">
+                {balance.mist === undefined ? '…' : `${suiOf(balance.mist)} SUI`}
+              </output>,
+            ],
+            ['Session', `It can sign until epoch ${maxEpoch} ends.`],
+          ]}
+        />
+        <div className="buttons">
+          <button type="button" className="ds-button" disabled={job.step !== undefined} onClick={ask}>
+            Get 10 SUI
+          </button>
+          <button type="button" className="ds-button" data-variant="secondary" onClick={onLogOut}>
+            Log out
+          </button>
+        </div>
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,60 @@
+import { CopyButton } from '../../src/console/parts/copy_button.tsx';
+import { Panel } from '../../src/console/parts/panel.tsx';
+import { Tag } from '../../src/console/parts/tag.tsx';
+import type { Tone } from '../../src/console/parts/verdict.tsx';
+import { short } from './words.ts';
+
+/** A transaction that was asked for. */
+export interface Sent {
+  readonly what: string;
+  /** Undefined for one that was never sent. */
+  readonly digest: string | undefined;
+  readonly status: 'executed' | 'failed' | 'unknown';
+}
+
+const TONES: Readonly<Record<Sent['status'], Tone>> = {
+  executed: 'success',
+  failed: 'danger',
+  unknown: 'warning',
+};
+
+interface Props {
+  /** The newest first. */
+  readonly history: readonly Sent[];
+  /** What is being sent. */
+  readonly underWay: string | undefined;
+}
+
+export function HistoryPanel({ history, underWay }: Props) {
+  return (
+    <Panel title="Transactions">
+      <div role="status">
+        {underWay !== undefined && (
+          <div className="progress">
+            <span className="spinner" aria-hidden="true" />
+            <span>{underWay}</span>
+          </div>
+        )}
+      </div>
+      {history.length === 0 && underWay === undefined && (
+        <p className="subtle">None since this page was loaded.</p>
+      )}
+      <ol className="history">
+        {history.map(({ what, digest, status }, index) => (
+          <li key={history.length - index}>
+            <span>{what}</span>
+            <Tag tone={TONES[status]}>{status}</Tag>
+            {digest !== undefined && (
+              <span className="bytes">
+                <code title={digest} data-digest={digest}>
+                  {short(digest)}
+                </code>
+                <CopyButton text={digest} name="the digest" />
+              </span>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}

@@ -1,0 +1,139 @@
+/** Before there is a session: the ways in, the steps, and what went wrong on the way. */
+import { useState } from 'react';
+import type { UsedZkLogin, ZkLoginStep } from 'sui-enclave/react';
+import { discoverProvider } from 'sui-enclave/zklogin';
+import { useJob } from '../../src/console/lib/use_job.ts';
+import { Panel } from '../../src/console/parts/panel.tsx';
+import { Verdict } from '../../src/console/parts/verdict.tsx';
+import { Problem } from './problem.tsx';
+import { Steps } from './steps.tsx';
+import { settings } from './surroundings.ts';
+
+const PROVIDER = 'oidc-provider';
+const { ways, issuer } = settings;
+const [first] = ways;
+
+const TITLES: Readonly<Record<ZkLoginStep, string>> = {
+  loading: 'One moment',
+  none: 'Log in',
+  leaving: 'Leaving for the provider',
+  token: 'Checking the token',
+  salt: 'Asking for your salt',
+  proof: 'Making the proof',
+  open: 'You are logged in',
+  expired: 'Your session has expired',
+};
+
+export function LoginView({ login }: { readonly login: UsedZkLogin }) {
+  const { step, error } = login;
+  const mayLogIn = step === 'none' || step === 'expired';
+  const isWaiting = step === 'salt' || step === 'proof';
+  return (
+    <>
+      <div>
+        <h1>{TITLES[step]}</h1>
+        <p className="lead">
+          zkLogin makes an address on Sui of a login at an OpenID provider. The provider learns nothing about
+          the address, and the chain nothing about the login.
+        </p>
+      </div>
+      {step === 'expired' && error === undefined && (
+        <Verdict tone="warning" title="Log in again" code="ZKLOGIN_EXPIRED">
+          <p>The last epoch of the session has passed. A new login gives a new key, and the same address.</p>
+        </Verdict>
+      )}
+      {error !== undefined && <Problem title="The login has stopped" error={error} />}
+      <div className="columns">
+        <div className="stack">
+          {mayLogIn || step === 'leaving' ? (
+            <ProviderPanel login={login} isEnabled={mayLogIn} />
+          ) : (
+            <Panel title="This login">
+              <div className="buttons">
+                <button
+                  type="button"
+                  className="ds-button"
+                  disabled={error === undefined}
+                  onClick={login.retry}
+                >
+                  Try again
+                </button>
+                <button
+                  type="button"
+                  className="ds-button"
+                  data-variant="secondary"
+                  disabled={!isWaiting}
+                  onClick={login.cancel}
+                >
+                  Cancel
+                </button>
+              </div>
+            </Panel>
+          )}
+        </div>
+        <Panel title="What happens">
+          <Steps {...login} />
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+interface ProviderProps {
+  readonly login: UsedZkLogin;
+  readonly isEnabled: boolean;
+}
+
+function ProviderPanel({ login, isEnabled }: ProviderProps) {
+  const [how, setHow] = useState(first?.how);
+  const [failure, setFailure] = useState<unknown>();
+  const job = useJob(setFailure);
+  const way = ways.find((item) => item.how === how);
+  const isReady = isEnabled && way !== undefined && job.step === undefined;
+  const logIn = () => {
+    if (way === undefined) return;
+    setFailure(undefined);
+    job.start(async ({ signal, step }) => {
+      step('Asking the provider');
+      const provider = await discoverProvider(issuer, { name: PROVIDER, ...way.options, signal });
+      login.logIn({ provider, clientId: way.clientId, redirectUri: `${location.origin}/back` });
+    });
+  };
+  return (
+    <Panel title="Provider" aside={<span className="subtle">{new URL(issuer).host}</span>}>
+      <div className="stack">
+        <fieldset className="ways">
+          <legend className="ds-label">How the provider answers</legend>
+          {ways.map(({ how: name, title, text }) => (
+            <label key={name}>
+              <input
+                type="radio"
+                name="how"
+                value={name}
+                checked={name === how}
+                onChange={() => setHow(name)}
+              />
+              <span>
+                {title}
+                <span className="hint">{text}</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        <button type="button" className="ds-button" disabled={!isReady} onClick={logIn}>
+          Log in with {PROVIDER}
+        </button>
+        <p className="hint">
+          A provider on this machine: any name and password will do. Each name is a user, and each way of
+          answering a client of its own, with other addresses.
+        </p>
+        {failure !== undefined && <Problem title="The provider can’t be asked" error={failure} />}
+        {login.step === 'expired' && (
+          <button type="button" className="ds-button" data-variant="tertiary" onClick={login.logOut}>
+            Log out
+          </button>
+        )}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,43 @@
+/** An error as a page shows it: its stable code, its message, and what to do about it. */
+import { visibleText } from '../../src/console/lib/visible_text.ts';
+import { Verdict } from '../../src/console/parts/verdict.tsx';
+
+const LOG_IN = 'Log in again: the address stays.';
+const TRY = 'Try again. If it happens again, look at the terminal of make dev-wallet.';
+const LOOK = 'Look the transaction up by its digest before you send another.';
+
+/** By the beginning of the code, the longer ones first. */
+const ADVICE: readonly (readonly [string, string])[] = [
+  ['ZKLOGIN_PROVIDER_REFUSED', 'Log in again, and let the provider go on.'],
+  ['ZKLOGIN_STATE', 'The answer belongs to another tab or an earlier login. Log in again in this tab.'],
+  ['ZKLOGIN_EXPIRED', LOG_IN],
+  ['ZKLOGIN_PROOF', `The node does not accept this proof. Log out, and log in again.`],
+  ['ZKLOGIN_TOKEN_TIME', 'The token has expired. Cancel, and log in again.'],
+  ['ZKLOGIN_NO_', LOG_IN],
+  ['ZKLOGIN_', `${TRY} The login is kept until you cancel it.`],
+  ['SUI_GAS', 'Get SUI from the faucet.'],
+  ['SUI_UNKNOWN_OUTCOME', LOOK],
+  ['SUI_NOT_VISIBLE', LOOK],
+  ['SUI_', 'Nothing has changed on the chain but, at most, the gas that was paid. Try again.'],
+  ['CLIENT_NOT_REGISTERED', 'The enclave has a new key. Register it, or ask again when it is registered.'],
+  ['CLIENT_', 'Its answer was not accepted, so there is nothing to mint. Ask again.'],
+];
+
+/** The stable code of an error of the library; undefined for any other. */
+export function codeOf(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+export function Problem({ title, error }: { readonly title: string; readonly error: unknown }) {
+  const code = codeOf(error);
+  const [, advice = TRY] = ADVICE.find(([prefix]) => code?.startsWith(prefix)) ?? [];
+  return (
+    <div role="alert">
+      <Verdict tone="danger" title={title} code={code}>
+        <p>{visibleText(error instanceof Error ? error.message : String(error), 400)}</p>
+        <p>{advice}</p>
+      </Verdict>
+    </div>
+  );
+}

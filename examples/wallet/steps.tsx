@@ -1,0 +1,107 @@
+/** The way of a login, each step with what it is for and how far it is. */
+import type { ZkLoginProgress, ZkLoginStep } from 'sui-enclave/react';
+import { Mark } from '../../src/console/parts/mark.tsx';
+import { settings } from './surroundings.ts';
+import { useSeconds } from './use_seconds.ts';
+import { short } from './words.ts';
+
+type State = 'done' | 'now' | 'ahead' | 'failed';
+
+const PROVED = settings.provesReally ? (
+  'The proving service proves this very login, for the development key of this machine, and the node checks the proof.'
+) : (
+  <>
+    A fake stands in for the proving service: its proof is of another login, and the node does not check it.{' '}
+    <code>make prover-dev SIZE=small</code> builds the real one.
+  </>
+);
+
+const STEPS = [
+  {
+    title: 'A key',
+    text: 'This tab makes a key pair that signs for a few epochs. The nonce of the login names its public half.',
+  },
+  {
+    title: 'The provider',
+    text: 'You log in there. Its token says who you are, and names the nonce, so it is good for this key only.',
+  },
+  {
+    title: 'The token',
+    text: 'The page checks state, nonce, issuer, client and times. The token is in no address and no history.',
+  },
+  {
+    title: 'The salt',
+    text: 'The salt service verifies the token and gives your salt, so that nobody can tell your address from your name.',
+  },
+  { title: 'The address', text: 'It follows from issuer, client, your id there and the salt, and stays.' },
+  { title: settings.provesReally ? 'The proof' : 'The proof, a fake', text: PROVED },
+  {
+    title: 'The session',
+    text: 'Key and proof sign transactions together, in this tab, until the last epoch ends.',
+  },
+] as const;
+
+/** How many steps are done when the login is there. */
+const DONE: Readonly<Record<ZkLoginStep, number>> = {
+  loading: 0,
+  none: 0,
+  expired: 0,
+  leaving: 1,
+  token: 2,
+  salt: 3,
+  proof: 5,
+  open: 7,
+};
+
+const PROOF = 5;
+const LABELS = { done: 'done', now: 'under way', ahead: 'not yet', failed: 'failed' } as const;
+
+export function Steps({ step, address, error }: ZkLoginProgress) {
+  const done = DONE[step];
+  const isUnderWay = done > 0 && done < STEPS.length;
+  const seconds = useSeconds(step === 'proof' && error === undefined);
+  const stateOf = (index: number): State => {
+    if (index < done) return 'done';
+    if (index > done || !isUnderWay) return 'ahead';
+    return error === undefined ? 'now' : 'failed';
+  };
+  return (
+    <ol className="steps">
+      {STEPS.map(({ title, text }, index) => {
+        const state = stateOf(index);
+        return (
+          <li key={title} data-state={state} aria-current={state === 'now' ? 'step' : undefined}>
+            <StepMark state={state} number={index + 1} isReal={index !== PROOF || settings.provesReally} />
+            <div>
+              <h4>
+                {title} <span className="hidden">({LABELS[state]})</span>
+                {title === 'The address' && address !== undefined && (
+                  <code className="subtle">{short(address)}</code>
+                )}
+                {index === PROOF && state === 'now' && <span className="subtle"> {seconds} s</span>}
+              </h4>
+              <p>{text}</p>
+            </div>
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+interface MarkProps {
+  readonly state: State;
+  readonly number: number;
+  readonly isReal: boolean;
+}
+
+function StepMark({ state, number, isReal }: MarkProps) {
+  if (state === 'now') return <span className="spinner" aria-hidden="true" />;
+  if (state === 'failed') return <Mark state="failed" />;
+  if (state === 'done') return <Mark state={isReal ? 'passed' : 'warning'} />;
+  return (
+    <span className="number" aria-hidden="true">
+      {number}
+    </span>
+  );
+}

@@ -1,0 +1,7 @@
+/** What the page talks to. The server writes the addresses into the page. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import type { Settings } from '../../src/commands/dev/wallet/page_server.ts';
+
+export const settings: Settings = JSON.parse(document.querySelector('#settings')?.textContent ?? '');
+
+export const client = new SuiGrpcClient({ network: 'localnet', baseUrl: settings.nodeUrl });

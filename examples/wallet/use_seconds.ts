@@ -1,0 +1,16 @@
+import { useEffect, useState } from 'react';
+
+/** For how many seconds something has been true. */
+export function useSeconds(isTrue: boolean): number {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    if (!isTrue) return;
+    const start = performance.now();
+    const timer = setInterval(() => setSeconds(Math.floor((performance.now() - start) / 1000)), 250);
+    return () => {
+      clearInterval(timer);
+      setSeconds(0);
+    };
+  }, [isTrue]);
+  return seconds;
+}

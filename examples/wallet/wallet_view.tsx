@@ -1,0 +1,85 @@
+/** An open session: the account, what it can send, an enclave to ask, and what was sent so far. */
+import type { Transaction } from '@mysten/sui/transactions';
+import { useState } from 'react';
+import type { UsedZkLogin } from 'sui-enclave/react';
+import type { ZkLoginSession } from 'sui-enclave/zklogin';
+import { useJob } from '../../src/console/lib/use_job.ts';
+import { AccountPanel } from './account_panel.tsx';
+import { EnclavePanel } from './enclave_panel.tsx';
+import { HistoryPanel, type Sent } from './history_panel.tsx';
+import { codeOf, Problem } from './problem.tsx';
+import { SendPanel } from './send_panel.tsx';
+import { Steps } from './steps.tsx';
+import { client } from './surroundings.ts';
+import { useBalance } from './use_balance.ts';
+
+/** What a session's `execute` returns. */
+export type Executed = Awaited<ReturnType<ZkLoginSession['execute']>>;
+
+/** Signs and sends a transaction, one at a time, and notes it. */
+export interface Sender {
+  readonly isBusy: boolean;
+  send(what: string, transaction: Transaction, done?: (executed: Executed) => Promise<void> | void): void;
+}
+
+interface Props {
+  readonly session: ZkLoginSession;
+  readonly login: UsedZkLogin;
+}
+
+export function WalletView({ session, login }: Props) {
+  const { address } = session;
+  const [history, setHistory] = useState<readonly Sent[]>([]);
+  const [failure, setFailure] = useState<{ readonly title: string; readonly error: unknown }>();
+  const balance = useBalance(client, address);
+  const note = (sent: Sent) => setHistory((before) => [sent, ...before]);
+  const failed = (title: string) => (error: unknown) => {
+    setFailure({ title, error });
+    // The page shows what has become of the session.
+    if (codeOf(error) === 'ZKLOGIN_EXPIRED') login.retry();
+  };
+  const job = useJob(failed('It was not sent'));
+  const sender: Sender = {
+    isBusy: job.step !== undefined,
+    send(what, transaction, done) {
+      setFailure(undefined);
+      job.start(async ({ step }) => {
+        step(what);
+        try {
+          const executed = await session.execute(transaction, client);
+          note({ what, digest: executed.digest, status: 'executed' });
+          await done?.(executed);
+        } catch (error) {
+          const digest: unknown = error instanceof Error ? Reflect.get(error, 'digest') : undefined;
+          const status = codeOf(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
+          note({ what, digest: typeof digest === 'string' ? digest : undefined, status });
+          throw error;
+        } finally {
+          balance.refresh();
+        }
+      });
+    },
+  };
+  const parts = { session, sender, balance };
+  return (
+    <>
+      <h1>Wallet</h1>
+      {login.error !== undefined && <Problem title="The login has stopped" error={login.error} />}
+      {failure !== undefined && <Problem {...failure} />}
+      <div className="columns">
+        <div className="stack">
+          <AccountPanel {...parts} onFailure={failed('There was no gift')} onLogOut={login.logOut} />
+          <SendPanel {...parts} />
+        </div>
+        <div className="stack">
+          <EnclavePanel {...parts} onFailure={failed('The enclave’s answer can’t be used')} />
+          <HistoryPanel history={history} underWay={job.step} />
+        </div>
+      </div>
+      <details className="panel">
+        <summary>How this session came to be</summary>
+        <Steps {...login} />
+      </details>
+    </>
+  );
+}

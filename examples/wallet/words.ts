@@ -1,0 +1,24 @@
+/** Numbers and ids as people read and write them. */
+
+const MIST_DIGITS = 9;
+
+/** Of SUI in decimal, exactly: undefined if it is not an amount of at least one MIST. */
+export function mistOf(text: string): bigint | undefined {
+  const [, whole = '', fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text.trim()) ?? [];
+  if (whole === '') return undefined;
+  const mist = BigInt(whole + fraction.padEnd(MIST_DIGITS, '0'));
+  return mist === 0n ? undefined : mist;
+}
+
+/** `12.5`: all digits that are not 0. */
+export function suiOf(mist: bigint): string {
+  const digits = mist.toString().padStart(MIST_DIGITS + 1, '0');
+  const whole = BigInt(digits.slice(0, -MIST_DIGITS)).toLocaleString('en');
+  const fraction = digits.slice(-MIST_DIGITS).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+/** `0x1234…abcd`, or the ends of a digest. */
+export function short(id: string): string {
+  return id.length > 16 ? `${id.slice(0, id.startsWith('0x') ? 8 : 6)}…${id.slice(-6)}` : id;
+}

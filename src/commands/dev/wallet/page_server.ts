@@ -1,0 +1,78 @@
+/** The server behind the wallet's page, `examples/wallet`: its static files, and what a provider posts to it. */
+import { createServer, type Server } from 'node:http';
+import { text } from 'node:stream/consumers';
+import type { DiscoveryOptions } from 'sui-enclave/zklogin';
+import { WALLET } from '../../places.ts';
+import { loadSite, pageWith, pathOf, type Site, sendFile } from '../site.ts';
+
+/** An enclave of the weather application, for the page to ask. */
+export interface WalletEnclave {
+  readonly url: string;
+  /** The published package `weather`, and the config that its contract trusts. */
+  readonly packageId: string;
+  readonly configId: string;
+  /** The root of its attestation documents, in PEM. */
+  readonly rootPem: string;
+}
+
+/** A client at the provider, and how it gets its answers. */
+export interface Way {
+  readonly how: string;
+  readonly title: string;
+  readonly text: string;
+  readonly clientId: string;
+  readonly options: Partial<DiscoveryOptions>;
+}
+
+/** What the page learns from its server. */
+export interface Settings {
+  readonly issuer: string;
+  readonly saltUrl: string;
+  readonly proverUrl: string;
+  /** Whether its proofs are of the login that asks, and the node checks them. */
+  readonly provesReally: boolean;
+  readonly nodeUrl: string;
+  readonly faucetUrl: string;
+  readonly ways: readonly Way[];
+  readonly enclave: WalletEnclave | null;
+  /** The body of a form_post. */
+  readonly posted: string | null;
+}
+
+const SOURCE = 'examples/wallet';
+/** The path of redirects is the page too. */
+const PAGE = ['index.html', 'back'];
+/** Of a form_post, in bytes: far more than a token. */
+const MAX_POSTED = 65_536;
+
+/** @param log is told when the page can't be built */
+export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line: string) => void): Server {
+  const site = loadSite(WALLET, SOURCE);
+  site.catch((error: Error) => log(`The wallet's page can't be built: ${error.message}`));
+  return createServer(async (request, response) => {
+    const path = pathOf(request.url);
+    try {
+      const { headers, files } = await site;
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      const isPost = request.method === 'POST';
+      if (isPost && path !== 'back') return void response.writeHead(405).end();
+      if (PAGE.includes(path)) {
+        const length = Number(request.headers['content-length'] ?? 0);
+        if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
+        const posted = isPost ? await text(request) : null;
+        return sendFile(response, 'index.html', page(await site, { ...settings, posted }));
+      }
+      const content = files.get(path);
+      if (content) sendFile(response, path, content);
+      else response.writeHead(404).end();
+    } catch {
+      response.writeHead(500, { 'content-type': 'text/plain' }).end("The page can't be built.\n");
+    }
+  });
+}
+
+/** With its settings as data, which is no script: the page's policy forbids scripts in its text. */
+function page(site: Site, settings: Settings): string {
+  const json = JSON.stringify(settings).replaceAll('<', '\\u003c');
+  return pageWith(site, `<script type="application/json" id="settings">${json}</script>`);
+}

@@ -1,0 +1,66 @@
+/** The wallet's page in headless Chromium, by what its user sees. */
+import type { Browser, BrowserContext, Page } from 'playwright';
+import { expect, onTestFinished } from 'vitest';
+
+/** When the test is over, no request has left this machine, and the page has broken its policy nowhere. */
+export async function newContext(browser: Browser): Promise<BrowserContext> {
+  const context = await browser.newContext();
+  const outside: string[] = [];
+  const violations: string[] = [];
+  context.on('request', (request) => {
+    const { hostname, href } = new URL(request.url());
+    if (!/^(127\.0\.0\.1|(.+\.)?localhost)$/.test(hostname)) outside.push(href);
+  });
+  context.on('console', (message) => {
+    if (/Content Security Policy|Trusted/i.test(message.text())) violations.push(message.text());
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect({ outside, violations }).toEqual({ outside: [], violations: [] });
+  });
+  return context;
+}
+
+/** Until nothing is under way: the page waits for its user. */
+export async function ready(page: Page): Promise<void> {
+  await page
+    .locator('main:is([data-step=none], [data-step=open], [data-step=expired], [data-failed=true])')
+    .waitFor();
+}
+
+export const stepOf = (page: Page) => page.getAttribute('main', 'data-step');
+/** The whole address, of which the page shows the ends. */
+export const addressOf = (page: Page) => page.getAttribute('[data-address]', 'data-address');
+export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+export const problem = (page: Page) => page.locator('[role=alert] .verdict');
+export const LOG_IN = 'Log in with oidc-provider';
+
+/** The error's code and message. */
+export async function failureOf(page: Page): Promise<string> {
+  const [code, message] = [problem(page).locator('.code'), problem(page).locator('p').first()];
+  return `${await code.textContent()} ${await message.textContent()}`;
+}
+
+/** Through the provider's own pages: a name, and consent. */
+export async function logIn(page: Page, name: string): Promise<void> {
+  const { origin } = new URL(page.url());
+  await button(page, LOG_IN).click();
+  await page.fill('input[name=login]', name);
+  await page.fill('input[name=password]', 'any');
+  await page.click('button[type=submit]');
+  await page.click('button[type=submit]');
+  await page.waitForURL((url) => url.origin === origin);
+  await ready(page);
+}
+
+/** Fills the form of a transfer, for which there is enough SUI. */
+export async function prepare(page: Page): Promise<void> {
+  const balance = page.locator('output');
+  await expect.poll(() => balance.textContent()).toMatch(/SUI$/);
+  if ((await balance.textContent()) === '0 SUI') {
+    await button(page, 'Get 10 SUI').click();
+    await expect.poll(() => balance.textContent()).toBe('10 SUI');
+  }
+  await page.getByLabel('To', { exact: true }).fill(`0x${'5'.repeat(64)}`);
+  await page.getByLabel('SUI', { exact: true }).fill('0.25');
+}
