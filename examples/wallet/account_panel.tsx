@@ -41,12 +41,7 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
                 <CopyButton text={address} name="the address" />
               </span>,
             ],
-            [
-              'Balance',
-              <output key="balance">
-                {balance.mist === undefined ? '…' : `${suiOf(balance.mist)} SUI`}
-              </output>,
-            ],
+            ['Balance', <output key="balance">{balanceOf(balance)}</output>],
             ['Session', `It can sign until epoch ${maxEpoch} ends.`],
           ]}
         />
@@ -61,4 +56,9 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
       </div>
     </Panel>
   );
+}
+
+function balanceOf({ mist, isUnknown }: Balance): string {
+  if (mist !== undefined) return `${suiOf(mist)} SUI`;
+  return isUnknown ? 'The node does not tell it. Load the page again.' : '…';
 }

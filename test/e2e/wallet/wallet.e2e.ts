@@ -214,6 +214,19 @@ test('the page is accessible and fits narrow screens, in each of its states', {
   await inspect(page, 'wallet-expired');
 });
 
+test('a balance that the node does not tell is not 0, and nothing can be sent', async () => {
+  const page = await open(await newContext(browser));
+  await logInWhole(page, 'alice');
+  services.node.faults.set('GetBalance', 'reset');
+  onTestFinished(() => services.node.faults.clear());
+  await page.reload();
+  await ready(page);
+  await expect.poll(() => page.textContent('output')).toMatch(/^The node does not tell it/);
+  await page.getByLabel('To', { exact: true }).fill(`0x${'5'.repeat(64)}`);
+  await page.getByLabel('Amount in SUI').fill('1');
+  expect(await button(page, 'Send').isEnabled()).toBe(false);
+});
+
 test('a login that is given up leaves nothing', async () => {
   const page = await open(await newContext(browser));
   services.proverIsBroken = true;
