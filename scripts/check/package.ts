@@ -20,7 +20,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 import { quantity } from '../../src/library/errors.ts';
 import { authorSteps } from './package/author.ts';
@@ -31,6 +30,7 @@ import {
   checkDependencies,
   expectEqual,
   installedTwice,
+  launchBrowser,
   ROOT,
   readPublished,
   run,
@@ -252,10 +252,7 @@ const steps: Steps = {
   },
 
   async 'a page in Chromium verifies a real document with it'() {
-    const browser = await chromium.launch({
-      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
-    });
+    const browser = await launchBrowser();
     try {
       const page = await browser.newPage();
       await page.addScriptTag({ content: readFileSync(join(project, 'bundle.js'), 'utf8') });

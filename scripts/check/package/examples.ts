@@ -5,22 +5,18 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/errors.ts';
+import { type DappServers, dappSteps } from './dapp.ts';
 import { expectEqual, ROOT, run, type Steps } from './support.ts';
 
-const EXAMPLES = ['node'];
+const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
 const SECRET = /suiprivkey\w{20}/;
 
 /** What the developer's own shell sets must not reach them. */
 const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
-/** The model of Sui and an emulated enclave, which is registered there. */
-interface Chain {
-  readonly enclave: string;
-  readonly node: string;
-  readonly appPackage: string;
-  readonly configId: string;
-}
+/** The model of Sui, an emulated enclave that is registered there, and the services of a login. */
+type Chain = Omit<DappServers, 'pcrs' | 'root'>;
 
 /** @param tarball the path of the packed library, once it is packed */
 export function exampleSteps(work: string, tarball: () => string): Steps {
@@ -35,7 +31,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
 
   /** Starts a server of development, and returns what it has printed when it answers. */
   async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
-    const env = environment({ PORT: '0', CONSOLE_PORT: '0', OUT: out, ...more });
+    // Without the prover that may be built here: proofs are of a fake, and not checked.
+    const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...more });
     const child = spawn(process.execPath, ['src/commands/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);
     let printed = '';
@@ -51,19 +48,33 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     return printed;
   }
 
+  const urlOf = (what: string, printed: string) =>
+    urlIn(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${what}`));
+
   const urlIn = (printed: string, pattern: RegExp) => {
     const [, url] = pattern.exec(printed) ?? [];
     if (url === undefined) throw new Error(`no ${pattern} in:\n${printed}`);
     return url;
   };
 
+  async function startEnclave(): Promise<string> {
+    return urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
+  }
+
   /** As src/library/sui/README.md has it, "On one machine". */
   async function startChain(): Promise<Chain> {
-    const node = urlIn(
-      await start('dev_sui', { FAUCET_PORT: '0' }),
-      /(http:\/\/127\.0\.0\.1:\d+) {2}a MODEL/,
-    );
-    const enclave = urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
+    const printed = await start('dev_sui', { FAUCET_PORT: '0' });
+    const [node, faucet] = [urlOf('a MODEL', printed), urlOf('the faucet', printed)];
+    const [enclave, unregistered, services] = await Promise.all([
+      startEnclave(),
+      startEnclave(),
+      start('dev_wallet', { XDG_CACHE_HOME: join(out, 'cache') }),
+    ]);
+    const login = {
+      issuer: urlOf('the OpenID provider', services),
+      saltUrl: urlOf('the salt service', services),
+      proverUrl: urlOf('the prover', services),
+    };
     const root = join(out, 'dev-root.pem');
     const env = environment({
       ...{ SUI_PRIVATE_KEY: secretKey(), DEPLOYMENTS: join(out, 'deployments') },
@@ -76,7 +87,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     const { package: appPackage } = await admin('publish', 'weather');
     const { config: configId } = await admin('create_config', 'weather', '--pcrs', join(out, 'dev.pcrs'));
     await admin('register_enclave', enclave);
-    return { enclave, node, appPackage, configId };
+    return { enclave, unregistered, node, faucet, appPackage, configId, login };
   }
 
   const secretKey = () => readFileSync(join(out, 'dev-sui.key'), 'utf8').trim();
@@ -95,6 +106,12 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     expectEqual(SECRET.test(stdout + stderr), false);
     return { code, stdout, stderr };
   }
+
+  const readOut = (name: string) => readFileSync(join(out, name), 'utf8');
+  const servers = (): DappServers => {
+    if (chain === undefined) throw new Error('there is no chain');
+    return { ...chain, pcrs: readOut('dev.pcrs'), root: readOut('dev-root.pem') };
+  };
 
   const steps: Steps = {
     async 'the examples install the packed library by their lockfiles'() {
@@ -117,7 +134,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     async 'TypeScript accepts the examples'() {
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       for (const name of EXAMPLES) await run(process.execPath, [tsc], { cwd: join(folder, name) });
-      return quantity(globSync('*/{,src/}*.{ts,tsx}', { cwd: folder }).length, 'file');
+      return quantity(globSync('*/{,src/**/}*.{ts,tsx}', { cwd: folder }).length, 'file');
     },
 
     async 'examples/node verifies, calls and submits: an object of the answer is minted'() {
@@ -137,11 +154,10 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       const zeros = join(out, 'other.pcrs');
       const other = readFileSync(given.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
       writeFileSync(zeros, other);
-      const another = urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
       const refused: [more: Record<string, string>, code: number, begins: RegExp][] = [
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
         [{ ENCLAVE_PCRS: zeros }, 1, /^POLICY_PCRS: /m],
-        [{ ENCLAVE_URL: another }, 1, /^CLIENT_NOT_REGISTERED: /m],
+        [{ ENCLAVE_URL: chain.unregistered }, 1, /^CLIENT_NOT_REGISTERED: /m],
         [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is no id of an object/m],
         [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
         [{ SUI_PRIVATE_KEY: `${given.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
@@ -153,6 +169,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       }
       return quantity(refused.length, 'refusal');
     },
+
+    ...dappSteps(join(folder, 'dapp'), servers),
 
     async 'the servers of the examples end'() {
       for (const child of children) child.kill('SIGTERM');

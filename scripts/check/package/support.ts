@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Browser, chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 
 export const run = promisify(execFile);
@@ -31,6 +32,15 @@ export function readPublished(folder: string): Published {
 export function expectEqual(found: unknown, expected: unknown): void {
   const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
   if (a !== b) throw new Error(`found ${a}, expected ${b}`);
+}
+
+/** Debian's Chromium, or the one that CHROMIUM names. */
+export async function launchBrowser(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    // Its own sandbox does not start for root; the pages are this project's.
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  });
 }
 
 /** The version of a package of npm that is installed here. */

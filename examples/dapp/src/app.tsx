@@ -1,0 +1,89 @@
+import { useCurrentAccount, useDAppKit } from '@mysten/dapp-kit-react';
+import { ConnectButton } from '@mysten/dapp-kit-react/ui';
+import { useEffect, useState } from 'react';
+import { certificatesFromPem } from 'sui-enclave/client';
+import { useEnclave } from 'sui-enclave/react';
+import { ProofPanel } from './enclave/proof_panel.tsx';
+import { ReadingPanel } from './enclave/reading_panel.tsx';
+import { useRegistration } from './enclave/registration.ts';
+import { useReading } from './enclave/use_reading.ts';
+import type { Minted } from './mint/mint.ts';
+import { MintPanel } from './mint/mint_panel.tsx';
+import { MintedList } from './mint/minted_list.tsx';
+import type { Settings } from './settings.ts';
+import { ConfirmDialog } from './wallet/confirm_dialog.tsx';
+
+interface Props {
+  readonly settings: Settings;
+  /** Resolves to whether the connect button lists the login. Undefined where the settings have none. */
+  readonly hasLogin: Promise<boolean> | undefined;
+}
+
+export function App({ settings, hasLogin }: Props) {
+  const { enclave: expected, sui } = settings;
+  const enclave = useEnclave(expected.url, {
+    policy: { images: [expected.image] },
+    ...(expected.developmentRoots && { roots: certificatesFromPem(expected.developmentRoots) }),
+  });
+  const reading = useReading(enclave.client);
+  const latest = reading.status === 'answered' ? reading.reading : undefined;
+  const kit = useDAppKit();
+  const account = useCurrentAccount();
+  const registration = useRegistration(
+    kit.getClient(),
+    sui.configId,
+    latest?.answer.publicKey ?? enclave.publicKey,
+  );
+  const [minted, setMinted] = useState<readonly Minted[]>([]);
+  const isWithoutLogin = useIsFalse(hasLogin);
+  return (
+    <>
+      <header>
+        <a className="skip" href="#reading">
+          Skip to the reading
+        </a>
+        <p className="brand">
+          <img src="./icon.svg" alt="" width="28" height="28" />
+          Attested weather
+        </p>
+        <span className="network">{sui.network}</span>
+        <ConnectButton>Connect</ConnectButton>
+      </header>
+      <main>
+        {expected.developmentRoots && (
+          <p className="banner">
+            Development: this page trusts emulated enclaves, whose attestation proves nothing.
+          </p>
+        )}
+        <div className="intro">
+          <h1>Weather that proves where it comes from</h1>
+          <p className="lead">
+            An enclave fetches the weather and signs it. Your browser checks what code runs there, and Sui
+            checks the signature again before it makes an object of it.
+          </p>
+        </div>
+        <div className="columns">
+          <div className="column">
+            <ReadingPanel reading={reading} enclave={enclave} url={expected.url} />
+            <MintPanel
+              settings={settings}
+              {...{ reading: latest, registration, account, isWithoutLogin }}
+              onMinted={(object) => setMinted([object, ...minted])}
+            />
+          </div>
+          <ProofPanel {...{ enclave, registration, reading: latest }} />
+        </div>
+        <MintedList minted={minted} />
+      </main>
+      <ConfirmDialog packageId={sui.packageId} />
+    </>
+  );
+}
+
+function useIsFalse(promise: Promise<boolean> | undefined): boolean {
+  const [isFalse, setFalse] = useState(false);
+  useEffect(() => {
+    promise?.then((value) => setFalse(!value));
+  }, [promise]);
+  return isFalse;
+}

@@ -1,0 +1,54 @@
+/** Whether the contract accepts what a key signs: an attested key is not enough, Sui must know it too. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { useEffect, useState } from 'react';
+import { findRegistration, isKeyTooOld, readConfig, readEnclave } from 'sui-enclave/sui';
+
+/** Why the contract does not accept the key. */
+export type Staleness = 'unregistered' | 'destroyed' | 'too old' | 'retired';
+
+export type Registration =
+  | { readonly state: 'checking' }
+  | { readonly state: 'registered'; readonly enclaveId: string }
+  | { readonly state: 'stale'; readonly why: Staleness }
+  | { readonly state: 'failed'; readonly error: unknown };
+
+/** @throws SuiError; the signal's reason */
+async function registrationOf(
+  client: ClientWithCoreApi,
+  configId: string,
+  publicKey: Uint8Array,
+  signal: AbortSignal,
+): Promise<Registration> {
+  const config = await readConfig(client, configId, { signal });
+  if (config.isRetired) return { state: 'stale', why: 'retired' };
+  const { enclaveId, state } = await findRegistration(client, config, publicKey, { signal });
+  if (state !== 'registered') {
+    return { state: 'stale', why: state === 'destroyed' ? 'destroyed' : 'unregistered' };
+  }
+  const enclave = await readEnclave(client, enclaveId, { signal });
+  if (isKeyTooOld(enclave, config, Date.now())) return { state: 'stale', why: 'too old' };
+  return { state: 'registered', enclaveId };
+}
+
+/** Asks the chain about a key, and again when `again` is called. @param publicKey undefined: there is none yet */
+export function useRegistration(
+  client: ClientWithCoreApi,
+  configId: string,
+  publicKey: Uint8Array | undefined,
+): Registration & { again(): void } {
+  const [found, setFound] = useState<Registration>({ state: 'checking' });
+  const [round, setRound] = useState(0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another round asks the same again
+  useEffect(() => {
+    if (publicKey === undefined) return;
+    const leaving = new AbortController();
+    setFound({ state: 'checking' });
+    registrationOf(client, configId, publicKey, leaving.signal)
+      .catch((error: unknown): Registration => ({ state: 'failed', error }))
+      .then((registration) => {
+        if (!leaving.signal.aborted) setFound(registration);
+      });
+    return () => leaving.abort();
+  }, [client, configId, publicKey, round]);
+  return { ...found, again: () => setRound(round + 1) };
+}

@@ -1,0 +1,37 @@
+/** One question to the enclave at a time. */
+import { useEffect, useRef, useState } from 'react';
+import type { EnclaveClient } from 'sui-enclave/client';
+import { askWeather, type Precision, type Reading } from './weather.ts';
+
+export type ReadingState =
+  | { readonly status: 'none' }
+  | { readonly status: 'asking' }
+  | { readonly status: 'answered'; readonly reading: Reading }
+  | { readonly status: 'failed'; readonly error: unknown };
+
+export type UsedReading = ReadingState & {
+  /** Another question ends the one before. Does nothing while there is no attested enclave. */
+  ask(location: string, precision: Precision): void;
+};
+
+export function useReading(client: EnclaveClient | undefined): UsedReading {
+  const [state, setState] = useState<ReadingState>({ status: 'none' });
+  const asking = useRef<AbortController>(undefined);
+  useEffect(() => () => asking.current?.abort(), []);
+  return {
+    ...state,
+    ask(location, precision) {
+      if (client === undefined) return;
+      asking.current?.abort();
+      asking.current = new AbortController();
+      const { signal } = asking.current;
+      setState({ status: 'asking' });
+      askWeather(client, precision, location, signal)
+        .then((reading): ReadingState => ({ status: 'answered', reading }))
+        .catch((error: unknown): ReadingState => ({ status: 'failed', error }))
+        .then((next) => {
+          if (!signal.aborted) setState(next);
+        });
+    },
+  };
+}

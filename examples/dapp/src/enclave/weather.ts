@@ -1,0 +1,62 @@
+/** What the application signs, and what the contract makes of it: two endpoints, two functions. */
+import { bcs } from '@mysten/bcs';
+import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
+import { type EnclaveClient, signedType, text, u64, type VerifiedAnswer } from 'sui-enclave/client';
+import { celsiusOf, updateTemperature, updateWeather } from 'sui-enclave/sui';
+import type { Settings } from '../settings.ts';
+
+// As the application signs them and the Move module reads them: intent, then the fields in order.
+const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
+
+/** In whole degrees, which the contract has known from the beginning, or in tenths, which may be below zero. */
+export type Precision = 'degrees' | 'tenths';
+
+export type Reading =
+  | {
+      readonly precision: 'degrees';
+      readonly answer: VerifiedAnswer<{ readonly location: string; readonly temperature: bigint }>;
+    }
+  | {
+      readonly precision: 'tenths';
+      readonly answer: VerifiedAnswer<{ readonly location: string; readonly tenths_plus_100000: bigint }>;
+    };
+
+/** @throws ClientError, AttestationError; the signal's reason */
+export async function askWeather(
+  client: EnclaveClient,
+  precision: Precision,
+  location: string,
+  signal: AbortSignal,
+): Promise<Reading> {
+  const asked = { location };
+  // The answer must repeat the place: a host could send the answer to another question.
+  const options = { expect: asked, idempotent: true, signal };
+  const body = { payload: asked };
+  return precision === 'degrees'
+    ? { precision, answer: await client.call('/process_data', body, WeatherResponse, options) }
+    : { precision, answer: await client.call('/temperature', body, Temperature, options) };
+}
+
+/** In degrees Celsius, with the digits that were signed. */
+export function celsius(reading: Reading): string {
+  return reading.precision === 'degrees'
+    ? degreesText(reading.answer.data.temperature)
+    : tenthsText(reading.answer.data.tenths_plus_100000);
+}
+
+export const degreesText = (temperature: bigint): string => `${temperature} °C`;
+export const tenthsText = (value: bigint): string => `${celsiusOf(value).toFixed(1).replace('-', '−')} °C`;
+
+/** Adds the call that mints the reading. The object still needs an owner. */
+export function mintCall(
+  tx: Transaction,
+  reading: Reading,
+  { packageId, configId }: Settings['sui'],
+  enclaveId: string,
+): TransactionResult {
+  const call = { appPackage: packageId, configId, enclaveId };
+  return reading.precision === 'degrees'
+    ? updateWeather(tx, { ...call, reading: reading.answer })
+    : updateTemperature(tx, { ...call, reading: reading.answer });
+}

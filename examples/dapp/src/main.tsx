@@ -1,0 +1,56 @@
+import { DAppKitProvider } from '@mysten/dapp-kit-react';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './app.tsx';
+import { type LoginSettings, loadSettings, type Settings, SettingsError } from './settings.ts';
+import { createKit, type Kit } from './wallet/kit.ts';
+import './styles.css';
+
+const container = document.querySelector('#root');
+if (container === null) throw new Error('the page has no #root');
+const root = createRoot(container);
+
+try {
+  await start(await loadSettings());
+} catch (error) {
+  if (!(error instanceof SettingsError)) throw error;
+  root.render(
+    <main>
+      <div className="note other" role="alert">
+        <h1>This page is not set up</h1>
+        <p>{error.message}</p>
+        <p>
+          <strong>What to do:</strong> write <code>settings.json</code>, as README.md explains, and load the
+          page again.
+        </p>
+      </div>
+    </main>,
+  );
+}
+
+async function start(settings: Settings): Promise<void> {
+  const kit = createKit(settings);
+  const { login } = settings;
+  // The page is of use without a login: installed wallets are listed, and readings need none.
+  const hasLogin = login && offerLogin(kit, login).catch(reportMissing);
+  root.render(
+    <StrictMode>
+      <DAppKitProvider dAppKit={kit}>
+        <App settings={settings} hasLogin={hasLogin} />
+      </DAppKitProvider>
+    </StrictMode>,
+  );
+}
+
+/** zkLogin is half of the page's code, and needs the provider: the page does not wait for either. */
+async function offerLogin(kit: Kit, login: LoginSettings): Promise<true> {
+  const { registerLogin } = await import('./wallet/zklogin.ts');
+  await registerLogin(kit.getClient(), login);
+  return true;
+}
+
+function reportMissing(error: unknown): false {
+  // biome-ignore lint/suspicious/noConsole: for whoever runs the page, whose user sees a sentence
+  console.warn('There is no login:', error);
+  return false;
+}

@@ -1,0 +1,65 @@
+/** What the page trusts and where it finds it: `settings.json` beside it. This is the one place that says what is in it. */
+import * as v from 'valibot';
+
+const url = v.pipe(v.string(), v.regex(/^https?:\/\/\S+$/, 'must be an http(s) URL'), v.url('must be a URL'));
+const objectId = v.pipe(v.string(), v.regex(/^0x[0-9a-f]{64}$/, 'must be 0x and 64 hexadecimal digits'));
+const register = v.pipe(v.string(), v.regex(/^[0-9a-f]{96}$/, 'must be 96 hexadecimal digits'));
+const text = v.pipe(v.string(), v.nonEmpty('must not be empty'));
+
+const SettingsSchema = v.strictObject({
+  enclave: v.strictObject({
+    url,
+    /** The registers of the image that may answer: as in `out/nitro.pcrs`. */
+    image: v.strictObject({ pcr0: register, pcr1: register, pcr2: register }),
+    /** For development only: roots in PEM that count in place of AWS's. Emulated enclaves prove nothing. */
+    developmentRoots: v.optional(text),
+  }),
+  sui: v.strictObject({
+    /** `mainnet`, `testnet`, `devnet`, or `localnet`. */
+    network: text,
+    /** A node that speaks gRPC-web. The page believes it, so name one that you trust. */
+    nodeUrl: url,
+    /** The package `weather`. */
+    packageId: objectId,
+    /** The `EnclaveConfig` under which the contract accepts keys. */
+    configId: objectId,
+    /** For development only: gives SUI for gas. */
+    faucetUrl: v.optional(url),
+  }),
+  /** Without it, the page offers the wallets that are installed, and no login. */
+  login: v.optional(
+    v.strictObject({
+      /** Exactly as in its tokens. */
+      issuer: url,
+      /** In the list of wallets. */
+      name: text,
+      /** Of this page, registered with `login.html` as redirect URI. */
+      clientId: text,
+      saltUrl: url,
+      proverUrl: url,
+    }),
+  ),
+});
+
+export type Settings = v.InferOutput<typeof SettingsSchema>;
+export type LoginSettings = NonNullable<Settings['login']>;
+
+/** The file is missing, or says something that can't be used. */
+export class SettingsError extends Error {}
+
+/** @throws SettingsError, whose message names the entry */
+export function readSettings(json: unknown): Settings {
+  const result = v.safeParse(SettingsSchema, json);
+  if (result.success) return result.output;
+  const [issue] = result.issues;
+  throw new SettingsError(`${v.getDotPath(issue) ?? 'the whole file'}: ${issue.message}`);
+}
+
+/** @throws SettingsError */
+export async function loadSettings(): Promise<Settings> {
+  const response = await fetch(new URL('settings.json', document.baseURI), { cache: 'no-store' });
+  // Servers of single pages answer with the page for what is not there.
+  const isJson = response.headers.get('content-type')?.includes('json');
+  if (!response.ok || !isJson) throw new SettingsError('there is no settings.json beside this page');
+  return readSettings(await response.json().catch(() => null));
+}

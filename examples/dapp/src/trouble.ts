@@ -1,0 +1,142 @@
+/** What went wrong, for people: each kind of trouble has its own words, and says what to do. */
+import {
+  AttestationError,
+  ClientError,
+  EnclaveRefusedError,
+  EnclaveUnreachableError,
+} from 'sui-enclave/client';
+import { suiErrorOf } from 'sui-enclave/sui';
+import type { Staleness } from './enclave/registration.ts';
+
+export interface Trouble {
+  /** `silent`: nobody answers. `lying`: what answers is not the enclave. `stale`: it is, but Sui does not know it. */
+  readonly kind: 'silent' | 'lying' | 'stale' | 'other';
+  readonly title: string;
+  readonly text: string;
+  readonly advice: string;
+  /** For whoever runs the page: the code and message of the library. */
+  readonly detail?: string;
+}
+
+const STALE: Readonly<Record<Staleness, string>> = {
+  unregistered: 'its key is not registered. It has probably restarted, and a restart makes a new key',
+  destroyed: 'the registration of its key was destroyed by the admin',
+  'too old': 'its key was registered too long ago',
+  retired: 'the config that its key is registered under has been retired',
+};
+
+/** The enclave is genuine, and no contract accepts what it signs. */
+export function staleTrouble(why: Staleness): Trouble {
+  return {
+    kind: 'stale',
+    title: 'The enclave is genuine, but Sui does not accept its key',
+    text: `You can read what it signs, and it is attested. It can't be minted: ${STALE[why]}.`,
+    advice:
+      why === 'retired'
+        ? 'Nothing can be minted under this config any more. Ask whoever runs this page for its successor.'
+        : 'Ask whoever runs the enclave to register its key, then check again. Nothing of yours is at risk.',
+  };
+}
+
+/** @param error what `EnclaveClient` threw @param url of the enclave */
+export function enclaveTrouble(error: unknown, url: string): Trouble {
+  const detail = detailOf(error);
+  if (isSilence(error)) {
+    return {
+      kind: 'silent',
+      title: 'The enclave does not answer',
+      text: `Nobody answers at ${url}, or only a proxy in front of it does. Nothing was sent to Sui.`,
+      advice:
+        'Look whether you are online, and try again in a minute. If it stays silent, tell whoever runs it.',
+      ...detail,
+    };
+  }
+  if (error instanceof EnclaveRefusedError) {
+    return {
+      kind: 'other',
+      title: 'The enclave refused the question',
+      text: error.serverMessage ?? 'It gave no reason.',
+      advice: 'Change the place, and ask again.',
+      ...detail,
+    };
+  }
+  if (isLie(error)) {
+    return {
+      kind: 'lying',
+      title: 'What answers is not the enclave',
+      text: `Whoever answers at ${url} can't prove to run the expected code, or sent what is not its fresh, signed answer to your question. The answer is not shown.`,
+      advice:
+        'Sign nothing here, and tell whoever runs this page. Trying again does not make it trustworthy.',
+      ...detail,
+    };
+  }
+  return otherTrouble(error);
+}
+
+/** A status of 500 and more is a proxy's, or the enclave's when it can't work. */
+function isSilence(error: unknown): boolean {
+  return (
+    error instanceof EnclaveUnreachableError || (error instanceof EnclaveRefusedError && error.status >= 500)
+  );
+}
+
+/** A mistake in this page's own settings is none. */
+function isLie(error: unknown): boolean {
+  if (error instanceof ClientError) return error.code !== 'CLIENT_OPTION';
+  return error instanceof AttestationError && !/^POLICY_(INVALID|ZERO_IMAGE)$/.test(error.code);
+}
+
+/** @param error what a wallet, the node or the page itself threw */
+export function otherTrouble(error: unknown): Trouble {
+  const known = suiErrorIn(error);
+  const code = codeOf(known);
+  const words = WORDS[code ?? ''];
+  return {
+    kind: 'other',
+    title: words?.title ?? 'That did not work',
+    text: words?.text ?? (known instanceof Error ? known.message : String(known)),
+    advice: words?.advice ?? 'Try again.',
+    ...detailOf(known),
+  };
+}
+
+const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>> = {
+  ZKLOGIN_NOT_CONFIRMED: {
+    title: 'You did not sign',
+    text: 'Nothing was signed and nothing was sent.',
+    advice: 'Mint again when you want to.',
+  },
+  ZKLOGIN_EXPIRED: {
+    title: 'Your session has expired',
+    text: 'Nothing was signed. A login is valid for a few epochs of Sui.',
+    advice: 'Connect again, then mint.',
+  },
+  SUI_GAS: {
+    title: 'Your account has too little SUI',
+    text: 'The gas of a transaction is paid in SUI. Nothing was executed.',
+    advice: 'Send some SUI to your address, then mint again.',
+  },
+  SUI_NODE_UNREACHABLE: {
+    title: 'The Sui node does not answer',
+    text: 'The page asks one node of Sui, and it is silent. Nothing was sent.',
+    advice: 'Look whether you are online, and try again in a minute.',
+  },
+};
+
+/** What a Sui client throws has its code and advice only as a SuiError. */
+function suiErrorIn(error: unknown): unknown {
+  try {
+    return suiErrorOf(error);
+  } catch {
+    return error;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function detailOf(error: unknown): { readonly detail?: string } {
+  const code = codeOf(error);
+  return error instanceof Error && code !== undefined ? { detail: `${code}: ${error.message}` } : {};
+}

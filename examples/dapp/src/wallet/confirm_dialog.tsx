@@ -1,0 +1,102 @@
+/** Shows what is about to be signed, from the very bytes, and waits for the user. */
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { useEffect, useRef } from 'react';
+import type { ConfirmRequest } from 'sui-enclave/wallet';
+import { Facts } from '../parts/facts.tsx';
+import { type Question, useQuestion } from './confirmation.ts';
+import { gasOf, type Step, stepsOf } from './transaction_words.ts';
+
+interface Content {
+  readonly steps: readonly Step[];
+  readonly facts: readonly (readonly [name: string, value: string])[];
+}
+
+export function ConfirmDialog({ packageId }: { readonly packageId: string }) {
+  const question = useQuestion();
+  return question && <OpenDialog question={question} packageId={packageId} />;
+}
+
+function OpenDialog({ question, packageId }: { readonly question: Question; readonly packageId: string }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const { request, answer } = question;
+  const content = contentOf(request, packageId);
+  const isForeign = content?.steps.some(({ isExpected }) => !isExpected) ?? true;
+  return (
+    <dialog
+      ref={dialog}
+      className="confirm"
+      aria-labelledby="confirm-title"
+      // Escape
+      onCancel={() => answer(false)}
+    >
+      <h2 id="confirm-title">
+        {request.kind === 'transaction' ? 'Sign this transaction?' : 'Sign this message?'}
+      </h2>
+      <p className="subtle">Nothing is signed or sent until you agree.</p>
+      {content && request.kind === 'transaction' && (
+        <ol className="steps">
+          {content.steps.map(({ text, isExpected }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the steps of a transaction never change
+            <li key={index} className={isExpected ? undefined : 'foreign'}>
+              {text}
+            </li>
+          ))}
+        </ol>
+      )}
+      {content && request.kind === 'message' && <blockquote>{content.steps[0]?.text}</blockquote>}
+      {isForeign && request.kind === 'transaction' && (
+        <p className="warning" role="alert">
+          {content
+            ? 'This page makes no transaction with such a step. Sign only if you know why it is there.'
+            : "This transaction can't be explained, so it can't be signed here."}
+        </p>
+      )}
+      {content && <Facts facts={content.facts} />}
+      <div className="buttons">
+        <button type="button" onClick={() => answer(false)}>
+          Don't sign
+        </button>
+        <button
+          type="button"
+          className="primary"
+          disabled={content === undefined}
+          onClick={() => answer(true)}
+        >
+          Sign
+        </button>
+      </div>
+    </dialog>
+  );
+}
+
+/** Undefined for what has no words: it is not signed. */
+function contentOf(request: ConfirmRequest, packageId: string): Content | undefined {
+  const { wallet, address, chain } = request;
+  if (request.kind === 'message') {
+    const text = new TextDecoder().decode(request.message);
+    return {
+      steps: [{ text, isExpected: true }],
+      facts: [
+        ['Wallet', wallet],
+        ['Address', address],
+        ['Network', chain],
+      ],
+    };
+  }
+  try {
+    const { payer, isOwn, budget } = gasOf(request.transaction);
+    return {
+      steps: stepsOf(request.transaction, packageId),
+      facts: [
+        ['Wallet', wallet],
+        ['Sender', address],
+        ['Network', chain],
+        ['Gas', `at most ${budget}, paid by ${isOwn ? 'you' : payer}`],
+        ['Digest', TransactionDataBuilder.getDigestFromBytes(request.bytes)],
+      ],
+    };
+  } catch {
+    return undefined;
+  }
+}

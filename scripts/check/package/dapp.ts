@@ -1,0 +1,253 @@
+/** examples/dapp, built and opened in headless Chromium. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { extname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Browser, BrowserContextOptions, Page } from 'playwright';
+import { parsePcrs } from '../../../src/library/attestation/image.ts';
+import { quantity } from '../../../src/library/errors.ts';
+import { expectEqual, launchBrowser, run, type Steps } from './support.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const TYPES: Readonly<Record<string, string>> = {
+  ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' },
+  ...{ '.json': 'application/json', '.svg': 'image/svg+xml' },
+};
+
+const DEGREES = /^−?\d+\.\d °C$/;
+const WHOLE = /^\d+ °C$/;
+
+/** Where everything is that the page needs. */
+export interface DappServers {
+  readonly enclave: string;
+  /** With the same registers, and a key that is not registered. */
+  readonly unregistered: string;
+  readonly node: string;
+  readonly faucet: string;
+  readonly appPackage: string;
+  readonly configId: string;
+  /** In the format of `out/nitro.pcrs`, and in PEM. */
+  readonly pcrs: string;
+  readonly root: string;
+  readonly login: { readonly issuer: string; readonly saltUrl: string; readonly proverUrl: string };
+}
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** A host that passes on what the enclave answers, with another temperature. */
+function lyingHost(enclave: string): Server {
+  return createServer(async (request, response) => {
+    response
+      .setHeader('access-control-allow-origin', '*')
+      .setHeader('access-control-allow-headers', '*')
+      .setHeader('content-type', 'application/json');
+    if (request.method === 'OPTIONS') return void response.end();
+    const method = request.method ?? 'GET';
+    const headers = { 'content-type': 'application/json' };
+    const body = method === 'POST' ? await text(request) : null;
+    const answer = await (await fetch(enclave + request.url, { method, headers, body })).text();
+    response.end(answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'));
+  });
+}
+
+/** @param folder of the installed example */
+export function dappSteps(folder: string, servers: () => DappServers): Steps {
+  const dist = join(folder, 'dist');
+  let browser: Browser | undefined;
+
+  function settings({ enclave, node, faucet, appPackage, configId, pcrs, root, login }: DappServers) {
+    const { pcr0, pcr1, pcr2 } = parsePcrs(pcrs);
+    return {
+      enclave: { url: enclave, image: { pcr0, pcr1, pcr2 }, developmentRoots: root },
+      sui: {
+        ...{ network: 'localnet', nodeUrl: node, faucetUrl: faucet },
+        ...{ packageId: appPackage, configId },
+      },
+      login: { name: 'Example', clientId: 'wallet-implicit', ...login },
+    };
+  }
+
+  /** The built page with these settings, until `look` is done with it. No request leaves this machine, and nothing is logged. */
+  async function open(
+    given: unknown,
+    look: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
+    const server = createServer((request, response) => {
+      const { pathname } = new URL(request.url ?? '/', 'http://page.invalid');
+      const name = pathname === '/' ? '/index.html' : pathname;
+      if (name === '/settings.json') {
+        return void response.setHeader('content-type', 'application/json').end(JSON.stringify(given));
+      }
+      const file = join(dist, name);
+      if (!existsSync(file)) return void response.writeHead(404).end();
+      response.setHeader('content-type', TYPES[extname(name)] ?? '').end(readFileSync(file));
+    });
+    const url = await listen(server);
+    browser ??= await launchBrowser();
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    const wrong: string[] = [];
+    context.on('request', (request) => {
+      const { hostname, protocol } = new URL(request.url());
+      if (hostname !== '127.0.0.1' && protocol !== 'data:') wrong.push(request.url());
+    });
+    context.on('weberror', (error) => wrong.push(String(error.error())));
+    context.on('console', (message) => {
+      // Chromium logs each failed request, which is what some of these pages are about.
+      const isRequest = message.text().startsWith('Failed to load resource');
+      if (message.type() === 'error' && !isRequest) wrong.push(message.text());
+    });
+    try {
+      const page = await context.newPage();
+      await page.goto(url);
+      await look(page);
+      expectEqual(wrong, []);
+    } finally {
+      await context.close();
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  /** WCAG 2.1 AA, and what axe thinks good. */
+  async function expectAccessible(page: Page): Promise<void> {
+    await page.evaluate(AXE);
+    const found = await page.evaluate(`axe.run().then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(', ')))`);
+    expectEqual(found, []);
+    const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
+    expectEqual(isTooWide, false);
+  }
+
+  /** By the provider's own pages, in the window that the wallet opens. */
+  async function logIn(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Connect' }).click();
+    const opened = page.waitForEvent('popup');
+    await page.getByText('Example (address for this app only)').click();
+    const popup = await opened;
+    await popup.fill('input[name=login]', 'ada');
+    await popup.fill('input[name=password]', 'any');
+    await popup.click('button[type=submit]');
+    await popup.click('button[type=submit]');
+    await page.getByText(/^Minted for 0x/).waitFor();
+  }
+
+  const ask = (page: Page) => page.getByRole('button', { name: 'Ask the enclave' }).click();
+
+  return {
+    async 'examples/dapp is built, with a small page for the redirect'() {
+      const vite = join(folder, 'node_modules/vite/bin/vite.js');
+      await run(process.execPath, [vite, 'build', '--logLevel', 'error'], { cwd: folder });
+      const page = readFileSync(join(dist, 'login.html'), 'utf8');
+      const scripts = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)];
+      const size = scripts.reduce((sum, [, file = '']) => sum + readFileSync(join(dist, file)).length, 0);
+      expectEqual(size > 0 && size < 10_000, true);
+      return quantity(size, 'byte');
+    },
+
+    async 'it shows attested weather, in light and dark, on a desk and in a hand'() {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        for (const width of [1280, 390]) {
+          const options = { colorScheme, viewport: { width, height: 844 }, bypassCSP: true };
+          await open(
+            settings(servers()),
+            async (page) => {
+              await page.getByText(/^Registers \w{8}… match$/).waitFor();
+              await ask(page);
+              await page.getByText(DEGREES).waitFor();
+              await page.getByText(/^Enclave 0x/).waitFor();
+              await expectAccessible(page);
+            },
+            options,
+          );
+        }
+      }
+      return '4 pages without a violation';
+    },
+
+    async 'it has words of their own for an enclave that is silent, lying or stale'() {
+      const given = settings(servers());
+      const at = (url: string) => ({ ...given, enclave: { ...given.enclave, url } });
+      const { pcr0 } = given.enclave.image;
+      const other = { ...given.enclave.image, pcr0: `${pcr0.startsWith('0') ? '1' : '0'}${pcr0.slice(1)}` };
+      const host = lyingHost(servers().enclave);
+      const forging = await listen(host);
+      const closed = createServer();
+      const silent = await listen(closed);
+      closed.close();
+      const cases: [given: unknown, title: string, asks: boolean][] = [
+        [at(silent), 'The enclave does not answer', false],
+        [{ ...given, enclave: { ...given.enclave, image: other } }, 'What answers is not the enclave', false],
+        [at(forging), 'What answers is not the enclave', true],
+        [at(servers().unregistered), 'The enclave is genuine, but Sui does not accept its key', true],
+      ];
+      for (const [one, title, asks] of cases) {
+        await open(
+          one,
+          async (page) => {
+            if (asks) await ask(page);
+            await page.getByRole('alert').filter({ hasText: title }).waitFor();
+            expectEqual(await page.getByRole('button', { name: /^Mint/ }).isDisabled(), true);
+            const isShown = await page.getByText(DEGREES).isVisible();
+            expectEqual(isShown, title.startsWith('The enclave is genuine'));
+            await expectAccessible(page);
+          },
+          { bypassCSP: true },
+        );
+      }
+      host.close();
+      return quantity(cases.length, 'fault');
+    },
+
+    async 'it names a mistake in its settings'() {
+      const given = settings(servers());
+      await open({ ...given, sui: { ...given.sui, configId: '0x6' } }, async (page) => {
+        await page.getByText('sui.configId: must be 0x and 64 hexadecimal digits').waitFor();
+      });
+      return 'by its path';
+    },
+
+    async 'a login by pop-up is listed, and mints the reading after the user has seen the transaction'() {
+      let minted = '';
+      await open(settings(servers()), async (page) => {
+        await ask(page);
+        await page.getByText(DEGREES).waitFor();
+        const reading = await page.getByText(DEGREES).innerText();
+        await logIn(page);
+        await page.getByRole('button', { name: 'Get SUI for gas' }).click();
+        await page.getByText('SUI is on its way').waitFor();
+        const mint = page.getByRole('button', { name: `Mint ${reading}` });
+        const question = page.getByRole('dialog', { name: 'Sign this transaction?' });
+        await mint.click();
+        await question.getByText(`Mint a TemperatureNFT: ${reading} in San Francisco`).waitFor();
+        await question.getByText('paid by you').waitFor();
+        await question.getByRole('button', { name: "Don't sign" }).click();
+        await page.getByRole('alert').filter({ hasText: 'You did not sign' }).waitFor();
+        await mint.click();
+        await question.getByRole('button', { name: 'Sign', exact: true }).click();
+        const card = page.getByRole('listitem').filter({ hasText: 'TemperatureNFT' });
+        await card.getByText(reading, { exact: true }).waitFor();
+        minted = await card.innerText();
+        await page.getByRole('radio', { name: 'Whole degrees' }).check();
+        await ask(page);
+        await page.getByText(WHOLE).waitFor();
+        await page.getByRole('button', { name: /^Mint \d+ °C$/ }).click();
+        await question.getByText(/^Mint a WeatherNFT: \d+ °C in San Francisco$/).waitFor();
+        await question.getByRole('button', { name: 'Sign', exact: true }).click();
+        await page.getByRole('listitem').filter({ hasText: 'WeatherNFT' }).waitFor();
+      });
+      return minted.split('\n').filter(Boolean).slice(0, 2).join(' in ');
+    },
+
+    async 'its pages end'() {
+      await browser?.close();
+      return 'with the browser';
+    },
+  };
+}
