@@ -35,6 +35,14 @@ export interface DappServers {
   readonly login: { readonly issuer: string; readonly saltUrl: string; readonly proverUrl: string };
 }
 
+/** A name, and consent. */
+export async function logInAtProvider(page: Page): Promise<void> {
+  await page.fill('input[name=login]', 'ada');
+  await page.fill('input[name=password]', 'any');
+  await page.click('button[type=submit]');
+  await page.click('button[type=submit]');
+}
+
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -131,10 +139,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     const opened = page.waitForEvent('popup');
     await page.getByText('Example (address for this app only)').click();
     const popup = await opened;
-    await popup.fill('input[name=login]', 'ada');
-    await popup.fill('input[name=password]', 'any');
-    await popup.click('button[type=submit]');
-    await popup.click('button[type=submit]');
+    await logInAtProvider(popup);
     await page.getByText(/^Minted for 0x/).waitFor();
   }
 
@@ -234,6 +239,9 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         const card = page.getByRole('listitem').filter({ hasText: 'TemperatureNFT' });
         await card.getByText(reading, { exact: true }).waitFor();
         minted = await card.innerText();
+        // The session is still there, and connected again.
+        await page.reload();
+        await page.getByText(/^Minted for 0x/).waitFor();
         await page.getByRole('radio', { name: 'Whole degrees' }).check();
         await ask(page);
         await page.getByText(WHOLE).waitFor();

@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/errors.ts';
-import { type DappServers, dappSteps } from './dapp.ts';
-import { expectEqual, ROOT, run, type Steps } from './support.ts';
+import { type DappServers, dappSteps, logInAtProvider } from './dapp.ts';
+import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 
 const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
@@ -18,10 +19,21 @@ const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAME
 /** The model of Sui, an emulated enclave that is registered there, and the services of a login. */
 type Chain = Omit<DappServers, 'pcrs' | 'root'>;
 
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
 /** @param tarball the path of the packed library, once it is packed */
 export function exampleSteps(work: string, tarball: () => string): Steps {
   const folder = join(work, 'examples');
-  const out = join(work, 'dev');
+  // Where a clone has them: examples look there.
+  const out = join(work, 'out');
+  const deployments = join(work, 'deployments');
   const children: ChildProcess[] = [];
   let chain: Chain | undefined;
   const environment = (more: Readonly<Record<string, string>>) => ({
@@ -77,7 +89,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     };
     const root = join(out, 'dev-root.pem');
     const env = environment({
-      ...{ SUI_PRIVATE_KEY: secretKey(), DEPLOYMENTS: join(out, 'deployments') },
+      ...{ SUI_PRIVATE_KEY: secretKey(), DEPLOYMENTS: deployments },
       ...{ SUI_ENCLAVE_NETWORK: 'localnet', SUI_ENCLAVE_ROOT: root },
     });
     const admin = async (...argv: string[]) => {
@@ -120,8 +132,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         const filter = (path: string) => !own.includes(path);
         cpSync(join(ROOT, 'examples', name), join(folder, name), { recursive: true, filter });
       }
-      mkdirSync(join(work, 'out'), { recursive: true });
-      cpSync(tarball(), join(work, 'out/sui-enclave.tgz'));
+      mkdirSync(out, { recursive: true });
+      cpSync(tarball(), join(out, 'sui-enclave.tgz'));
       for (const name of EXAMPLES) {
         await run('npm', ['ci', '--prefer-offline', '--ignore-scripts'], {
           cwd: join(folder, name),
@@ -168,6 +180,51 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         expectEqual(failed.stdout.includes('Minted'), false);
       }
       return quantity(refused.length, 'refusal');
+    },
+
+    async 'examples/node logs in: an answer that the browser posts becomes a session that sends'() {
+      const { node, faucet, login } = servers();
+      const port = await freePort();
+      const env = environment({
+        ...{
+          ISSUER: login.issuer,
+          CLIENT_ID: 'wallet-form-post',
+          REDIRECT_URI: `http://127.0.0.1:${port}/back`,
+        },
+        ...{ SALT_URL: login.saltUrl, PROVER_URL: login.proverUrl },
+        ...{ SUI_NETWORK: 'localnet', SUI_NODE_URL: node, SUI_FAUCET_URL: faucet },
+      });
+      const child = spawn(process.execPath, ['login.ts'], { cwd: join(folder, 'node'), env, stdio: 'pipe' });
+      const ended = once(child, 'close');
+      let printed = '';
+      child.stdout.on('data', (chunk) => {
+        printed += chunk;
+      });
+      const browser = await launchBrowser();
+      try {
+        while (!/^Log in: +\S+\n/m.test(printed) && child.exitCode === null) await sleep(50);
+        const page = await browser.newPage();
+        await page.goto(urlIn(printed, /^Log in: +(\S+)\n/m));
+        await logInAtProvider(page);
+        await page.getByText('You are logged in: go back to the terminal.').waitFor();
+        expectEqual(page.url(), `http://127.0.0.1:${port}/back`);
+        expectEqual(await ended, [0, null]);
+      } finally {
+        child.kill('SIGKILL');
+        await browser.close();
+      }
+      expectEqual(/^Executed: \w{40,}\n/m.test(printed), true);
+      return urlIn(printed, /^Address: +(0x\w{6})/m);
+    },
+
+    async 'examples/dapp writes its settings from what the commands have written'() {
+      const cwd = join(folder, 'dapp');
+      await run(process.execPath, ['write_settings.ts'], { cwd });
+      const { enclave, sui } = JSON.parse(readFileSync(join(cwd, 'public/settings.json'), 'utf8'));
+      const { appPackage, configId } = servers();
+      expectEqual([sui.packageId, sui.configId], [appPackage, configId]);
+      expectEqual(enclave.developmentRoots, readOut('dev-root.pem'));
+      return quantity(Object.keys(enclave.image).length, 'register');
     },
 
     ...dappSteps(join(folder, 'dapp'), servers),
