@@ -1,13 +1,12 @@
 /** An object from an enclave's answer, under an address of zkLogin: the wallet's page with a chain and an enclave that it is given. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { promisify } from 'node:util';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type Admin, adminOn, publishWeather } from '../../../src/commands/dev/sui/admin.ts';
 import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
 import type { WalletEnclave } from '../../../src/commands/dev/wallet/page_server.ts';
 import { startWalletServices } from '../../../src/commands/dev/wallet/services.ts';
@@ -21,18 +20,7 @@ let folder: string;
 let dev: Running;
 let sui: DevSui;
 let enclave: WalletEnclave;
-
-/** A command of the admin, as a process. */
-async function run(name: string, ...args: string[]): Promise<Record<string, string>> {
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    SUI_PRIVATE_KEY: readFileSync(join(folder, 'dev-sui.key'), 'utf8').trim(),
-    DEPLOYMENTS: join(folder, 'deployments'),
-  };
-  const network = ['--network', 'localnet', '--rpc-url', sui.node.url, '--json'];
-  const all = ['src/commands/main.ts', name, ...args, ...network];
-  return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout);
-}
+let admin: Admin;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'wallet-'));
@@ -40,10 +28,10 @@ beforeAll(async () => {
   dev = await start('main.ts', { ATTEST: 'emulated', OUT: folder }, /npm run verify -- \S+/);
   const url = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
   sui = await startDevSui({ port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {} });
-  const { package: packageId = '' } = await run('publish', 'weather');
-  const { config: configId = '' } = await run('create_config', 'weather', '--pcrs', join(folder, 'dev.pcrs'));
+  admin = adminOn(sui, join(folder, 'deployments'));
+  const ids = await publishWeather(admin, join(folder, 'dev.pcrs'));
   const rootPem = readFileSync(join(folder, 'dev-root.pem'), 'utf8');
-  enclave = { url, packageId, configId, rootPem };
+  enclave = { url, rootPem, ...ids };
 });
 
 afterAll(async () => {
@@ -82,7 +70,7 @@ test('an enclave that nobody has registered is told by its code, and there is no
 
 /** The real prover where it is built: CI runs this after make test-prover, which builds it. */
 test('the answer of a registered enclave becomes an object of the user', { timeout: 120_000 }, async () => {
-  await run('register_enclave', enclave.url, '--root', join(folder, 'dev-root.pem'));
+  await admin('register_enclave', enclave.url, '--root', join(folder, 'dev-root.pem'));
   const page = await open(builtProver('small'));
   await button(page, 'Ask').click();
   const mint = button(page, 'Mint it');

@@ -1,7 +1,7 @@
 /** `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { builtProver } from '../../../src/commands/prover/artifacts.ts';
@@ -15,19 +15,19 @@ let ended: Promise<unknown>;
 let output = '';
 let browser: Browser;
 
-/** The first of ten ports, of which nobody is likely to have one. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return Math.min(port, 65_000);
+/** The first of ten free ports, below those that the system gives to others meanwhile. */
+async function freePorts(): Promise<number> {
+  const first = 20_000 + 10 * Math.floor(1000 * Math.random());
+  const servers = Array.from({ length: 10 }, (_, n) => createServer().listen(first + n, '127.0.0.1'));
+  const tried = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return tried.every(({ status }) => status === 'fulfilled') ? first : await freePorts();
 }
 
 const url = (name: string) => new RegExp(`^${name}: +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
 
 beforeAll(async () => {
-  const env = { ...process.env, PORT: String(await freePort()) };
+  const env = { ...process.env, PORT: String(await freePorts()) };
   play = spawn('make', ['--no-print-directory', 'play'], { cwd: ROOT, env, detached: true });
   ended = once(play, 'close');
   for (const stream of [play.stdout, play.stderr]) stream?.on('data', (chunk) => (output += chunk));
