@@ -256,12 +256,6 @@ export class ZkLoginWallet implements Wallet {
 
   /** Until the wallet has an account. Opens the window before it waits for anything, if it needs one. */
   async #logIn(signal: AbortSignal): Promise<void> {
-    if (window.top !== window) {
-      throw new ZkLoginError(
-        'ZKLOGIN_OPTION',
-        'the page is in a frame of another page, where browsers keep its storage apart from that of the login window: open it in a tab of its own',
-      );
-    }
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
     const kept = this.#keptLogin();

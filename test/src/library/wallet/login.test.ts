@@ -124,13 +124,6 @@ describe('a login in a window', () => {
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
     expect(page.current.latest).toMatchObject({ closed: true, sentTo: [] });
   });
-
-  test('is refused in a frame, before a window opens', async () => {
-    page.current.window.top = {};
-    const { wallet } = register();
-    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-    expect(page.current.opened).toEqual([]);
-  });
 });
 
 describe('a login window that looks closed', () => {
