@@ -461,10 +461,8 @@ function hasEnded(error: unknown): boolean {
 
 /** Whether the same token would fail again. */
 function isFinal(error: ZkLoginError): boolean {
-  if (!(error instanceof ServiceRefusedError)) {
-    return !['ZKLOGIN_UNREACHABLE', 'ZKLOGIN_TIMEOUT', 'ZKLOGIN_MALFORMED_ANSWER', 'ZKLOGIN_LOAD'].includes(
-      error.code,
-    );
+  if (error instanceof ServiceRefusedError) {
+    return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
   }
-  return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
+  return ['ZKLOGIN_OPTION', 'ZKLOGIN_CLAIM', 'ZKLOGIN_PROFILE', 'ZKLOGIN_PROOF'].includes(error.code);
 }

@@ -12,6 +12,7 @@ import {
   type Given,
   GOOGLE,
   handOver,
+  POINTS,
   post,
   proofOf,
   redirectOf,
@@ -468,6 +469,15 @@ describe('salt and proof', () => {
     await handOver(redirectOf(await sent()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
     expect(keys()).toHaveLength(left);
+  });
+
+  test('of another token end the login', async () => {
+    const { wallet } = register({ prover: async () => POINTS });
+    const connected = connect(wallet);
+    connected.catch(() => {});
+    await handOver(redirectOf(await sent()));
+    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
+    expect(keys()).toEqual([]);
   });
 
   test('may come from URLs', async () => {
