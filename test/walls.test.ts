@@ -111,8 +111,7 @@ describe.each(PACKAGES)('$name', ({ files, ...own }) => {
     for (const [path, target] of Object.entries(own.exports ?? {})) {
       expect(existsSync(join(ROOT, own.folder, target)), target).toBe(true);
       const isEntry =
-        own.name === 'sui-enclave' &&
-        ((!path.slice(2).includes('/') && target.endsWith('/index.ts')) || path === './wallet/redirect');
+        own.name === 'sui-enclave' && !path.slice(2).includes('/') && target.endsWith('/index.ts');
       expect([path, isEntry || imported.has(`${own.name}${path.slice(1)}`)]).toEqual([path, true]);
     }
   });

@@ -22,7 +22,7 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
  *
  * Exported from `sui-enclave/wallet`.
  *
- * @throws ZkLoginError: ZKLOGIN_OPTION, also outside of a page; ZKLOGIN_STORAGE
+ * @throws ZkLoginError: ZKLOGIN_OPTION, also outside of a page and in a frame; ZKLOGIN_STORAGE
  * @example
  * registerZkLoginWallet({
  *   providers: [{ provider: PROVIDERS.google, clientId }],
@@ -33,6 +33,12 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 export function registerZkLoginWallet(options: RegisterOptions): RegisteredWallets {
   if (typeof window === 'undefined') {
     throw new ZkLoginError('ZKLOGIN_OPTION', 'there is no window here: call registerZkLoginWallet in a page');
+  }
+  if (window.top !== window) {
+    throw new ZkLoginError(
+      'ZKLOGIN_OPTION',
+      'the page is in a frame of another page, where browsers block its storage, or keep it apart from that of the login window: open the page in a tab of its own',
+    );
   }
   checkRegisterOptions(options);
   const { providers, confirm, storage, ...shared } = options;

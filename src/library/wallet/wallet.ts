@@ -256,12 +256,6 @@ export class ZkLoginWallet implements Wallet {
 
   /** Until the wallet has an account. Opens the window before it waits for anything, if it needs one. */
   async #logIn(signal: AbortSignal): Promise<void> {
-    if (window.top !== window) {
-      throw new ZkLoginError(
-        'ZKLOGIN_OPTION',
-        'the page is in a frame of another page, where browsers keep its storage apart from that of the login window: open it in a tab of its own',
-      );
-    }
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
     const kept = this.#keptLogin();
@@ -467,10 +461,8 @@ function hasEnded(error: unknown): boolean {
 
 /** Whether the same token would fail again. */
 function isFinal(error: ZkLoginError): boolean {
-  if (!(error instanceof ServiceRefusedError)) {
-    return !['ZKLOGIN_UNREACHABLE', 'ZKLOGIN_TIMEOUT', 'ZKLOGIN_MALFORMED_ANSWER', 'ZKLOGIN_LOAD'].includes(
-      error.code,
-    );
+  if (error instanceof ServiceRefusedError) {
+    return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
   }
-  return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;
+  return ['ZKLOGIN_OPTION', 'ZKLOGIN_CLAIM', 'ZKLOGIN_PROFILE', 'ZKLOGIN_PROOF'].includes(error.code);
 }

@@ -12,6 +12,7 @@ import {
   type Given,
   GOOGLE,
   handOver,
+  POINTS,
   post,
   proofOf,
   redirectOf,
@@ -123,13 +124,6 @@ describe('a login in a window', () => {
     const { wallet } = register({ client: node.client });
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
     expect(page.current.latest).toMatchObject({ closed: true, sentTo: [] });
-  });
-
-  test('is refused in a frame, before a window opens', async () => {
-    page.current.window.top = {};
-    const { wallet } = register();
-    await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-    expect(page.current.opened).toEqual([]);
   });
 });
 
@@ -475,6 +469,15 @@ describe('salt and proof', () => {
     await handOver(redirectOf(await sent()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
     expect(keys()).toHaveLength(left);
+  });
+
+  test('of another token end the login', async () => {
+    const { wallet } = register({ prover: async () => POINTS });
+    const connected = connect(wallet);
+    connected.catch(() => {});
+    await handOver(redirectOf(await sent()));
+    await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
+    expect(keys()).toEqual([]);
   });
 
   test('may come from URLs', async () => {

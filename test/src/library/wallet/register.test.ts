@@ -110,6 +110,13 @@ describe('registerZkLoginWallet refuses', () => {
     );
   });
 
+  test('to be called in a frame of another page', () => {
+    page.current.window.top = {};
+    expect(() => register()).toThrow(
+      expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: expect.stringMatching(/frame/) }),
+    );
+  });
+
   test('to be called without options, or outside of a page', () => {
     expect(() => registerZkLoginWallet(undefined as never)).toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_OPTION' }),

@@ -1,0 +1,468 @@
+/**
+ * zkLogin as a wallet of the Wallet Standard in headless Chromium: login windows, redirects, signatures, and whoever
+ * interferes, against a real OpenID provider.
+ */
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { CLIENTS } from '../../../src/commands/dev/wallet/servers.ts';
+import { verifierOf } from '../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../src/testing/sui/zklogin.ts';
+import type { Outcome } from './standard_page.ts';
+import { type DappServices, startDappServices } from './standard_services.ts';
+
+const EPOCH = 100n;
+const SPONSOR = new Ed25519Keypair();
+
+let browser: Browser;
+let services: DappServices;
+
+/** @param ignored of Playwright's own arguments */
+async function launch(ignored: string[] = []): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    // Chromium's own sandbox does not start for root; the pages are this project's.
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    ignoreDefaultArgs: ignored,
+  });
+}
+
+beforeAll(async () => {
+  services = await startDappServices();
+  services.node.verify = async (...signed) => {
+    const [data, signature, signer, scope] = signed;
+    if (signer !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(services.node, ...signed);
+    return await verifierOf(scope)(data, signature, { address: signer });
+  };
+  services.node.ledger.give(SPONSOR.toSuiAddress(), 10_000_000_000n);
+  browser = await launch();
+});
+
+afterAll(async () => {
+  await browser?.close();
+  services?.close();
+});
+
+beforeEach(() => {
+  services.node.epoch = EPOCH;
+  Object.assign(services, {
+    ...{ clients: [CLIENTS.implicit], sponsorKey: null, openerPolicy: null },
+    ...{ proverIsBroken: false, keepsAnswer: false },
+  });
+});
+
+async function newContext(by: Browser = browser): Promise<BrowserContext> {
+  const context = await by.newContext();
+  context.setDefaultTimeout(20_000);
+  const failures: string[] = [];
+  context.on('weberror', (error) => failures.push(error.error().message));
+  context.on('request', (request) => {
+    const { hostname, href } = new URL(request.url());
+    if (!['127.0.0.1', 'localhost', ''].includes(hostname)) failures.push(href);
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(failures).toEqual([]);
+  });
+  // Playwright gives every page the focus. In a browser one window has it: the tests say which, by this variable.
+  await context.addInitScript(() => {
+    Document.prototype.hasFocus = () => !Reflect.has(globalThis, 'userIsElsewhere');
+  });
+  return context;
+}
+
+async function open(context: BrowserContext, query = ''): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(`${services.origin}/dapp${query}`);
+  await ready(page);
+  return page;
+}
+
+async function ready(page: Page): Promise<void> {
+  await page.waitForFunction(() => globalThis.dapp !== undefined);
+}
+
+/** Clicks, and waits for the window. */
+async function openWindow(page: Page, wallet = 0): Promise<Page> {
+  const opened = page.waitForEvent('popup');
+  await page.click(`#connect-${wallet}`);
+  const popup = await opened;
+  await popup.waitForURL((url) => url.origin === services.issuer);
+  return popup;
+}
+
+/** Through the provider's own pages: a name, and consent. Both ask only the first time. */
+async function logIn(popup: Page, name = 'alice'): Promise<void> {
+  await popup.fill('input[name=login]', name);
+  await popup.fill('input[name=password]', 'any');
+  await popup.click('button[type=submit]');
+  await popup.click('button[type=submit]');
+}
+
+async function outcome(page: Page): Promise<Outcome> {
+  await page.waitForFunction(() => globalThis.dapp?.connected != null);
+  return (await page.evaluate(() => globalThis.dapp?.connected)) ?? {};
+}
+
+/** A page whose user has logged in. */
+async function connected() {
+  const context = await newContext();
+  const page = await open(context);
+  const popup = await openWindow(page);
+  const closed = popup.waitForEvent('close');
+  await logIn(popup);
+  const { addresses: [address = ''] = [] } = await outcome(page);
+  await closed;
+  expect(address).toMatch(/^0x[0-9a-f]{64}$/);
+  services.node.ledger.give(address, 1_000_000_000n);
+  return { context, page, address };
+}
+
+const accounts = (page: Page) => page.evaluate(() => globalThis.dapp?.accounts());
+const changes = (page: Page) => page.evaluate(() => globalThis.dapp?.changes);
+const send = (page: Page, wallet = 0) => page.evaluate((index) => globalThis.dapp?.send(index), wallet);
+const silently = (page: Page) => page.evaluate(() => globalThis.dapp?.connectSilently(0));
+const keys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
+
+/** Wherever a page could have kept a token. */
+const traces = (page: Page) =>
+  page.evaluate(async () =>
+    JSON.stringify([
+      location.href,
+      (Reflect.get(globalThis, 'navigation')?.entries() ?? []).map(({ url }: { url: string | null }) => url),
+      history.state,
+      { ...sessionStorage },
+      { ...localStorage },
+      document.cookie,
+      (await indexedDB.databases()).length,
+    ]),
+  );
+const TOKEN = /eyJ[\w-]+\.eyJ/;
+
+describe.each(Object.entries(CLIENTS))('a login in a window, by %s', (_, client) => {
+  test('gives an account that signs, closes the window, and leaves no token', async () => {
+    services.clients = [client];
+    const { page, address } = await connected();
+    expect(await changes(page)).toEqual([[0, [address]]]);
+    expect(page.url()).toBe(`${services.origin}/dapp`);
+    expect(await traces(page)).not.toMatch(TOKEN);
+    expect((await keys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
+    const { digest = '' } = (await send(page)) ?? {};
+    expect(services.node.ledger.executed).toContain(digest);
+    expect(await page.evaluate(() => globalThis.dapp?.asked)).toMatchObject([{ kind: 'transaction' }]);
+  });
+});
+
+test('a provider that hides its window from the page (COOP same-origin) makes no difference', async () => {
+  services.openerPolicy = 'same-origin';
+  const page = await open(await newContext());
+  // The page's own handle, as the wallet has it.
+  await page.evaluate(() => {
+    const { open } = window;
+    window.open = (...given) => {
+      const opened = open(...given);
+      Object.assign(globalThis, { handle: opened });
+      return opened;
+    };
+  });
+  const popup = await openWindow(page);
+  await page.evaluate(() => Object.assign(globalThis, { userIsElsewhere: true }));
+  // It seems closed, for longer than the wallet waits when the user is on the page.
+  await page.waitForFunction(() => Reflect.get(globalThis, 'handle').closed === true);
+  expect(popup.isClosed()).toBe(false);
+  await page.waitForTimeout(3000);
+  await logIn(popup);
+  expect((await outcome(page)).addresses).toHaveLength(1);
+  expect(await popup.evaluate(() => document.body.innerText).catch(() => 'closed')).toMatch(
+    /closed|You can close this window/,
+  );
+});
+
+test('the provider can not navigate the page', async () => {
+  const page = await open(await newContext());
+  const popup = await openWindow(page);
+  expect(await popup.evaluate(() => window.opener)).toBeNull();
+});
+
+test('a user who closes the window is told so, and can begin again', async () => {
+  const page = await open(await newContext());
+  const popup = await openWindow(page);
+  await popup.close();
+  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  expect(await keys(page)).toEqual([]);
+  const second = await openWindow(page);
+  await logIn(second);
+  expect((await outcome(page)).addresses).toHaveLength(1);
+});
+
+test('a user who refuses at the provider is told so', async () => {
+  const page = await open(await newContext());
+  const popup = await openWindow(page);
+  await popup.click('text=Cancel');
+  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+  await expect.poll(() => popup.isClosed()).toBe(true);
+});
+
+test('an answer that nobody waits for any more is dropped, and its window says so', async () => {
+  const page = await open(await newContext());
+  const left = await openWindow(page);
+  const latest = await openWindow(page);
+  await logIn(left);
+  await left.waitForFunction(() => document.body.innerText.includes('no longer waits'));
+  expect(left.url()).toBe(`${services.origin}/back`);
+  expect(await traces(left)).not.toMatch(TOKEN);
+  expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
+  await page.evaluate(() => globalThis.dapp?.disconnect(0));
+  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
+  await latest.close();
+});
+
+describe('an answer in the wrong place', () => {
+  /** The URL to which a login of this user comes back, which the redirect page has not handed over. */
+  async function keptAnswer(page: Page) {
+    services.keepsAnswer = true;
+    const popup = await openWindow(page);
+    await logIn(popup);
+    await popup.waitForURL((url) => url.pathname === '/back');
+    const back = popup.url();
+    expect(back).toMatch(TOKEN);
+    services.keepsAnswer = false;
+    return { back, popup };
+  }
+
+  test('counts once: the same one again, in another tab, has no effect, and its token leaves the address bar', async () => {
+    const context = await newContext();
+    const page = await open(context);
+    const { back, popup } = await keptAnswer(page);
+    const later = await context.newPage();
+    await later.goto(back);
+    expect((await outcome(page)).addresses).toHaveLength(1);
+    const again = await context.newPage();
+    await again.goto(back);
+    await again.waitForFunction(() => document.body.innerText.includes('no longer waits'), null, {
+      timeout: 10_000,
+    });
+    expect(again.url()).toBe(`${services.origin}/back`);
+    expect(await traces(again)).not.toMatch(TOKEN);
+    expect(await changes(page)).toHaveLength(1);
+    await popup.close();
+  });
+
+  test('of another login is refused', async () => {
+    const context = await newContext();
+    const { back } = await keptAnswer(await open(context));
+    const other = await newContext();
+    const page = await open(other);
+    const popup = await openWindow(page);
+    const url = new URL(back);
+    const fragment = new URLSearchParams(url.hash.slice(1));
+    const state = await page.evaluate(() => JSON.parse(Object.values(sessionStorage)[0] ?? '{}').state);
+    fragment.set('state', state);
+    url.hash = fragment.toString();
+    await popup.goto(url.href);
+    expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_NONCE' });
+    expect(await keys(page)).toEqual([]);
+  });
+
+  test('from a window message of another origin, or of this one, has no effect', async () => {
+    const context = await newContext();
+    const elsewhere = await context.newPage();
+    await elsewhere.goto(services.elsewhere);
+    const opened = elsewhere.waitForEvent('popup');
+    await elsewhere.evaluate((url) => {
+      Object.assign(globalThis, { target: window.open(url) });
+    }, `${services.origin}/dapp`);
+    const page = await opened;
+    await ready(page);
+    const { back } = await keptAnswer(page);
+    await elsewhere.evaluate((answer) => {
+      const message = { kind: 'answer', answer };
+      Reflect.get(globalThis, 'target').postMessage(message, '*');
+    }, back);
+    await page.evaluate((answer) => window.postMessage({ kind: 'answer', answer }, location.origin), back);
+    // A channel of the same name, in another origin.
+    await elsewhere.evaluate((answer) => {
+      const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
+      new BroadcastChannel(`sui-enclave/wallet/${state}`).postMessage({ kind: 'answer', answer });
+    }, back);
+    await page.waitForTimeout(300);
+    expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
+    expect(await accounts(page)).toEqual([[]]);
+  });
+
+  test('on a channel, from a tab of this origin that does not know the state, has no effect', async () => {
+    const context = await newContext();
+    const page = await open(context);
+    const { back } = await keptAnswer(page);
+    const other = await open(context);
+    await other.evaluate((answer) => {
+      for (const name of ['sui-enclave/wallet/', 'sui-enclave/wallet/null', 'sui-enclave/wallet']) {
+        new BroadcastChannel(name).postMessage({ kind: 'answer', answer });
+      }
+    }, back);
+    // One that knows it, and sends something else.
+    await other.evaluate((answer) => {
+      const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
+      const channel = new BroadcastChannel(`sui-enclave/wallet/${state}`);
+      for (const message of [null, 'x', { kind: 'taken' }, { kind: 'answer', answer: 1 }]) {
+        channel.postMessage(message);
+      }
+    }, back);
+    await page.waitForTimeout(300);
+    expect(await page.evaluate(() => globalThis.dapp?.connected)).toBeNull();
+    const later = await context.newPage();
+    await later.goto(back);
+    expect((await outcome(page)).addresses).toHaveLength(1);
+  });
+});
+
+describe('a browser that blocks the window', () => {
+  let blocking: Browser;
+  beforeAll(async () => {
+    blocking = await launch(['--disable-popup-blocking']);
+  });
+  afterAll(() => blocking?.close());
+
+  test('goes to the provider and back in this tab; then a click connects without a question', async () => {
+    const context = await newContext(blocking);
+    const page = await context.newPage();
+    await page.goto(`${services.origin}/dapp?connect`);
+    await page.waitForURL((url) => url.origin === services.issuer);
+    await logIn(page);
+    await page.waitForURL((url) => url.pathname === '/dapp');
+    expect(page.url()).toBe(`${services.origin}/dapp?connect`);
+    expect(context.pages()).toHaveLength(1);
+    // Which the page does by itself here, as dapp-kit does not.
+    await ready(page);
+    const { addresses = [] } = await outcome(page);
+    expect(addresses).toHaveLength(1);
+    expect(await changes(page)).toEqual([[0, addresses]]);
+    expect(await traces(page)).not.toMatch(TOKEN);
+    expect((await keys(page)).map((key) => key.replace(/.*\//, ''))).toEqual(['session']);
+  });
+
+  test('rejects if the user goes back from the provider', async () => {
+    const page = await (await newContext(blocking)).newPage();
+    await page.goto(`${services.origin}/dapp`);
+    await ready(page);
+    await page.evaluate(() => {
+      // As the browser does without a click.
+      window.open = () => null;
+    });
+    await page.click('#connect-0');
+    await page.waitForURL((url) => url.origin === services.issuer);
+    await page.goBack();
+    await ready(page);
+    // Either the page was kept, and says so, or it was loaded again.
+    expect(await accounts(page)).toEqual([[]]);
+    const again = await openWindow(page).catch(() => null);
+    await again?.close();
+  });
+});
+
+test('a session that has expired rejects signatures, and the account goes', async () => {
+  const { page, address } = await connected();
+  services.node.epoch = EPOCH + 3n;
+  expect(await send(page)).toMatchObject({ code: 'ZKLOGIN_EXPIRED' });
+  expect(await accounts(page)).toEqual([[]]);
+  expect(await changes(page)).toEqual([
+    [0, [address]],
+    [0, []],
+  ]);
+  expect(await page.evaluate(() => globalThis.dapp?.asked)).toEqual([]);
+  expect(page.context().pages()).toHaveLength(1);
+  expect(await silently(page)).toEqual({ addresses: [] });
+});
+
+test('a signature that the user does not confirm is not made', async () => {
+  const { page } = await connected();
+  const before = services.node.ledger.executed.length;
+  const results = await page.evaluate(async () => {
+    const { dapp } = globalThis;
+    if (dapp === undefined) return [];
+    dapp.confirms = false;
+    return [await dapp.send(0), await dapp.sign(0), await dapp.signMessage(0, 'hello')];
+  });
+  const refused = { code: 'ZKLOGIN_NOT_CONFIRMED', message: expect.any(String) };
+  expect(results).toEqual([refused, refused, refused]);
+  expect(services.node.ledger.executed).toHaveLength(before);
+  const signed = await page.evaluate(async () => {
+    if (globalThis.dapp === undefined) return null;
+    globalThis.dapp.confirms = true;
+    return await globalThis.dapp.signMessage(0, 'hello');
+  });
+  expect(signed).toEqual({ bytes: Buffer.from('hello').toString('base64') });
+});
+
+test('two providers are two wallets, with an account each', async () => {
+  services.clients = [CLIENTS.implicit, CLIENTS.code];
+  const page = await open(await newContext());
+  expect(await page.evaluate(() => globalThis.dapp?.names)).toEqual([
+    'wallet-implicit (address for this app only)',
+    'wallet-code (address for this app only)',
+  ]);
+  await logIn(await openWindow(page, 0));
+  await outcome(page);
+  const second = await openWindow(page, 1);
+  // The provider knows the user, and asks for consent only.
+  await second.click('button[type=submit]');
+  await page.waitForFunction(() => globalThis.dapp?.accounts().every((list) => list.length === 1));
+  const [[first = ''] = [], [other = ''] = []] = (await accounts(page)) ?? [];
+  expect(first).not.toBe(other);
+  for (const [index, address] of [first, other].entries()) {
+    services.node.ledger.give(address, 1_000_000_000n);
+    expect(services.node.ledger.executed).toContain((await send(page, index))?.digest);
+  }
+  await page.evaluate(() => globalThis.dapp?.disconnect(0));
+  expect(await accounts(page)).toEqual([[], [other]]);
+});
+
+test('a sponsor pays, and the user is shown that', async () => {
+  services.sponsorKey = SPONSOR.getSecretKey();
+  const { page, address } = await connected();
+  const before = services.node.ledger.coins(address);
+  const { digest } = (await send(page)) ?? {};
+  expect(services.node.ledger.executed).toContain(digest);
+  expect(services.node.ledger.coins(address)).toEqual(before);
+  expect(await page.evaluate(() => globalThis.dapp?.asked)).toMatchObject([
+    { gasOwner: SPONSOR.toSuiAddress() },
+  ]);
+});
+
+test('a reload keeps the session, another tab has none, and disconnect removes it', async () => {
+  const { page, context, address } = await connected();
+  await page.reload();
+  await ready(page);
+  expect(await silently(page)).toEqual({ addresses: [address] });
+  expect(services.node.ledger.executed).toContain((await send(page))?.digest);
+  expect(await silently(await open(context))).toEqual({ addresses: [] });
+  await page.evaluate(() => globalThis.dapp?.disconnect(0));
+  expect(await keys(page)).toEqual([]);
+  expect(await silently(page)).toEqual({ addresses: [] });
+  await page.reload();
+  await ready(page);
+  expect(await silently(page)).toEqual({ addresses: [] });
+});
+
+test('a login whose proof could not be had goes on with the next click, without a window', async () => {
+  const page = await open(await newContext());
+  services.proverIsBroken = true;
+  await logIn(await openWindow(page));
+  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_REFUSED' });
+  services.proverIsBroken = false;
+  await page.click('#connect-0');
+  expect((await outcome(page)).addresses).toHaveLength(1);
+  expect(page.context().pages()).toHaveLength(1);
+});
+
+test('a page in a frame of another page registers no wallet', async () => {
+  const context = await newContext();
+  const errors: string[] = [];
+  context.removeAllListeners('weberror');
+  context.on('weberror', (error) => errors.push(error.error().message));
+  const outer = await context.newPage();
+  await outer.goto(`${services.elsewhere}/frame`);
+  await expect
+    .poll(() => errors, { timeout: 10_000 })
+    .toEqual([expect.stringMatching(/^the page is in a frame/)]);
+});
