@@ -89,20 +89,14 @@ test('closes a connection that sends bytes for ever', async () => {
   await once(socket, 'close');
 });
 
-test('holds 16 connections in a flood, and answers when it has ended', async () => {
-  const { url } = await start({ maxAgeMs: 1000 });
+test('holds 16 connections in a flood, and answers nevertheless', async () => {
+  // Far more than the test takes: none ends by its age.
+  const { url } = await start({ maxAgeMs: 60_000 });
   const sockets = Array.from({ length: 300 }, () => dial(url));
-  await expect.poll(() => sockets.filter((socket) => socket.closed).length).toBe(300 - 16);
   await expect
-    .poll(
-      () =>
-        fetch(url).then(
-          (response) => response.status,
-          () => 0,
-        ),
-      { timeout: 5000 },
-    )
-    .toBe(200);
+    .poll(() => sockets.filter((socket) => socket.closed).length, { timeout: 10_000 })
+    .toBe(300 - 16);
+  expect((await fetch(url)).status).toBe(200);
 });
 
 test('answers while connections that ask nothing hold all places', async () => {
