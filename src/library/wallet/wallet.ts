@@ -61,10 +61,10 @@ export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confir
 }
 
 /** A wallet of the standard, with its features. */
-export interface RegisteredWallet extends Wallet {
+export type RegisteredWallet = Wallet & {
   readonly id: string;
   readonly features: SuiWalletFeatures & StandardDisconnectFeature;
-}
+};
 
 export class ZkLoginWallet implements RegisteredWallet {
   readonly version = '1.0.0';
