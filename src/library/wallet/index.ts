@@ -2,3 +2,4 @@
 export type { ConfirmMessage, ConfirmRequest, ConfirmTransaction } from './confirm.ts';
 export type { RegisterOptions, WalletProvider } from './options.ts';
 export { type RegisteredWallets, registerZkLoginWallet } from './register.ts';
+export type { RegisteredWallet } from './wallet.ts';

@@ -3,11 +3,11 @@ import { ZkLoginError } from '../zklogin/errors.ts';
 import { type SessionStore, sessionStore } from '../zklogin/storage.ts';
 import { oneAtATime } from './confirm.ts';
 import { checkRegisterOptions, type RegisterOptions, walletId } from './options.ts';
-import { ZkLoginWallet } from './wallet.ts';
+import { type RegisteredWallet, ZkLoginWallet } from './wallet.ts';
 
 export interface RegisteredWallets {
   /** One for each provider, in the order given. */
-  readonly wallets: readonly ZkLoginWallet[];
+  readonly wallets: readonly RegisteredWallet[];
   /** Removes the wallets from the page, and gives up their logins. Open sessions stay in the storage. */
   unregister(): void;
 }
@@ -80,7 +80,7 @@ function prefixed(store: SessionStore, prefix: string): SessionStore {
 }
 
 interface Registry {
-  register(...wallets: readonly ZkLoginWallet[]): () => void;
+  register(...wallets: readonly RegisteredWallet[]): () => void;
 }
 
 /**
@@ -89,7 +89,7 @@ interface Registry {
  *
  * @returns what removes the wallets from every list
  */
-function announce(wallets: readonly ZkLoginWallet[]): () => void {
+function announce(wallets: readonly RegisteredWallet[]): () => void {
   const removals: (() => void)[] = [];
   const register = (registry: Registry) => removals.push(registry.register(...wallets));
   const ready = (event: Event) => {

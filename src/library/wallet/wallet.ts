@@ -60,13 +60,19 @@ export interface WalletParts extends Omit<RegisterOptions, 'providers' | 'confir
   readonly confirmed: Confirmation;
 }
 
-export class ZkLoginWallet implements Wallet {
+/** A wallet of the standard, with its features. */
+export type RegisteredWallet = Wallet & {
+  readonly id: string;
+  readonly features: SuiWalletFeatures & StandardDisconnectFeature;
+};
+
+export class ZkLoginWallet implements RegisteredWallet {
   readonly version = '1.0.0';
   readonly id: string;
   readonly name: string;
   readonly icon: WalletIcon;
   readonly chains: readonly [IdentifierString];
-  readonly features: SuiWalletFeatures & StandardDisconnectFeature;
+  readonly features: RegisteredWallet['features'];
   readonly #parts: WalletParts;
   readonly #client: ClientWithCoreApi;
   readonly #store: SessionStore;

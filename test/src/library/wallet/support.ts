@@ -4,10 +4,10 @@ import { onTestFinished } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';
 import {
   type ConfirmRequest,
+  type RegisteredWallet,
   type RegisterOptions,
   registerZkLoginWallet,
 } from '../../../../src/library/wallet/index.ts';
-import type { ZkLoginWallet } from '../../../../src/library/wallet/wallet.ts';
 import { PROVIDERS, type Proof, type ProofRequest } from '../../../../src/library/zklogin/index.ts';
 import { CLIENT_ID, issuerDetails, jwtOf, SUBJECT, vector } from '../zklogin/support.ts';
 import { ORIGIN } from './page.ts';
@@ -46,8 +46,8 @@ export async function proofOf({ jwt }: ProofRequest): Promise<Proof> {
 export type Given = Partial<Omit<RegisterOptions, 'client'>> & { readonly client?: unknown };
 
 export interface Registered {
-  readonly wallet: ZkLoginWallet;
-  readonly wallets: readonly ZkLoginWallet[];
+  readonly wallet: RegisteredWallet;
+  readonly wallets: readonly RegisteredWallet[];
   /** What the user was asked. */
   readonly asked: ConfirmRequest[];
   /** The addresses after each change. */
@@ -81,12 +81,12 @@ export function register(given: Given = {}): Registered {
   return { wallet, wallets, asked, changes, unregister };
 }
 
-export const connect = (wallet: ZkLoginWallet) => wallet.features['standard:connect'].connect();
-export const connectSilently = async (wallet: ZkLoginWallet) => {
+export const connect = (wallet: RegisteredWallet) => wallet.features['standard:connect'].connect();
+export const connectSilently = async (wallet: RegisteredWallet) => {
   const { accounts } = await wallet.features['standard:connect'].connect({ silent: true });
   return accounts.map(({ address }) => address);
 };
-export const disconnect = (wallet: ZkLoginWallet) => wallet.features['standard:disconnect'].disconnect();
+export const disconnect = (wallet: RegisteredWallet) => wallet.features['standard:disconnect'].disconnect();
 
 /** The redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
 export function redirectOf(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
