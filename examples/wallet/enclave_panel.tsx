@@ -15,7 +15,7 @@ import { Progress } from '../../src/console/parts/progress.tsx';
 import { TextField } from '../../src/console/parts/text_field.tsx';
 import { client, settings } from './surroundings.ts';
 import type { Balance } from './use_balance.ts';
-import type { Executed, Sender } from './wallet_view.tsx';
+import type { Executed, Failures, Sender } from './wallet_view.tsx';
 
 const { enclave } = settings;
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
@@ -53,17 +53,18 @@ interface Props {
   readonly session: ZkLoginSession;
   readonly sender: Sender;
   readonly balance: Balance;
-  readonly onFailure: (error: unknown) => void;
+  readonly failures: Failures;
 }
 
-export function EnclavePanel({ session, sender, balance, onFailure }: Props) {
+export function EnclavePanel({ session, sender, balance, failures }: Props) {
   const [location, setLocation] = useState('San Francisco');
   const [reading, setReading] = useState<Reading>();
   const [minted, setMinted] = useState<Minted>();
-  const job = useJob(onFailure);
+  const job = useJob((error) => failures.add('The enclave’s answer can’t be used', error));
   const place = location.trim();
   const isReady = enclave !== null && place !== '' && job.step === undefined && !sender.isBusy;
   const begin = () => {
+    failures.clear();
     setReading(undefined);
     setMinted(undefined);
     job.start(async ({ signal, step }) => {

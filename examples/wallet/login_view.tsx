@@ -24,6 +24,14 @@ const TITLES: Readonly<Record<ZkLoginStep, string>> = {
   expired: 'Your session has expired',
 };
 
+/** While something is under way. */
+const WAITING: Readonly<Partial<Record<ZkLoginStep, string>>> = {
+  loading: 'The page looks for a session, and asks the node for the epoch.',
+  token: 'The page checks the provider’s answer.',
+  salt: 'The salt service verifies the token.',
+  proof: 'The address is known. The session begins when the proof is there.',
+};
+
 export function LoginView({ login }: { readonly login: UsedZkLogin }) {
   const { step, error } = login;
   const mayLogIn = step === 'none' || step === 'expired';
@@ -33,13 +41,16 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
       <div>
         <h1>{TITLES[step]}</h1>
         <p className="lead">
-          zkLogin makes an address on Sui of a login at an OpenID provider. The provider learns nothing about
-          the address, and the chain nothing about the login.
+          zkLogin makes an address on Sui of a login at an OpenID provider. The provider does not learn the
+          address, and the chain learns which provider it is, but not who you are there.
         </p>
       </div>
       {step === 'expired' && error === undefined && (
         <Verdict tone="warning" title="Log in again" code="ZKLOGIN_EXPIRED">
-          <p>The last epoch of the session has passed. A new login gives a new key, and the same address.</p>
+          <p>
+            The last epoch of the session has passed. A new login gives a new key. Under the same name, and in
+            the same way, the address is the same.
+          </p>
         </Verdict>
       )}
       {error !== undefined && <Problem title="The login has stopped" error={error} />}
@@ -49,24 +60,29 @@ export function LoginView({ login }: { readonly login: UsedZkLogin }) {
             <ProviderPanel login={login} isEnabled={mayLogIn} />
           ) : (
             <Panel title="This login">
-              <div className="buttons">
-                <button
-                  type="button"
-                  className="ds-button"
-                  disabled={error === undefined}
-                  onClick={login.retry}
-                >
-                  Try again
-                </button>
-                <button
-                  type="button"
-                  className="ds-button"
-                  data-variant="secondary"
-                  disabled={!isWaiting}
-                  onClick={login.cancel}
-                >
-                  Cancel
-                </button>
+              <div className="stack">
+                <p role="status">
+                  {error === undefined ? WAITING[step] : 'It is kept in this tab, so that you can try again.'}
+                </p>
+                <div className="buttons">
+                  <button
+                    type="button"
+                    className="ds-button"
+                    disabled={error === undefined}
+                    onClick={login.retry}
+                  >
+                    Try again
+                  </button>
+                  <button
+                    type="button"
+                    className="ds-button"
+                    data-variant="secondary"
+                    disabled={!isWaiting}
+                    onClick={login.cancel}
+                  >
+                    Cancel
+                  </button>
+                </div>
               </div>
             </Panel>
           )}
@@ -120,19 +136,21 @@ function ProviderPanel({ login, isEnabled }: ProviderProps) {
             </label>
           ))}
         </fieldset>
-        <button type="button" className="ds-button" disabled={!isReady} onClick={logIn}>
-          Log in with {PROVIDER}
-        </button>
+        <div className="buttons">
+          <button type="button" className="ds-button" disabled={!isReady} onClick={logIn}>
+            Log in with {PROVIDER}
+          </button>
+          {login.step === 'expired' && (
+            <button type="button" className="ds-button" data-variant="secondary" onClick={login.logOut}>
+              Log out
+            </button>
+          )}
+        </div>
         <p className="hint">
           A provider on this machine: any name and password will do. Each name is a user, and each way of
           answering a client of its own, with other addresses.
         </p>
         {failure !== undefined && <Problem title="The provider can’t be asked" error={failure} />}
-        {login.step === 'expired' && (
-          <button type="button" className="ds-button" data-variant="tertiary" onClick={login.logOut}>
-            Log out
-          </button>
-        )}
       </div>
     </Panel>
   );

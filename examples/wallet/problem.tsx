@@ -29,13 +29,16 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** A message of the library begins as a part of a sentence does. */
+const sentence = (message: string) => message.charAt(0).toUpperCase() + message.slice(1);
+
 export function Problem({ title, error }: { readonly title: string; readonly error: unknown }) {
   const code = codeOf(error);
   const [, advice = TRY] = ADVICE.find(([prefix]) => code?.startsWith(prefix)) ?? [];
   return (
     <div role="alert">
       <Verdict tone="danger" title={title} code={code}>
-        <p>{visibleText(error instanceof Error ? error.message : String(error), 400)}</p>
+        <p>{visibleText(sentence(error instanceof Error ? error.message : String(error)), 400)}</p>
         <p>{advice}</p>
       </Verdict>
     </div>

@@ -44,7 +44,7 @@ export function SendPanel({ sender, balance }: Props) {
           }
         />
         <TextField
-          label="SUI"
+          label="Amount in SUI"
           placeholder="0.5"
           inputMode="decimal"
           value={amount}

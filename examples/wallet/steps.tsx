@@ -27,7 +27,7 @@ const STEPS = [
   },
   {
     title: 'The token',
-    text: 'The page checks state, nonce, issuer, client and times. The token is in no address and no history.',
+    text: 'The page checks state, nonce, issuer, client and times, and takes the token out of address bar and history.',
   },
   {
     title: 'The salt',

@@ -2,25 +2,33 @@ import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useCallback, useEffect, useState } from 'react';
 
 export interface Balance {
-  /** Undefined until the node has told it. */
+  /** Undefined while the node has not told it. */
   readonly mist: bigint | undefined;
+  /** Whether it did not answer when it was asked last. */
+  readonly isUnknown: boolean;
   refresh(): void;
 }
 
 /** The SUI of an address. */
 export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
   const [mist, setMist] = useState<bigint>();
+  const [isUnknown, setUnknown] = useState(false);
   const [asked, setAsked] = useState(0);
   useEffect(() => {
     let isCurrent = asked >= 0;
+    const show = (found: bigint | undefined) => {
+      if (!isCurrent) return;
+      setMist(found);
+      setUnknown(found === undefined);
+    };
     client.core.getBalance({ owner }).then(
-      ({ balance }) => isCurrent && setMist(BigInt(balance.balance)),
-      () => isCurrent && setMist(undefined),
+      ({ balance }) => show(BigInt(balance.balance)),
+      () => show(undefined),
     );
     return () => {
       isCurrent = false;
     };
   }, [client, owner, asked]);
   const refresh = useCallback(() => setAsked((count) => count + 1), []);
-  return { mist, refresh };
+  return { mist, isUnknown, refresh };
 }

@@ -16,6 +16,13 @@ import { useBalance } from './use_balance.ts';
 /** What a session's `execute` returns. */
 export type Executed = Awaited<ReturnType<ZkLoginSession['execute']>>;
 
+/** What the page shows on top: what failed last. */
+export interface Failures {
+  /** For an attempt that begins. */
+  clear(): void;
+  add(title: string, error: unknown): void;
+}
+
 /** Signs and sends a transaction, one at a time, and notes it. */
 export interface Sender {
   readonly isBusy: boolean;
@@ -33,16 +40,19 @@ export function WalletView({ session, login }: Props) {
   const [failure, setFailure] = useState<{ readonly title: string; readonly error: unknown }>();
   const balance = useBalance(client, address);
   const note = (sent: Sent) => setHistory((before) => [sent, ...before]);
-  const failed = (title: string) => (error: unknown) => {
-    setFailure({ title, error });
-    // The page shows what has become of the session.
-    if (codeOf(error) === 'ZKLOGIN_EXPIRED') login.retry();
+  const failures: Failures = {
+    clear: () => setFailure(undefined),
+    add(title, error) {
+      setFailure({ title, error });
+      // The page shows what has become of the session.
+      if (codeOf(error) === 'ZKLOGIN_EXPIRED') login.retry();
+    },
   };
-  const job = useJob(failed('It was not sent'));
+  const job = useJob((error) => failures.add('The transaction has failed', error));
   const sender: Sender = {
     isBusy: job.step !== undefined,
     send(what, transaction, done) {
-      setFailure(undefined);
+      failures.clear();
       job.start(async ({ step }) => {
         step(what);
         try {
@@ -60,7 +70,7 @@ export function WalletView({ session, login }: Props) {
       });
     },
   };
-  const parts = { session, sender, balance };
+  const parts = { session, sender, balance, failures };
   return (
     <>
       <h1>Wallet</h1>
@@ -68,11 +78,11 @@ export function WalletView({ session, login }: Props) {
       {failure !== undefined && <Problem {...failure} />}
       <div className="columns">
         <div className="stack">
-          <AccountPanel {...parts} onFailure={failed('There was no gift')} onLogOut={login.logOut} />
+          <AccountPanel {...parts} onLogOut={login.logOut} />
           <SendPanel {...parts} />
         </div>
         <div className="stack">
-          <EnclavePanel {...parts} onFailure={failed('The enclave’s answer can’t be used')} />
+          <EnclavePanel {...parts} />
           <HistoryPanel history={history} underWay={job.step} />
         </div>
       </div>

@@ -223,6 +223,12 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     inClone: true,
     load: () => import('./prover/images.ts'),
   },
+  play: {
+    reader: 'author',
+    summary: 'start everything at once: chain, enclaves, console, wallet and dapp',
+    inClone: true,
+    load: () => import('./dev/play.ts'),
+  },
   dev_wallet: {
     reader: 'wallet',
     summary: "serve a wallet's page, to try zkLogin by hand",

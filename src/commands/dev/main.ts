@@ -2,32 +2,23 @@
  * `sui-enclave dev`, or `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has loaded
  * changes. A start that fails ends this process too; a restart that fails waits for the next change.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { join, relative, resolve, sep } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { command, type Io, runAsProcess } from '../command.ts';
 import { findProject } from '../project.ts';
 import { consolePort, developmentFiles, startConsole } from './console.ts';
+import { forkServer } from './fork_server.ts';
 import { WatchedFiles } from './watched_files.ts';
 
-const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
 const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
 /** One save may be several events. */
 const SETTLE_MS = 100;
 /** Requests in flight may finish in this time. */
 const STOP_MS = 2000;
-
-/**
- * A message from a server: a file that it loads; its port when it listens, with the name of its registers' file if it
- * attests; or a request for the seed.
- */
-type Message =
-  | { readonly file: string }
-  | { readonly port: string; readonly pcrsName?: string | undefined }
-  | { readonly wants: 'seed' };
 
 /** The server that runs, and what must be the same after a restart. */
 class RestartedServer {
@@ -69,21 +60,15 @@ class RestartedServer {
 
   #start(): ChildProcess {
     this.#files.beginRound();
-    const child = fork(SERVE, {
+    const options = {
       env: { ...process.env, ...(this.#port !== undefined && { PORT: this.#port }) },
       execArgv: [...process.execArgv, '--import', LOADED_FILES],
-      // Bytes stay bytes.
-      serialization: 'advanced',
-    });
-    child.on('message', (message: Message) => {
-      if (child !== this.#server) return;
+      seed: this.#seed,
+    };
+    const child = forkServer(options, (message, server) => {
+      if (server !== this.#server) return;
       if ('file' in message) {
         if (message.file.startsWith(`${this.#root}${sep}`)) this.#files.add(message.file);
-        return;
-      }
-      if ('wants' in message) {
-        // With a callback, since it may have ended meanwhile, which is no error of this process.
-        child.send({ seed: this.#seed }, () => {});
         return;
       }
       this.#console ??= this.#showConsole(message.port, message.pcrsName);

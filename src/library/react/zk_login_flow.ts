@@ -55,8 +55,8 @@ export type LogInOptions = Omit<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'sto
 const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
-/** Why work was ended: the user wants no login, or nobody watches any more. */
-type Ending = 'discarded' | 'unmounted';
+/** Why work was ended: what it leads to is not wanted, or other work goes on with it, now or when the page is back. */
+type Ending = 'discarded' | 'interrupted';
 
 export class ZkLoginFlow {
   options: FlowOptions;
@@ -88,7 +88,7 @@ export class ZkLoginFlow {
       removeEventListener('pageshow', this.#onPageShow);
       // React's StrictMode mounts again at once: a code that is being exchanged would be lost.
       queueMicrotask(() => {
-        if (!this.#isMounted) this.#end('unmounted');
+        if (!this.#isMounted) this.#end('interrupted');
       });
     };
   };
@@ -146,7 +146,7 @@ export class ZkLoginFlow {
   }
 
   #start(work: (signal: AbortSignal) => Promise<void>): void {
-    this.#end('unmounted');
+    this.#end('interrupted');
     const controller = new AbortController();
     this.#work = controller;
     const { signal } = controller;

@@ -17,6 +17,7 @@ import {
   LOG_IN,
   logIn,
   newContext,
+  passProvider,
   prepare,
   problem,
   ready,
@@ -161,7 +162,7 @@ describe('a button can be pressed when it can do something:', () => {
     const always = ['Get 10 SUI', 'Log out'];
     expect(await enabled(page)).toEqual(always);
     const recipient = page.getByLabel('To', { exact: true });
-    const amount = page.getByLabel('SUI', { exact: true });
+    const amount = page.getByLabel('Amount in SUI');
     await recipient.fill(`0x${'5'.repeat(64)}`);
     await amount.fill('1');
     // There is no SUI to send.
@@ -186,6 +187,16 @@ test('the page is accessible and fits narrow screens, in each of its states', {
 }, async () => {
   const page = await open(await newContext(browser));
   await inspect(page, 'wallet-login');
+  // The prover takes its time.
+  await page.route(services.proverUrl, () => undefined);
+  await passProvider(page, 'alice');
+  await page.locator('main[data-step=proof]').waitFor();
+  await inspect(page, 'wallet-proving');
+  await button(page, 'Cancel').click();
+  await page.locator('main[data-step=none]').waitFor();
+  await page.unroute(services.proverUrl);
+  // The provider knows the user now.
+  await page.context().clearCookies();
   services.proverIsBroken = true;
   await logIn(page, 'alice');
   await inspect(page, 'wallet-no-proof');
@@ -201,6 +212,19 @@ test('the page is accessible and fits narrow screens, in each of its states', {
   await page.reload();
   await ready(page);
   await inspect(page, 'wallet-expired');
+});
+
+test('a balance that the node does not tell is not 0, and nothing can be sent', async () => {
+  const page = await open(await newContext(browser));
+  await logInWhole(page, 'alice');
+  services.node.faults.set('GetBalance', 'reset');
+  onTestFinished(() => services.node.faults.clear());
+  await page.reload();
+  await ready(page);
+  await expect.poll(() => page.textContent('output')).toMatch(/^The node does not tell it/);
+  await page.getByLabel('To', { exact: true }).fill(`0x${'5'.repeat(64)}`);
+  await page.getByLabel('Amount in SUI').fill('1');
+  expect(await button(page, 'Send').isEnabled()).toBe(false);
 });
 
 test('a login that is given up leaves nothing', async () => {

@@ -43,6 +43,11 @@ export async function failureOf(page: Page): Promise<string> {
 
 /** Through the provider's own pages: a name, and consent. */
 export async function logIn(page: Page, name: string): Promise<void> {
+  await passProvider(page, name);
+  await ready(page);
+}
+
+export async function passProvider(page: Page, name: string): Promise<void> {
   const { origin } = new URL(page.url());
   await button(page, LOG_IN).click();
   await page.fill('input[name=login]', name);
@@ -50,7 +55,6 @@ export async function logIn(page: Page, name: string): Promise<void> {
   await page.click('button[type=submit]');
   await page.click('button[type=submit]');
   await page.waitForURL((url) => url.origin === origin);
-  await ready(page);
 }
 
 /** Fills the form of a transfer, for which there is enough SUI. */
@@ -62,5 +66,5 @@ export async function prepare(page: Page): Promise<void> {
     await expect.poll(() => balance.textContent()).toBe('10 SUI');
   }
   await page.getByLabel('To', { exact: true }).fill(`0x${'5'.repeat(64)}`);
-  await page.getByLabel('SUI', { exact: true }).fill('0.25');
+  await page.getByLabel('Amount in SUI').fill('0.25');
 }

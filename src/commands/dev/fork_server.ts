@@ -1,0 +1,38 @@
+/** `serve.ts` as a process of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
+
+/** It loads a file; or it listens, with the name of its registers' file if it attests. */
+export type ServerMessage =
+  | { readonly file: string }
+  | { readonly port: string; readonly pcrsName?: string | undefined };
+
+export interface ForkOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly execArgv?: readonly string[];
+  /** Of its signing key under ATTEST=emulated, when it asks for one: in no file and no environment. 32 bytes. */
+  readonly seed: Uint8Array;
+  /** Without the log on standard output. */
+  readonly quiet?: boolean;
+}
+
+export function forkServer(
+  { env, execArgv = [], seed, quiet = false }: ForkOptions,
+  onMessage: (message: ServerMessage, server: ChildProcess) => void,
+): ChildProcess {
+  const server = fork(SERVE, {
+    env,
+    execArgv: [...execArgv],
+    stdio: ['inherit', quiet ? 'ignore' : 'inherit', 'inherit', 'ipc'],
+    // Bytes stay bytes.
+    serialization: 'advanced',
+  });
+  server.on('message', (message: ServerMessage | { readonly wants: 'seed' }) => {
+    // With a callback, since it may have ended meanwhile, which is no error of this process.
+    if ('wants' in message) server.send({ seed }, () => {});
+    else onMessage(message, server);
+  });
+  return server;
+}

@@ -1,0 +1,106 @@
+/** An object from an enclave's answer, under an address of zkLogin: the wallet's page with a chain and an enclave that it is given. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import type { Browser, Page } from 'playwright';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
+import type { WalletEnclave } from '../../../src/commands/dev/wallet/page_server.ts';
+import { startWalletServices } from '../../../src/commands/dev/wallet/services.ts';
+import { type Artifacts, builtProver } from '../../../src/commands/prover/artifacts.ts';
+import { createLog } from '../../../src/service/log.ts';
+import { inspect, launch, type Running, start } from '../console/console.ts';
+import { addressOf, button, failureOf, logIn, newContext, problem, ready } from './wallet_page.ts';
+
+let browser: Browser;
+let folder: string;
+let dev: Running;
+let sui: DevSui;
+let enclave: WalletEnclave;
+
+/** A command of the admin, as a process. */
+async function run(name: string, ...args: string[]): Promise<Record<string, string>> {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    SUI_PRIVATE_KEY: readFileSync(join(folder, 'dev-sui.key'), 'utf8').trim(),
+    DEPLOYMENTS: join(folder, 'deployments'),
+  };
+  const network = ['--network', 'localnet', '--rpc-url', sui.node.url, '--json'];
+  const all = ['src/commands/main.ts', name, ...args, ...network];
+  return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout);
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'wallet-'));
+  browser = await launch();
+  dev = await start('main.ts', { ATTEST: 'emulated', OUT: folder }, /npm run verify -- \S+/);
+  const url = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+  sui = await startDevSui({ port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {} });
+  const { package: packageId = '' } = await run('publish', 'weather');
+  const { config: configId = '' } = await run('create_config', 'weather', '--pcrs', join(folder, 'dev.pcrs'));
+  const rootPem = readFileSync(join(folder, 'dev-root.pem'), 'utf8');
+  enclave = { url, packageId, configId, rootPem };
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await sui?.close();
+  await dev?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** @param prover undefined: a fake */
+async function open(prover: Artifacts | undefined): Promise<Page> {
+  const services = await startWalletServices({
+    log: createLog('silent'),
+    seed: 'ab'.repeat(32),
+    chain: sui,
+    enclave,
+    ...(prover && { prover }),
+  });
+  onTestFinished(() => services.close());
+  const page = await (await newContext(browser)).newPage();
+  await page.goto(services.origin);
+  await ready(page);
+  await logIn(page, 'alice');
+  await page.locator('main[data-step=open]').waitFor({ timeout: 50_000 });
+  return page;
+}
+
+test('an enclave that nobody has registered is told by its code, and there is nothing to mint', async () => {
+  const page = await open(undefined);
+  await button(page, 'Ask').click();
+  await problem(page).waitFor();
+  expect(await failureOf(page)).toMatch(/^CLIENT_NOT_REGISTERED /);
+  expect(await button(page, 'Mint it').count()).toBe(0);
+  await inspect(page, 'wallet-not-registered');
+});
+
+/** The real prover where it is built: CI runs this after make test-prover, which builds it. */
+test('the answer of a registered enclave becomes an object of the user', { timeout: 120_000 }, async () => {
+  await run('register_enclave', enclave.url, '--root', join(folder, 'dev-root.pem'));
+  const page = await open(builtProver('small'));
+  await button(page, 'Ask').click();
+  const mint = button(page, 'Mint it');
+  await mint.waitFor();
+  // It has no SUI for the gas.
+  expect(await mint.isEnabled()).toBe(false);
+  await button(page, 'Get 10 SUI').click();
+  await expect.poll(() => mint.isEnabled()).toBe(true);
+  await inspect(page, 'wallet-asked');
+  await mint.click();
+  await expect.poll(() => page.textContent('main')).toContain('a WeatherNFT');
+  await inspect(page, 'wallet-minted');
+
+  const address = (await addressOf(page)) ?? '';
+  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: sui.node.url });
+  const type = `${enclave.packageId}::weather::WeatherNFT`;
+  const { objects } = await client.core.listOwnedObjects({ owner: address, type });
+  expect(objects).toHaveLength(1);
+  expect(await page.textContent('main')).toContain(objects[0]?.objectId);
+  expect(await page.textContent('.history li')).toContain('executed');
+});

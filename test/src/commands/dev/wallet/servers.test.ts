@@ -1,0 +1,57 @@
+/** The provider of make dev-wallet: whom it sends back where, and which pages may exchange a code. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isLoopbackOrigin } from '../../../../../src/commands/dev/loopback.ts';
+import { CLIENTS, startProvider } from '../../../../../src/commands/dev/wallet/servers.ts';
+
+let provider: Awaited<ReturnType<typeof startProvider>>;
+beforeAll(async () => {
+  provider = await startProvider();
+});
+afterAll(() => {
+  provider.server.closeAllConnections();
+  provider.server.close();
+});
+
+async function statusFor(redirectUri: string): Promise<number> {
+  const url = new URL(`${provider.issuer}/auth`);
+  const [client_id, response_type] = [CLIENTS.implicit.clientId, 'id_token'];
+  const asked = { client_id, response_type, scope: 'openid', nonce: 'n', redirect_uri: redirectUri };
+  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  return (await fetch(url, { redirect: 'manual' })).status;
+}
+
+describe('a redirect URI', () => {
+  test.each(['http://127.0.0.1:5173/', 'http://localhost:3000/any/path?and=query', 'http://localhost/back'])(
+    '%s is one of this machine',
+    async (uri) => {
+      expect(await statusFor(uri)).toBe(303);
+    },
+  );
+
+  test.each([
+    'https://wallet.example/back',
+    'http://127.0.0.1.wallet.example/back',
+    'http://user@wallet.example/back',
+    'http://localhost@wallet.example/back',
+    'http://wallet.localhost/back',
+    'https://localhost/back',
+    'javascript:alert(1)',
+    'http://localhost:3000/#fragment',
+    'not a URL',
+  ])('%s is refused', async (uri) => {
+    expect(await statusFor(uri)).toBe(400);
+  });
+});
+
+test.each([
+  ['http://127.0.0.1:4170', true],
+  ['http://localhost', true],
+  ['https://localhost:4170', false],
+  ['http://127.0.0.10:4170', false],
+  ['http://localhost.wallet.example', false],
+  ['http://wallet.example/http://localhost', false],
+  ['null', false],
+  ['', false],
+])('%j is an origin of this machine: %s', (origin, isOne) => {
+  expect(isLoopbackOrigin(origin)).toBe(isOne);
+});
