@@ -17,8 +17,8 @@ const TYPES: Readonly<Record<string, string>> = {
   ...{ '.json': 'application/json', '.svg': 'image/svg+xml' },
 };
 
-const DEGREES = /^−?\d+\.\d\s°C$/;
-const WHOLE = /^\d+\s°C$/;
+const DEGREES = /^−?\d+\.\d °C$/;
+const WHOLE = /^\d+ °C$/;
 
 /** Where everything is that the page needs. */
 export interface DappServers {
@@ -269,8 +269,8 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await page.getByRole('radio', { name: 'Whole degrees' }).check();
         await ask(page);
         await page.getByText(WHOLE).waitFor();
-        await page.getByRole('button', { name: /^Mint \d+\s°C$/ }).click();
-        await question.getByText(/^Mint a WeatherNFT: \d+\s°C in San Francisco$/).waitFor();
+        await page.getByRole('button', { name: /^Mint \d+ °C$/ }).click();
+        await question.getByText(/^Mint a WeatherNFT: \d+ °C in San Francisco$/).waitFor();
         await question.getByRole('button', { name: 'Sign', exact: true }).click();
         await page.getByRole('listitem').filter({ hasText: 'WeatherNFT' }).waitFor();
       });

@@ -27,11 +27,11 @@ test("the page's own steps are named with their values", async () => {
   const mint = (name: string, value: number) =>
     steps((tx) => tx.transferObjects([call(tx, `${PACKAGE}::weather::${name}`, value)], SENDER));
   expect(await mint('update_weather', 14)).toEqual([
-    { text: 'Mint a WeatherNFT: 14\u00a0°C in Oslo', isExpected: true },
+    { text: 'Mint a WeatherNFT: 14 °C in Oslo', isExpected: true },
     { text: 'Give what step 1 made to your own address', isExpected: true },
   ]);
   const [first] = await mint('update_temperature', 99_966);
-  expect(first).toEqual({ text: 'Mint a TemperatureNFT: −3.4\u00a0°C in Oslo', isExpected: true });
+  expect(first).toEqual({ text: 'Mint a TemperatureNFT: −3.4 °C in Oslo', isExpected: true });
 });
 
 test.each<[name: string, build: (tx: Transaction) => void, text: RegExp]>([

@@ -45,12 +45,8 @@ export function celsius(reading: Reading): string {
     : tenthsText(reading.answer.data.tenths_plus_100000);
 }
 
-/** Between a number and its unit, so that no line ends there. */
-const SPACE = '\u00a0';
-
-export const degreesText = (temperature: bigint): string => `${temperature}${SPACE}°C`;
-export const tenthsText = (value: bigint): string =>
-  `${celsiusOf(value).toFixed(1).replace('-', '−')}${SPACE}°C`;
+export const degreesText = (temperature: bigint): string => `${temperature} °C`;
+export const tenthsText = (value: bigint): string => `${celsiusOf(value).toFixed(1).replace('-', '−')} °C`;
 
 /** Adds the call that mints the reading. The object still needs an owner. */
 export function mintCall(
