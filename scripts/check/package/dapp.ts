@@ -48,8 +48,8 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A host that passes on what the enclave answers, with another temperature. */
-function lyingHost(enclave: string): Server {
+/** A host that passes on what an enclave answers. */
+function hostOf(enclave: () => string, change: (answer: string) => string = (answer) => answer): Server {
   return createServer(async (request, response) => {
     response
       .setHeader('access-control-allow-origin', '*')
@@ -59,8 +59,8 @@ function lyingHost(enclave: string): Server {
     const method = request.method ?? 'GET';
     const headers = { 'content-type': 'application/json' };
     const body = method === 'POST' ? await text(request) : null;
-    const answer = await (await fetch(enclave + request.url, { method, headers, body })).text();
-    response.end(answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'));
+    const answer = await fetch(enclave() + request.url, { method, headers, body });
+    response.end(change(await answer.text()));
   });
 }
 
@@ -159,7 +159,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     async 'it shows attested weather, in light and dark, on a desk and in a hand'() {
       for (const colorScheme of ['light', 'dark'] as const) {
         for (const width of [1280, 390]) {
-          const options = { colorScheme, viewport: { width, height: 844 }, bypassCSP: true };
+          const options = { colorScheme, viewport: { width, height: 844 } };
           await open(
             settings(servers()),
             async (page) => {
@@ -181,7 +181,10 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       const at = (url: string) => ({ ...given, enclave: { ...given.enclave, url } });
       const { pcr0 } = given.enclave.image;
       const other = { ...given.enclave.image, pcr0: `${pcr0.startsWith('0') ? '1' : '0'}${pcr0.slice(1)}` };
-      const host = lyingHost(servers().enclave);
+      const host = hostOf(
+        () => servers().enclave,
+        (answer) => answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'),
+      );
       const forging = await listen(host);
       const closed = createServer();
       const silent = await listen(closed);
@@ -193,21 +196,40 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         [at(servers().unregistered), 'The enclave is genuine, but Sui does not accept its key', true],
       ];
       for (const [one, title, asks] of cases) {
-        await open(
-          one,
-          async (page) => {
-            if (asks) await ask(page);
-            await page.getByRole('alert').filter({ hasText: title }).waitFor();
-            expectEqual(await page.getByRole('button', { name: /^Mint/ }).isDisabled(), true);
-            const isShown = await page.getByText(DEGREES).isVisible();
-            expectEqual(isShown, title.startsWith('The enclave is genuine'));
-            await expectAccessible(page);
-          },
-          { bypassCSP: true },
-        );
+        await open(one, async (page) => {
+          if (asks) await ask(page);
+          await page.getByRole('alert').filter({ hasText: title }).waitFor();
+          expectEqual(await page.getByRole('button', { name: /^Mint/ }).isDisabled(), true);
+          const isShown = await page.getByText(DEGREES).isVisible();
+          expectEqual(isShown, title.startsWith('The enclave is genuine'));
+          await expectAccessible(page);
+        });
       }
       host.close();
       return quantity(cases.length, 'fault');
+    },
+
+    async 'it reports another key of the enclave until the user goes on with it'() {
+      const given = settings(servers());
+      let enclave = servers().enclave;
+      const host = hostOf(() => enclave);
+      const url = await listen(host);
+      await open({ ...given, enclave: { ...given.enclave, url } }, async (page) => {
+        const report = page.getByRole('alert').filter({ hasText: 'The enclave has another key' });
+        await ask(page);
+        await page.getByText(DEGREES).waitFor();
+        expectEqual(await report.isVisible(), false);
+        enclave = servers().unregistered;
+        await ask(page);
+        await report.waitFor();
+        await page.getByText('attested when its answer came').waitFor();
+        await ask(page);
+        await page.getByText('Sui does not accept the key').waitFor();
+        await report.getByRole('button', { name: 'Go on with the new key' }).click();
+        await report.waitFor({ state: 'detached' });
+      });
+      host.close();
+      return 'through another answer';
     },
 
     async 'it names a mistake in its settings'() {
@@ -232,6 +254,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await mint.click();
         await question.getByText(`Mint a TemperatureNFT: ${reading} in San Francisco`).waitFor();
         await question.getByText('paid by you').waitFor();
+        await expectAccessible(page);
         await question.getByRole('button', { name: "Don't sign" }).click();
         await page.getByRole('alert').filter({ hasText: 'You did not sign' }).waitFor();
         await mint.click();
@@ -239,6 +262,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         const card = page.getByRole('listitem').filter({ hasText: 'TemperatureNFT' });
         await card.getByText(reading, { exact: true }).waitFor();
         minted = await card.innerText();
+        await expectAccessible(page);
         // The session is still there, and connected again.
         await page.reload();
         await page.getByText(/^Minted for 0x/).waitFor();

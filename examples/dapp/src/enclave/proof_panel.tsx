@@ -22,6 +22,9 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
     failed: isSilent ? 'missing' : 'wrong',
   } as const;
   const image = attestation?.image;
+  // After a change, the client accepts an answer by another key, which it has attested itself.
+  const key = reading?.answer.publicKey ?? publicKey;
+  const isOfDocument = key !== undefined && publicKey !== undefined && toHex(key) === toHex(publicKey);
   return (
     <section className="panel proofs" aria-labelledby="proof-title">
       <h2 id="proof-title">{status === 'failed' ? 'Nothing is proven' : 'Why you can believe it'}</h2>
@@ -56,10 +59,16 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
           {status === 'failed' && <p>{isSilent ? 'Nobody attests it.' : 'Its attestation is not valid.'}</p>}
         </ProofStep>
         <ProofStep state={attested[status]} title="Its key never leaves it">
-          {publicKey && (
+          {key && (
             <p>
-              Key <code>{short(publicKey)}</code>, in the attestation of{' '}
-              <code>{attestation?.document.moduleId}</code>
+              Key <code>{short(key)}</code>,{' '}
+              {isOfDocument ? (
+                <>
+                  in the attestation of <code>{attestation?.document.moduleId}</code>
+                </>
+              ) : (
+                'attested when its answer came'
+              )}
             </p>
           )}
         </ProofStep>

@@ -46,6 +46,11 @@ export function MintPanel({ settings, reading, registration, account, isWithoutL
           ? `Minted for ${formatAddress(account.address)}, which also pays the gas.`
           : 'Connect a wallet or log in: the object will be yours.'}
       </p>
+      {settings.login && !isWithoutLogin && !account && (
+        <p className="subtle">
+          A login has an address for this page only: on another page it is another one.
+        </p>
+      )}
       {isWithoutLogin && !account && (
         <p className="subtle">
           The provider of the login does not answer, so only installed wallets are listed. Load the page again
