@@ -25,7 +25,7 @@ const settings = readSettings({
   },
   login: {
     issuer: 'http://127.0.0.1:4173',
-    name: 'Login on this machine',
+    name: 'Local login',
     clientId: 'wallet-implicit',
     saltUrl: 'http://127.0.0.1:4171',
     proverUrl: 'http://127.0.0.1:4172',

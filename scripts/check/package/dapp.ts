@@ -137,7 +137,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
   async function logIn(page: Page): Promise<void> {
     await page.getByRole('button', { name: 'Connect' }).click();
     const opened = page.waitForEvent('popup');
-    await page.getByText('Example (address for this app only)').click();
+    await page.getByText('Example (this app only)').click();
     const popup = await opened;
     await logInAtProvider(popup);
     await page.getByText(/^Minted for 0x/).waitFor();

@@ -71,7 +71,7 @@ example dapp on loopback, until SIGTERM or Ctrl-C.`,
     const settings = {
       enclave: { url, image: parsePcrs(pcrs), developmentRoots: rootPem },
       sui: { network: 'localnet', nodeUrl: sui.node.url, faucetUrl, ...ids },
-      login: { ...services, name: 'Login on this machine' },
+      login: { ...services, name: 'Local login' },
     };
     writeFileSync(inClone('examples/dapp/dist/settings.json'), JSON.stringify(settings));
     const vite = [

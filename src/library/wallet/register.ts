@@ -49,7 +49,7 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
     return new ZkLoginWallet({
       ...shared,
       ...{ id, item, confirmed, store: prefixed(store, id), storeSurvives: storage === undefined },
-      name: item.name ?? `${item.provider.name} (address for this app only)`,
+      name: item.name ?? `${item.provider.name} (this app only)`,
       icon: item.icon ?? iconOf(ICON),
     });
   });

@@ -65,7 +65,7 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   const reading = await page.getByText(READING).innerText();
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
-  await page.getByText('Login on this machine (address for this app only)').click();
+  await page.getByText('Local login (this app only)').click();
   await logIn(await opened);
   await page.getByText(/^Minted for 0x/).waitFor();
   await page.getByRole('button', { name: 'Get SUI for gas' }).click();

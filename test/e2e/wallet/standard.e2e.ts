@@ -396,8 +396,8 @@ test('two providers are two wallets, with an account each', async () => {
   services.clients = [CLIENTS.implicit, CLIENTS.code];
   const page = await open(await newContext());
   expect(await page.evaluate(() => globalThis.dapp?.names)).toEqual([
-    'wallet-implicit (address for this app only)',
-    'wallet-code (address for this app only)',
+    'wallet-implicit (this app only)',
+    'wallet-code (this app only)',
   ]);
   await logIn(await openWindow(page, 0));
   await outcome(page);

@@ -544,10 +544,7 @@ describe('two providers', () => {
     const { wallets, unregister } = register(both);
     const [google, twitch] = wallets;
     if (!google || !twitch) throw new Error('a wallet is missing');
-    expect(wallets.map(({ name }) => name)).toEqual([
-      'Google (address for this app only)',
-      'Twitch (address for this app only)',
-    ]);
+    expect(wallets.map(({ name }) => name)).toEqual(['Google (this app only)', 'Twitch (this app only)']);
     // Both at once: one login doesn't disturb the other.
     const first = connect(google);
     const urlOfGoogle = await sent();

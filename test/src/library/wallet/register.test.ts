@@ -56,7 +56,7 @@ test('a wallet says whose it is, that its address is for this app only, and for 
     providers: [GOOGLE, { provider: PROVIDERS.twitch, clientId: 'x', name: 'Games', icon }],
   });
   expect(wallets.map((wallet) => [wallet.version, wallet.name, wallet.chains])).toEqual([
-    ['1.0.0', 'Google (address for this app only)', ['sui:localnet']],
+    ['1.0.0', 'Google (this app only)', ['sui:localnet']],
     ['1.0.0', 'Games', ['sui:localnet']],
   ]);
   expect(wallets[0]?.id).toBe(`sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`);
