@@ -333,6 +333,14 @@ test('a user has the same address at the next run, on the same ports with the sa
   expect(addresses.size).toBe(2);
 });
 
+test('the page takes no form that is longer than an answer, or does not say how long it is', async () => {
+  const post = async (body: RequestInit['body']) =>
+    (await fetch(`${services.origin}/back`, { method: 'POST', body, duplex: 'half' } as RequestInit)).status;
+  expect(await post('state=x')).toBe(200);
+  expect(await post('x'.repeat(65_537))).toBe(413);
+  expect(await post(new Blob(['state=x']).stream())).toBe(413);
+});
+
 test('a page of another host cannot read a salt, one of this machine can', async () => {
   const page = await (await newContext(browser)).newPage();
   await page.goto(services.origin.replace('127.0.0.1', 'wallet.localhost'));

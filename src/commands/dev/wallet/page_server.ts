@@ -57,7 +57,8 @@ export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line:
       const isPost = request.method === 'POST';
       if (isPost && path !== 'back') return void response.writeHead(405).end();
       if (PAGE.includes(path)) {
-        const length = Number(request.headers['content-length'] ?? 0);
+        // Without a length it is no browser's form.
+        const length = Number(request.headers['content-length']);
         if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
         const posted = isPost ? await text(request) : null;
         return sendFile(response, 'index.html', page(await site, { ...settings, posted }));
