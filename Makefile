@@ -42,8 +42,8 @@ play: install addon examples/dapp/dist/index.html
 
 # The example dapp, with the packed library, as its own lockfile says.
 examples/dapp/dist/index.html: $(INSTALLED) $(shell git ls-files examples/dapp src/library)
-	@npm run --silent package >/dev/null
-	@cd examples/dapp && npm ci --silent && npm run --silent build -- --logLevel error
+	@$(MAKE) --no-print-directory package >/dev/null
+	@cd examples/dapp && npm ci --silent && npm --silent run build -- --logLevel error
 	@touch $@
 
 # Builds the console, a page to look at enclaves and the chain with, to out/console: static files, with the headers that
