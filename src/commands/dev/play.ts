@@ -1,18 +1,19 @@
 /** `sui-enclave play`, or `make play`: contract, enclaves, console, wallet and dapp at once, in one terminal, on loopback. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parsePcrs } from 'sui-enclave/attestation';
 import { ConfigError } from 'sui-enclave/errors';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
+import { listen } from 'sui-enclave-testing/sui/listen';
 import { command, runAsProcess } from '../command.ts';
 import { builtProver } from '../prover/artifacts.ts';
 import { developmentFiles, startConsole } from './console.ts';
 import { forkServer } from './fork_server.ts';
+import { createStaticServer } from './site.ts';
 import { adminOn, publishWeather } from './sui/admin.ts';
 import { startDevSui } from './sui/service.ts';
 import { portsFrom } from './wallet/ports.ts';
@@ -73,22 +74,14 @@ example dapp on loopback, until SIGTERM or Ctrl-C.`,
       sui: { network: 'localnet', nodeUrl: sui.node.url, faucetUrl, ...ids },
       login: { ...services, name: 'Local login' },
     };
-    writeFileSync(inClone('examples/dapp/dist/settings.json'), JSON.stringify(settings));
-    const vite = [
-      'node_modules/vite/bin/vite.js',
-      'preview',
-      '--strictPort',
-      '--host=127.0.0.1',
-      `--port=${dapp}`,
-    ];
-    children.push(
-      spawn(process.execPath, vite, {
-        cwd: inClone('examples/dapp'),
-        stdio: ['ignore', 'ignore', 'inherit'],
-      }),
-    );
+    const page = createStaticServer(inClone('examples/dapp/dist'), settings);
+    await listen(page, 'PORT', dapp);
     const link = `#/chain?node=${sui.node.url}`;
-    running.push(wallet.close, startConsole({ port: console, link, log, development: () => files }).close);
+    running.push(
+      wallet.close,
+      () => page.closeAllConnections(),
+      startConsole({ port: console, link, log, development: () => files }).close,
+    );
     log(`Dapp:     ${at(dapp)}/\nWallet:   ${wallet.origin}/\nEnclave:  ${at(console)}/#/enclave?url=${url}`);
     await Promise.race([wallet.died, ...children.map((child) => once(child, 'exit'))]);
     if (running.length > 0) throw new ConfigError('a part of it has ended: see above');

@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLONE, IS_CLONE } from '../places.ts';
@@ -17,6 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
   '.svg': 'image/svg+xml',
 };
 
@@ -35,10 +36,25 @@ export interface Site {
 export async function loadSite(folder: string, source: string): Promise<Site> {
   await build(folder, source);
   const headers: Record<string, string> = JSON.parse(readFileSync(join(folder, 'headers.json'), 'utf8'));
+  return { headers, files: readFiles(folder) };
+}
+
+function readFiles(folder: string): Map<string, Buffer> {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
-  return { headers, files: new Map(names.map((name) => [name, readFileSync(join(folder, name))])) };
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
+}
+
+/** A folder of static files that is built already. @param settings in place of its `settings.json` */
+export function createStaticServer(folder: string, settings: object): Server {
+  const files = readFiles(folder).set('settings.json', Buffer.from(JSON.stringify(settings)));
+  return createServer(({ url }, response) => {
+    const path = pathOf(url);
+    const content = files.get(path);
+    if (content) sendFile(response, path, content);
+    else response.writeHead(404).end();
+  });
 }
 
 /** In a clone, builds the page, unless it is newer than all that it is made of. */

@@ -1,7 +1,7 @@
 /** `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { builtProver } from '../../../src/commands/prover/artifacts.ts';
@@ -89,6 +89,25 @@ test('the console shows both enclaves as registered, and the wallet has an encla
   await wallet.getByRole('button', { name: /^Log in with/ }).click();
   await logIn(wallet);
   await expect.poll(() => wallet.getByRole('button', { name: 'Ask' }).isEnabled()).toBe(true);
+});
+
+test('what is no request ends none of its parts', async () => {
+  const first = Number(new URL(url('Wallet')).port);
+  const ports = Array.from({ length: 10 }, (_, n) => first + n);
+  const broken = [
+    'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"jwt"',
+    '\0\xff',
+  ];
+  for (const [port, text] of ports.flatMap((port) => broken.map((text) => [port, text] as const))) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    await once(socket, 'connect');
+    const closed = once(socket, 'close');
+    socket.write(text, 'latin1', () => setTimeout(() => socket.resetAndDestroy(), 20));
+    await closed;
+  }
+  for (const name of ['Dapp', 'Wallet', 'Console']) expect((await fetch(url(name))).status).toBe(200);
+  expect(play.exitCode).toBe(null);
 });
 
 test('Ctrl-C ends all of it', async () => {

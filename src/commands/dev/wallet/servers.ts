@@ -108,6 +108,16 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   return { server, issuer };
 }
 
+/** Undefined for what is no request, or breaks off. */
+async function tokenIn(request: IncomingMessage): Promise<string | undefined> {
+  try {
+    const { jwt } = JSON.parse(await text(request));
+    return String(jwt);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Answers in the prover's format. The points are of another statement, so no validator would accept them. */
 export function createFakeProver(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
@@ -120,8 +130,9 @@ export function createFakeProver(broken: () => boolean): Server {
     }
     if (request.method === 'OPTIONS') return void response.end();
     if (broken()) return void response.writeHead(500).end();
-    const { jwt } = JSON.parse(await text(request));
-    const [headerBase64 = '', payload = ''] = String(jwt).split('.');
+    const jwt = await tokenIn(request);
+    if (jwt === undefined) return void response.writeHead(400).end();
+    const [headerBase64 = '', payload = ''] = jwt.split('.');
     const json = Buffer.from(payload, 'base64url').toString();
     const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(json) ?? [];
     const [start, end] = [8 * json.indexOf(claim), 8 * (json.indexOf(claim) + claim.length)];

@@ -1,7 +1,12 @@
 /** The provider of make dev-wallet: whom it sends back where, and which pages may exchange a code. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isLoopbackOrigin } from '../../../../../src/commands/dev/loopback.ts';
-import { CLIENTS, startProvider } from '../../../../../src/commands/dev/wallet/servers.ts';
+import {
+  CLIENTS,
+  createFakeProver,
+  listen,
+  startProvider,
+} from '../../../../../src/commands/dev/wallet/servers.ts';
 
 let provider: Awaited<ReturnType<typeof startProvider>>;
 beforeAll(async () => {
@@ -54,4 +59,15 @@ test.each([
   ['', false],
 ])('%j is an origin of this machine: %s', (origin, isOne) => {
   expect(isLoopbackOrigin(origin)).toBe(isOne);
+});
+
+test('the fake prover refuses what is no request, and goes on', async () => {
+  const server = createFakeProver(() => false);
+  const url = await listen(server);
+  onTestFinished(() => server.closeAllConnections());
+  for (const body of ['', '{', 'null']) {
+    expect((await fetch(url, { method: 'POST', body })).status).toBe(400);
+  }
+  const jwt = `e30.${Buffer.from('{"iss":"x","aud":"y"}').toString('base64url')}.`;
+  expect((await fetch(url, { method: 'POST', body: JSON.stringify({ jwt }) })).status).toBe(200);
 });
