@@ -17,6 +17,8 @@ const ISOLATED = [
 ];
 
 export default defineConfig({
+  // An example has a packed copy of its own once it is installed, with other classes of errors.
+  resolve: { dedupe: ['sui-enclave'] },
   test: {
     testTimeout: 20_000,
     maxWorkers: availableParallelism(),
