@@ -1,5 +1,5 @@
 /** Whether a package may replace another on chain, as far as modules show it that are only read. */
-import type { Datatype, ModuleInterface, PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
+import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecode.ts';
 
 /**
  * What the policy `compatible` forbids, one line each; empty if it forbids nothing that this sees. These are the rules

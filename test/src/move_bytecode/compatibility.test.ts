@@ -2,10 +2,10 @@
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { incompatibilities } from '../../../../src/commands/sui/compatibility.ts';
-import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
-import { type ModuleInterface, readModule } from '../../../../src/move_bytecode/module_bytecode.ts';
-import { packageDigest } from '../../../../src/move_bytecode/package_digest.ts';
+import { incompatibilities } from '../../../src/move_bytecode/compatibility.ts';
+import { buildPackage, frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { type ModuleInterface, readModule } from '../../../src/move_bytecode/module_bytecode.ts';
+import { packageDigest } from '../../../src/move_bytecode/package_digest.ts';
 
 const SELF = `0x${'5'.repeat(64)}`;
 
