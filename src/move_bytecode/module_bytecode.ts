@@ -15,8 +15,12 @@ export interface ModuleInterface {
   readonly callable: ReadonlyMap<string, PublicFunction>;
   /** By the name of a function: the structs of the module that it makes, but for generic ones. */
   readonly packed: ReadonlyMap<string, readonly string[]>;
+  /** Every function of the module. */
+  readonly declared: ReadonlyMap<string, DeclaredFunction>;
   /** What publishing calls. */
   readonly init: PublicFunction | undefined;
+  /** The addresses of the other packages whose modules it names. */
+  readonly dependencies: readonly string[];
 }
 
 export interface Datatype {
@@ -33,6 +37,18 @@ export interface PublicFunction {
   readonly parameters: string;
   readonly returns: string;
 }
+
+export interface DeclaredFunction extends PublicFunction {
+  readonly visibility: 'private' | 'public' | 'friend';
+  readonly isEntry: boolean;
+}
+
+/** By the byte that says so. */
+const VISIBILITY: Readonly<Record<number, DeclaredFunction['visibility']>> = {
+  0: 'private',
+  1: 'public',
+  3: 'friend',
+};
 
 /**
  * @param self the address that stands in the result for 0x0, which unpublished modules have
@@ -61,11 +77,12 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
   });
   const definitions = tables.read(TABLE.functionDefinitions, (at) => {
     const handle = entry(functions, at.index());
-    const isPublic = at.byte() === 1;
+    const visibility = VISIBILITY[at.byte()];
+    if (visibility === undefined) throw new RangeError('a function of an unknown visibility');
     const { flags, instructions } = readBody(at, tables.version);
     const packs = instructions.filter(({ code }) => code === PACK);
     const packed = packs.map(({ operand }) => entry(structs, operand).name);
-    return { handle, isPublic, isEntry: (flags & ENTRY) !== 0, packed };
+    return { handle, visibility, isEntry: (flags & ENTRY) !== 0, packed };
   });
   const [address = '', name = ''] = entry(handles.modules, tables.self).split('::');
   const byName = (some: typeof definitions) => new Map(some.map(({ handle }) => [handle.name, handle]));
@@ -73,9 +90,17 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     address,
     name,
     datatypes: new Map([...structs, ...enums].map((datatype) => [datatype.name, datatype])),
-    functions: byName(definitions.filter(({ isPublic }) => isPublic)),
-    callable: byName(definitions.filter(({ isPublic, isEntry }) => isPublic || isEntry)),
+    functions: byName(definitions.filter(({ visibility }) => visibility === 'public')),
+    callable: byName(definitions.filter(({ visibility, isEntry }) => visibility === 'public' || isEntry)),
+    declared: new Map(
+      definitions.map(({ handle, visibility, isEntry }) => [handle.name, { ...handle, visibility, isEntry }]),
+    ),
     packed: new Map(definitions.map(({ handle, packed }) => [handle.name, packed])),
     init: definitions.find(({ handle }) => handle.name === 'init')?.handle,
+    dependencies: [...new Set(handles.modules.map(addressOf))].filter((other) => other !== address),
   };
+}
+
+function addressOf(module: string): string {
+  return module.split('::')[0] ?? '';
 }

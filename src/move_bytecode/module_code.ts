@@ -34,6 +34,8 @@ export interface Variant {
 
 export interface FunctionCode {
   readonly name: string;
+  /** Of its definition. */
+  readonly index: number;
   readonly isNative: boolean;
   readonly parameters: number;
   /** Parameters included. */
@@ -81,7 +83,7 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
     return { tag, fields: entry(variants, tag) };
   };
   const calls = functions.map(({ module, name }) => ({ module, name, types: [] }));
-  const definitions = tables.read(TABLE.functionDefinitions, (at): FunctionCode => {
+  const definitions = tables.read(TABLE.functionDefinitions, (at) => {
     const { name, parameters } = entry(functions, at.index());
     at.byte();
     const { flags, locals, instructions, jumps } = readBody(at, tables.version);
@@ -92,7 +94,7 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
   });
   return {
     module: entry(modules, tables.self),
-    functions: new Map(definitions.map((definition) => [definition.name, definition])),
+    functions: new Map(definitions.map((definition, index) => [definition.name, { ...definition, index }])),
     calls,
     genericCalls: tables.read(TABLE.functionInstances, (at) => {
       const [of, types] = instance(at);

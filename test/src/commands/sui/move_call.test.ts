@@ -33,6 +33,8 @@ function moduleOf(
     callable: new Map([['award', call]]),
     packed: new Map(),
     init: undefined,
+    declared: new Map(),
+    dependencies: [],
   };
 }
 
