@@ -8,8 +8,8 @@ const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
 
 export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 
-/** An argument, in the form that both encodings of a transaction share. */
-export type Argument = { input: number } | { result: number; nested: number } | { gas: true };
+/** An argument, in the form that both encodings of a transaction share. Not nested: the only result of a command. */
+export type Argument = { input: number } | { result: number; nested?: number | undefined } | { gas: true };
 
 export type Command =
   | { kind: 'call'; call: Call; args: Argument[] }
@@ -36,7 +36,7 @@ export interface Upgrade {
   ticket: Argument;
 }
 
-function grpcArgument({ kind, input = 0, result = 0, subresult = 0 }: GrpcTypes.Argument): Argument {
+function grpcArgument({ kind, input = 0, result = 0, subresult }: GrpcTypes.Argument): Argument {
   if (kind === ArgumentKind.GAS) return { gas: true };
   return kind === ArgumentKind.INPUT ? { input } : { result, nested: subresult };
 }
@@ -89,7 +89,7 @@ type BcsArgument = NonNullable<BcsCommand['MoveCall']>['arguments'][number];
 function bcsArgument(argument: BcsArgument): Argument {
   if (argument.GasCoin !== undefined) return { gas: true };
   if (argument.Input !== undefined) return { input: argument.Input };
-  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, 0];
+  const [result, nested] = argument.NestedResult ?? [argument.Result ?? 0, undefined];
   return { result, nested };
 }
 

@@ -1,20 +1,133 @@
-/** The effects of a transaction in BCS (`TransactionEffects` of sui-types), which a wallet returns to a dapp. */
+/** The effects of a transaction, in gRPC and in BCS (`TransactionEffects` of sui-types), which a wallet returns to a dapp. */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
-import { digestOf, type LedgerObject } from './ledger.ts';
+import type { Published } from './engine.ts';
+import type { Status } from './failures.ts';
+import { type Changes, digestOf, type Ledger, type LedgerObject, type Owner } from './ledger.ts';
+import { type Packages, versionOf } from './packages.ts';
 
-interface Context {
-  /** The changed objects as they were. */
-  readonly before: Pick<ReadonlyMap<string, LedgerObject>, 'get'>;
-  /** The changed objects as they are. */
-  readonly after: Pick<ReadonlyMap<string, LedgerObject>, 'get'>;
-  readonly version: bigint;
+const {
+  ChangedObject_IdOperation: Id,
+  ChangedObject_InputObjectState: InputState,
+  ChangedObject_OutputObjectState: OutputState,
+  Owner_OwnerKind: OwnerKind,
+} = GrpcTypes;
+
+/** What a transaction did to an object. */
+interface Change {
+  readonly id: string;
+  readonly before: LedgerObject | undefined;
+  readonly after: LedgerObject | undefined;
+  /** Neither: it was changed, or went into another object, or came out of one. */
+  readonly operation: 'created' | 'deleted' | 'none';
+}
+
+interface Outcome {
+  readonly status: Status;
+  readonly digest: string;
+  readonly epoch: bigint;
+  readonly gasUsed: GrpcTypes.GasCostSummary;
+  /** The id of the coin that paid. */
+  readonly gasCoin: string;
+  readonly published: Published | undefined;
+  /** With the published one. */
+  readonly packages: Packages;
+}
+
+/** @param ledger as it was before the transaction */
+export function effectsOf(changes: Changes, ledger: Ledger, outcome: Outcome): GrpcTypes.TransactionEffects {
+  const { status, digest, epoch, gasUsed, gasCoin, published, packages } = outcome;
+  const changed = changesOf(changes, ledger);
+  const changedObjects = changed.map(describe);
+  if (published !== undefined) {
+    changedObjects.push(
+      GrpcTypes.ChangedObject.create({
+        objectId: published.id,
+        objectType: 'package',
+        inputState: InputState.DOES_NOT_EXIST,
+        outputState: OutputState.PACKAGE_WRITE,
+        outputVersion: BigInt(versionOf(packages, published.id)),
+        outputDigest: digest,
+        outputOwner: GrpcTypes.Owner.create({ kind: OwnerKind.IMMUTABLE }),
+        idOperation: Id.CREATED,
+      }),
+    );
+  }
+  const gasObject = changedObjects.find(({ objectId }) => objectId === gasCoin);
+  const effects = GrpcTypes.TransactionEffects.create({
+    status,
+    transactionDigest: digest,
+    epoch,
+    gasUsed,
+    changedObjects,
+    lamportVersion: changes.version,
+    ...(gasObject && { gasObject }),
+  });
+  const value = bytesOf(effects, changed, outcome);
+  return { ...effects, ...(value && { bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) }) };
+}
+
+/** Objects that the transaction both made and ended are not in its effects. */
+function changesOf({ written, deleted, created, destroyed }: Changes, { objects }: Ledger): Change[] {
+  const kept = [...written.values()].map((after): Change => {
+    const before = objects.get(after.id);
+    const operation = before === undefined && created.has(after.id) ? 'created' : 'none';
+    return { id: after.id, before, after, operation };
+  });
+  const gone = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
+    const before = objects.get(id);
+    // One that comes out of another object only to be deleted was not on the ledger.
+    const isThere = before !== undefined || (destroyed.has(id) && !created.has(id));
+    if (written.has(id) || !isThere) return [];
+    return [{ id, before, after: undefined, operation: destroyed.has(id) ? 'deleted' : 'none' }];
+  });
+  return [...kept, ...gone];
+}
+
+function describe({ id, before, after, operation }: Change): GrpcTypes.ChangedObject {
+  const objectType = (after ?? before)?.type;
+  return GrpcTypes.ChangedObject.create({
+    objectId: id,
+    ...(objectType !== undefined && { objectType }),
+    ...(before === undefined
+      ? { inputState: InputState.DOES_NOT_EXIST }
+      : {
+          inputState: InputState.EXISTS,
+          inputVersion: before.version,
+          inputDigest: digestOf(before),
+          inputOwner: ownerOf(before.owner),
+        }),
+    ...(after === undefined
+      ? { outputState: OutputState.DOES_NOT_EXIST }
+      : {
+          outputState: OutputState.OBJECT_WRITE,
+          outputVersion: after.version,
+          outputDigest: digestOf(after),
+          outputOwner: ownerOf(after.owner),
+        }),
+    idOperation: { created: Id.CREATED, deleted: Id.DELETED, none: Id.NONE }[operation],
+  });
+}
+
+export function ownerOf(owner: Owner): GrpcTypes.Owner {
+  const kind = {
+    address: OwnerKind.ADDRESS,
+    object: OwnerKind.OBJECT,
+    shared: OwnerKind.SHARED,
+    immutable: OwnerKind.IMMUTABLE,
+  }[owner.kind];
+  return GrpcTypes.Owner.create({
+    kind,
+    ...('address' in owner && { address: owner.address }),
+    ...(owner.kind === 'shared' && { version: owner.since }),
+  });
 }
 
 /** Of a transaction that did not fail; for one that failed, the model has none. */
-export function effectsBytes(
-  { status, transactionDigest = '', epoch = 0n, gasUsed, changedObjects }: GrpcTypes.TransactionEffects,
-  context: Context,
+function bytesOf(
+  { status, transactionDigest = '', epoch = 0n, gasUsed, lamportVersion = 0n }: GrpcTypes.TransactionEffects,
+  changed: readonly Change[],
+  { published, packages, gasCoin }: Outcome,
 ): Uint8Array | undefined {
   if (status?.success !== true) return undefined;
   const {
@@ -23,41 +136,54 @@ export function effectsBytes(
     storageRebate = 0n,
     nonRefundableStorageFee = 0n,
   } = gasUsed ?? {};
+  const gasObjectIndex = changed.findIndex(({ id }) => id === gasCoin);
+  const written = changed.map((change) => [change.id, bcsChange(change)] as const);
   const V2 = {
     status: { Success: true },
     executedEpoch: epoch,
     gasUsed: { computationCost, storageCost, storageRebate, nonRefundableStorageFee },
     transactionDigest,
-    gasObjectIndex: null,
+    gasObjectIndex: gasObjectIndex < 0 ? null : gasObjectIndex,
     eventsDigest: null,
     dependencies: [],
-    lamportVersion: context.version,
-    changedObjects: changedObjects.map((change) => changeOf(change, transactionDigest, context)),
+    lamportVersion,
+    changedObjects:
+      published === undefined
+        ? written
+        : [...written, [published.id, bcsPackage(versionOf(packages, published.id), transactionDigest)]],
     unchangedConsensusObjects: [],
     auxDataDigest: null,
   } as const;
-  return bcs.TransactionEffects.serialize({ V2 }).toBytes();
+  return bcs.TransactionEffects.serialize({ V2 } as never).toBytes();
 }
 
-function changeOf(
-  { objectId = '', idOperation }: GrpcTypes.ChangedObject,
-  transactionDigest: string,
-  { before, after, version }: Context,
-) {
-  const [old, now] = [before.get(objectId), after.get(objectId)];
-  const isCreated = idOperation === GrpcTypes.ChangedObject_IdOperation.CREATED;
-  const inputState = old
-    ? ({ Exist: [[old.version, digestOf(old)], ownerOf(old)] } as const)
-    : ({ NotExist: true } as const);
-  // A package: the model keeps those apart, and without a digest.
-  const outputState = now
-    ? ({ ObjectWrite: [digestOf(now), ownerOf(now)] } as const)
-    : ({ PackageWrite: [version, transactionDigest] } as const);
-  const operation = isCreated ? ({ Created: true } as const) : ({ None: true } as const);
-  return [objectId, { inputState, outputState, idOperation: operation }] as const;
+function bcsChange({ before, after, operation }: Change) {
+  const inputState =
+    before === undefined
+      ? ({ NotExist: true } as const)
+      : ({ Exist: [[before.version, digestOf(before)], bcsOwner(before.owner)] } as const);
+  const outputState =
+    after === undefined
+      ? ({ NotExist: true } as const)
+      : ({ ObjectWrite: [digestOf(after), bcsOwner(after.owner)] } as const);
+  const idOperation = {
+    created: { Created: true },
+    deleted: { Deleted: true },
+    none: { None: true },
+  }[operation];
+  return { inputState, outputState, idOperation } as const;
 }
 
-function ownerOf({ owner }: LedgerObject) {
+/** The model gives packages no digest. */
+function bcsPackage(version: number, digest: string) {
+  return {
+    inputState: { NotExist: true },
+    outputState: { PackageWrite: [version, digest] },
+    idOperation: { Created: true },
+  } as const;
+}
+
+function bcsOwner(owner: Owner) {
   switch (owner.kind) {
     case 'address':
       return { AddressOwner: owner.address };

@@ -1,7 +1,15 @@
 /** What executes the commands of a transaction, over the objects of a ledger. */
-import type { Command } from './commands.ts';
+import type { Argument, Command } from './commands.ts';
 import type { Status } from './failures.ts';
-import type { Changes, LedgerObject, Package, Packages } from './ledger.ts';
+import type { Changes, LedgerObject } from './ledger.ts';
+import type { Package, Packages } from './packages.ts';
+
+/** An object that a transaction names. */
+export interface ObjectInput {
+  readonly object: LedgerObject;
+  /** False: the transaction only reads a shared object. */
+  readonly isMutable: boolean;
+}
 
 /** A transaction to execute. */
 export interface Execution {
@@ -12,12 +20,14 @@ export interface Execution {
   readonly epoch: bigint;
   /** DER of the root that `nitro_attestation` pins here. */
   readonly root: Uint8Array;
-  /** Pure values and objects; undefined is the clock. */
-  readonly inputs: readonly (Uint8Array | LedgerObject | undefined)[];
-  /** Where a command uses it. */
+  /** Pure values and objects. */
+  readonly inputs: readonly (Uint8Array | ObjectInput)[];
+  /** What pays, where a command uses it: with the balance that commands may take. */
   readonly gasCoin: LedgerObject | undefined;
   readonly commands: readonly Command[];
   readonly packages: Packages;
+  /** Whether to note what each command returned. */
+  readonly keepsResults?: boolean;
 }
 
 /** A package that a transaction wrote. */
@@ -31,8 +41,22 @@ export interface Emitted {
   readonly command: number;
 }
 
+/** A value after a command. */
+export interface Output {
+  readonly type: string;
+  readonly content: Uint8Array;
+}
+
+/** What a command returned, and what it left in the arguments that it took as `&mut`. */
+export interface CommandResult {
+  readonly returned: readonly Output[];
+  readonly mutated: readonly (Output & { readonly argument: Argument })[];
+}
+
 export interface Executed {
   readonly status: Status;
+  /** Of the commands until one failed. */
+  readonly results: readonly CommandResult[];
   readonly published: Published | undefined;
   readonly events: readonly Emitted[];
 }

@@ -1,27 +1,58 @@
 /** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
 import { randomUUID } from 'node:crypto';
+import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
-import { effectsBytes } from './effects.ts';
-import type { Engine, Executed, Execution } from './engine.ts';
+import { effectsOf } from './effects.ts';
+import type { CommandResult, Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
-import { FAILED_GAS, type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
-import { Changes, digestOf, type Ledger, type LedgerObject } from './ledger.ts';
+import { type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
+import {
+  bcsInputs,
+  checkTransaction,
+  found,
+  grpcInputs,
+  lockedRefusal,
+  ownedInputs,
+  type Reference,
+  referenceText,
+  resolveInput,
+} from './inputs.ts';
+import { Changes, clockAt, digestOf, type Ledger, type LedgerObject, unownedCoin } from './ledger.ts';
 import { moveEngine } from './move/transaction.ts';
+import { changedInputs } from './move/usage.ts';
 
-type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'gasCoin'> & {
+type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'keepsResults'> & {
   /** Ids follow from it. */
   readonly seed: string;
   /** Undefined: as much as it needs. */
   readonly budget: bigint | undefined;
+  /** The coins that pay: all become the first. */
+  readonly payment: readonly string[];
 };
 
-const { Input_InputKind: InputKind } = GrpcTypes;
+/** What happened, with the gas paid. */
+interface Outcome extends Executed {
+  readonly changes: Changes;
+  readonly gas: GasUsed;
+}
+
+interface Simulated {
+  readonly resolved: GrpcTypes.Transaction;
+  readonly status: Status;
+  readonly gas: GasUsed;
+  readonly results: readonly CommandResult[];
+}
+
+const CLOCK = normalizeSuiAddress('0x6');
+/** With which a node simulates a transaction whose payer has none. */
+const MOCK_COIN = unownedCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
 export class Executor {
   /** The chain's clock. */
   now = () => Date.now();
-  /** Gas that every transaction needs. Default: near to what Sui charges. */
+  /** Gas that every transaction needs. Default: what Sui charges. */
   gasNeeded: bigint | undefined;
   /** The budget that the node proposes. Default: near to what Sui proposes. */
   proposedBudget: bigint | undefined;
@@ -50,32 +81,39 @@ export class Executor {
     return Object.assign(new Executor(ledger, this.root), this);
   }
 
-  /** @param isChecked whether the sender, or its sponsor, must have the gas */
-  async simulate(
-    transaction: GrpcTypes.Transaction,
-    isChecked = true,
-  ): Promise<{ resolved: GrpcTypes.Transaction; status: Status }> {
-    const { sender = '', kind, gasPayment } = transaction;
+  /** An object of the chain, with the clock as it is now. */
+  find(id: string): LedgerObject | undefined {
+    return id === CLOCK ? clockAt(this.now()) : this.#ledger.objects.get(id);
+  }
+
+  readonly #find = (id: string): LedgerObject | undefined => this.find(id);
+
+  /** @param isChecked whether the sender, or its sponsor, must have the gas @throws Refusal */
+  async simulate(transaction: GrpcTypes.Transaction, isChecked = true): Promise<Simulated> {
+    const { sender = '', kind, gasPayment, bcs: bytes } = transaction;
+    if (kind === undefined && bytes?.value !== undefined) return await this.#simulateBytes(bytes.value);
     if (kind?.data.oneofKind !== 'programmableTransaction') {
       throw new Refusal('INVALID_ARGUMENT', 'only programmable transactions on loopback');
     }
-    const { inputs, commands } = kind.data.programmableTransaction;
-    const resolved = inputs.map((input) => this.#resolve(input, sender));
-    const coins = this.#ledger.coins(gasPayment?.owner ?? sender);
-    const values = resolved.map(({ kind: inputKind, pure, objectId = '' }) =>
-      inputKind === InputKind.PURE ? pure : this.#ledger.objects.get(objectId),
+    const { inputs, commands: named } = kind.data.programmableTransaction;
+    const commands = named.map(grpcCommand);
+    const changed = await changedInputs(this.#ledger.packages, commands);
+    const resolved = inputs.map((input, index) =>
+      input.kind === undefined ? resolveInput(input, sender, this.#find, changed.has(index)) : input,
     );
-    const gasCoin = coins[0]?.object;
-    const run = { sender, inputs: values, commands: commands.map(grpcCommand), gasCoin };
-    const given = gasPayment?.budget;
-    const { status, gas } = await this.#run({ ...run, seed: randomUUID(), budget: given });
-    if (this.isOld && !status.success && given === undefined) throw budgetRefusal(status);
-    const budget = given ?? this.proposedBudget ?? proposedBudget(gas);
-    if (isChecked && coins.reduce((sum, { balance }) => sum + balance, 0n) < budget) {
-      const message = this.isOld
-        ? `unable to select sufficient gas coins from account ${sender} to satisfy required budget ${budget}`
-        : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${sender} to satisfy required budget ${budget}.`;
-      throw new Refusal('INVALID_ARGUMENT', message);
+    const values = grpcInputs(resolved, sender, this.#find);
+    const used = new Set(values.flatMap((value) => (value instanceof Uint8Array ? [] : value.object.id)));
+    const coins = this.#ledger
+      .coins(gasPayment?.owner ?? sender)
+      .filter(({ object }) => !used.has(object.id));
+    const budget = gasPayment?.budget;
+    const payment = coins.map(({ object }) => object.id);
+    const run = { sender, inputs: values, commands, payment, seed: randomUUID(), budget, keepsResults: true };
+    const { status, gas, results } = await this.#run(run);
+    if (this.isOld && !status.success && budget === undefined) throw budgetRefusal(status);
+    const proposed = budget ?? this.proposedBudget ?? proposedBudget(gas);
+    if (isChecked && status.success && coins.reduce((sum, { balance }) => sum + balance, 0n) < proposed) {
+      throw poverty(this.isOld, sender, proposed);
     }
     const objects = coins.map(({ object }) =>
       GrpcTypes.ObjectReference.create({
@@ -90,161 +128,154 @@ export class Executor {
         kind: {
           data: {
             oneofKind: 'programmableTransaction',
-            programmableTransaction: { inputs: resolved, commands },
+            programmableTransaction: { inputs: resolved, commands: named },
           },
         },
-        gasPayment: { objects, owner: this.payer ?? gasPayment?.owner ?? sender, price: 1000n, budget },
+        gasPayment: {
+          objects,
+          owner: this.payer ?? gasPayment?.owner ?? sender,
+          price: 1000n,
+          budget: proposed,
+        },
         ...(this.expiration && { expiration: this.expiration }),
       }),
       status,
+      gas,
+      results,
     };
   }
 
+  /** One that needs no resolution. */
+  async #simulateBytes(bytes: Uint8Array): Promise<Simulated> {
+    const { V1: data } = bcs.TransactionData.parse(bytes);
+    const { sender, gasData } = data;
+    const outcome = await this.#run({
+      sender,
+      inputs: bcsInputs(data, this.#find),
+      commands: commandsOf(data),
+      payment: (gasData.payment ?? []).map(({ objectId }) => objectId),
+      seed: randomUUID(),
+      budget: BigInt(gasData.budget ?? 0),
+      keepsResults: true,
+    });
+    return { ...outcome, resolved: GrpcTypes.Transaction.create({ sender, bcs: { value: bytes } }) };
+  }
+
+  /** @throws Refusal */
   async execute(
     data: TransactionData,
     digest: string,
   ): Promise<{ effects: GrpcTypes.TransactionEffects; events: Executed['events'] }> {
-    const { sender, kind, gasData } = data;
-    const { inputs, commands } = kind.ProgrammableTransaction ?? { inputs: [], commands: [] };
-    const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
-    for (const owned of ownedInputs(data)) {
-      const { objectId, digest: seen } = owned;
-      const object = this.#ledger.objects.get(objectId);
-      if (!object) throw new Refusal('INVALID_ARGUMENT', `Could not find the referenced object ${objectId}`);
-      if (this.#ledger.locked.has(objectId)) throw lockedRefusal(owned);
-      if (digestOf(object) !== seen) {
-        throw new Refusal(
-          'INVALID_ARGUMENT',
-          `Transaction needs to be rebuilt because object ${referenceOf(owned)} version is not available for consumption, current version: ${object.version}`,
-        );
-      }
-    }
-    for (const { objectId } of used) checkOwner(this.#ledger.objects.get(objectId) as LedgerObject, sender);
-    const values = inputs.map(({ Pure: pure, Object: input }) => {
-      if (pure) return Buffer.from(pure.bytes, 'base64');
-      const { objectId = '' } = input?.ImmOrOwnedObject ?? input?.SharedObject ?? {};
-      return this.#ledger.objects.get(objectId);
-    });
+    const { sender, gasData } = data;
+    for (const owned of ownedInputs(data)) this.#checkReference(owned);
+    const inputs = bcsInputs(data, this.#find);
+    const payment = (gasData.payment ?? []).map(({ objectId }) => objectId);
     const budget = BigInt(gasData.budget ?? 0);
-    const gasCoin = this.#ledger.objects.get(gasData.payment?.[0]?.objectId ?? '');
-    const run = { sender, inputs: values, commands: commands.map(bcsCommand), gasCoin };
-    const executed = await this.#run({ ...run, seed: digest, budget });
-    const { status, changes, published, events, gas } = executed;
-    const effective = status.success ? changes : new Changes(this.#ledger, digest);
-    const { ChangedObject_IdOperation: Id, ChangedObject_OutputObjectState: State } = GrpcTypes;
-    const kept = [...effective.written.values()].filter(({ id }) => !effective.deleted.has(id));
-    const changedObjects = kept.map(({ id, type }) =>
-      GrpcTypes.ChangedObject.create({
-        objectId: id,
-        objectType: type,
-        outputState: State.OBJECT_WRITE,
-        idOperation: this.#ledger.objects.has(id) ? Id.NONE : Id.CREATED,
-      }),
-    );
-    if (status.success && published !== undefined) {
-      const { id: packageId, ...some } = published;
-      this.#ledger.packages.set(packageId, some);
+    const run = { sender, inputs, commands: commandsOf(data), payment, seed: digest, budget };
+    const { status, changes, published, events, gas } = await this.#run(run);
+    const packages = new Map(this.#ledger.packages);
+    if (published !== undefined) {
+      const { id, ...some } = published;
+      packages.set(id, some);
       this.published.push([...some.modules]);
-      changedObjects.push(
-        GrpcTypes.ChangedObject.create({
-          objectId: packageId,
-          objectType: 'package',
-          outputState: State.PACKAGE_WRITE,
-          idOperation: Id.CREATED,
-        }),
-      );
     }
-    const before = new Map(
-      kept.flatMap(({ id }) => this.#ledger.objects.get(id) ?? []).map((object) => [object.id, object]),
-    );
-    this.#ledger.charge(effective, gasData.payment?.[0]?.objectId ?? '', netOf(gas));
-    this.#ledger.commit(digest, effective);
-    const effects = GrpcTypes.TransactionEffects.create({
-      status,
-      transactionDigest: digest,
+    const effects = effectsOf(changes, this.#ledger, {
+      ...{ status, digest, published, packages },
       epoch: this.epoch(),
       gasUsed: gas,
-      changedObjects,
+      gasCoin: payment[0] ?? '',
     });
-    const { version } = effective;
-    const value = effectsBytes(effects, { before, after: this.#ledger.objects, version });
-    return { effects: { ...effects, ...(value && { bcs: { value } }) }, events };
+    for (const [id, some] of packages) this.#ledger.packages.set(id, some);
+    this.#ledger.commit(digest, changes);
+    return { effects, events };
   }
 
-  #resolve(input: GrpcTypes.Input, sender: string): GrpcTypes.Input {
-    if (input.kind !== undefined) return input;
-    const { objectId = '' } = input;
-    const object = this.#ledger.objects.get(objectId);
-    if (!object) throw new Refusal('NOT_FOUND', `Object ${objectId} not found`);
-    const { owner, version } = object;
-    if (owner.kind === 'shared') {
-      return GrpcTypes.Input.create({
-        kind: InputKind.SHARED,
-        objectId,
-        version: owner.since,
-        mutable: true,
-      });
-    }
-    checkOwner(object, sender);
-    const digest = digestOf(object);
-    return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId, version, digest });
+  #checkReference(owned: Reference): void {
+    const object = found(this.#find, owned.objectId);
+    if (this.#ledger.locked.has(object.id)) throw lockedRefusal(owned);
+    if (digestOf(object) === owned.digest) return;
+    throw new Refusal(
+      'INVALID_ARGUMENT',
+      `Transaction needs to be rebuilt because object ${referenceText(owned)} version is not available for consumption, current version: ${object.version}`,
+    );
   }
 
-  async #run({ seed, budget, gasCoin, ...run }: Run): Promise<Executed & { changes: Changes; gas: GasUsed }> {
+  async #run(run: Run): Promise<Outcome> {
+    const { seed, budget, payment, inputs, commands } = run;
+    checkTransaction(inputs, commands, payment);
     const changes = new Changes(this.#ledger, seed);
+    const total = this.#smash(changes, payment);
+    // What commands may take of the coin leaves the budget.
+    const withheld = budget ?? 0n;
+    if (payment.length > 0 && total < withheld) {
+      const message = `Balance of gas object ${total} is lower than the needed amount: ${withheld}`;
+      throw new Refusal('INVALID_ARGUMENT', message);
+    }
+    const [coin] = payment;
+    const gasCoin = coin === undefined ? MOCK_COIN : this.#ledger.withBalance(changes, coin, -withheld);
     const executed = await this.engine({
       ...run,
       changes,
       nowMs: this.now(),
       epoch: this.epoch(),
       root: this.root,
-      gasCoin: run.commands.some(usesGas) ? gasCoin : undefined,
+      gasCoin: commands.some(usesGas) ? gasCoin : undefined,
       packages: this.#ledger.packages,
     });
-    if (!executed.status.success) return { ...executed, changes, gas: FAILED_GAS };
-    // An owned object that is only read gets a new version too.
-    for (const input of run.inputs) {
-      if (input === undefined || !('owner' in input) || input.owner.kind !== 'address') continue;
-      if (!changes.written.has(input.id) && !changes.deleted.has(input.id)) changes.write(input);
+    if (executed.status.success) {
+      const outcome = this.#settle(run, changes, executed);
+      if (budget === undefined || netOf(outcome.gas) <= budget) return outcome;
     }
-    const gas = this.#gas(changes, run.commands, gasCoin);
-    if (budget === undefined || netOf(gas) <= budget) return { ...executed, changes, gas };
-    return { ...executed, status: INSUFFICIENT_GAS, changes, gas: FAILED_GAS };
+    const status = executed.status.success ? INSUFFICIENT_GAS : executed.status;
+    // A transaction that fails changes nothing but versions, and what pays.
+    const unchanged = new Changes(this.#ledger, seed);
+    this.#smash(unchanged, payment);
+    const failed = { ...executed, status, events: [], published: undefined };
+    return this.#settle({ ...run, budget: undefined }, unchanged, failed);
   }
 
-  #gas(changes: Changes, commands: readonly Command[], gasCoin: LedgerObject | undefined): GasUsed {
-    if (this.gasNeeded !== undefined) return { ...FAILED_GAS, computationCost: this.gasNeeded };
-    return gasOf(changes, this.#ledger, commands, gasCoin);
+  /** Bumps the versions of inputs, and pays. */
+  #settle({ inputs, commands, payment, budget }: Run, changes: Changes, executed: Executed): Outcome {
+    for (const input of inputs) {
+      if (input instanceof Uint8Array || !input.isMutable) continue;
+      const { id } = input.object;
+      if (!changes.written.has(id) && !changes.deleted.has(id)) changes.write(input.object);
+    }
+    const { status, published } = executed;
+    const gas = this.#gas(changes, status.success ? commands : [], published);
+    const [coin] = payment;
+    if (coin !== undefined) this.#ledger.withBalance(changes, coin, (budget ?? 0n) - netOf(gas));
+    return { ...executed, changes, gas };
+  }
+
+  /** Makes one coin of all that pay. @returns its balance in MIST */
+  #smash(changes: Changes, payment: readonly string[]): bigint {
+    const [first, ...others] = payment;
+    if (first === undefined) return 0n;
+    const sum = others.reduce((total, id) => total + this.#ledger.balanceOf(found(this.#find, id)), 0n);
+    for (const id of others) {
+      changes.delete(id);
+      changes.destroy(id);
+    }
+    return this.#ledger.balanceOf(this.#ledger.withBalance(changes, first, sum));
+  }
+
+  #gas(changes: Changes, commands: readonly Command[], published: Executed['published']): GasUsed {
+    if (this.gasNeeded === undefined) return gasOf(changes, this.#ledger, commands, published);
+    const free = { storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
+    return { computationCost: this.gasNeeded, ...free };
   }
 }
 
-type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
-
-/** The owned objects of a transaction, with the coins that pay for it. */
-export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
-  const inputs = kind.ProgrammableTransaction?.inputs ?? [];
-  const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
-  return [...used, ...(gasData.payment ?? [])];
+function commandsOf({ kind }: TransactionData): Command[] {
+  return (kind.ProgrammableTransaction?.commands ?? []).map(bcsCommand);
 }
 
-function referenceOf({ objectId, version, digest }: Reference): string {
-  return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
-}
-
-/** What validators say of a transaction that conflicts with another. */
-export function lockedRefusal(reference: Reference): Refusal {
-  return new Refusal(
-    'INVALID_ARGUMENT',
-    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceOf(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
-  );
-}
-
-function checkOwner({ id, owner }: LedgerObject, sender: string): void {
-  if (owner.kind !== 'address' || owner.address === sender) return;
-  throw new Refusal(
-    'INVALID_ARGUMENT',
-    `Transaction was not signed by the correct sender: Object ${id} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
-  );
+function poverty(isOld: boolean, account: string, budget: bigint): Refusal {
+  const message = isOld
+    ? `unable to select sufficient gas coins from account ${account} to satisfy required budget ${budget}`
+    : `Unable to perform gas selection due to insufficient SUI balance (in address balance or coins) for account ${account} to satisfy required budget ${budget}.`;
+  return new Refusal('INVALID_ARGUMENT', message);
 }
 
 function usesGas(command: Command): boolean {

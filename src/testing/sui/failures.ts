@@ -6,6 +6,8 @@ export interface Location {
   /** The package's id. */
   readonly package: string;
   readonly module: string;
+  /** The index of the function's definition. */
+  readonly function: number;
   readonly functionName: string;
   /** The index of the instruction. */
   readonly instruction: number;
@@ -60,36 +62,127 @@ export class Refusal extends Error {
 
 export type Status = GrpcTypes.ExecutionStatus;
 
-const { MOVE_ABORT, INSUFFICIENT_GAS: NO_GAS } = GrpcTypes.ExecutionError_ExecutionErrorKind;
+const {
+  ExecutionError_ExecutionErrorKind: Kind,
+  CommandArgumentError_CommandArgumentErrorKind: ArgumentKind,
+  TypeArgumentError_TypeArgumentErrorKind: TypeKind,
+} = GrpcTypes;
 
-function failed(error: Parameters<typeof GrpcTypes.ExecutionError.create>[0]): Status {
-  return { success: false, error: GrpcTypes.ExecutionError.create(error) };
+type Details = GrpcTypes.ExecutionError['errorDetails'];
+
+/** @param cause as Rust prints the error (`ExecutionFailureStatus` of sui-types), which is how nodes describe it */
+function failed(
+  kind: GrpcTypes.ExecutionError_ExecutionErrorKind,
+  cause: string,
+  command?: bigint,
+  errorDetails: Details = { oneofKind: undefined },
+): Status {
+  const where = command === undefined ? {} : { command };
+  const description = command === undefined ? cause : `${cause}${inCommand(command)}`;
+  return {
+    success: false,
+    error: GrpcTypes.ExecutionError.create({ description, kind, errorDetails, ...where }),
+  };
 }
 
-export const INSUFFICIENT_GAS = failed({ description: 'InsufficientGas', kind: NO_GAS });
+function inCommand(command: bigint): string {
+  return ` in command ${command}`;
+}
 
-const Kind = GrpcTypes.ExecutionError_ExecutionErrorKind;
+export const INSUFFICIENT_GAS = failed(Kind.INSUFFICIENT_GAS, 'InsufficientGas');
 
 /** A command can't be executed, by a kind and a description of Sui's. */
 export class CommandFailure extends Error {
   /** Undefined: the transaction as a whole. */
   readonly command: number | undefined;
   readonly kind: keyof typeof Kind;
+  readonly details: Details;
 
-  constructor(command: number | undefined, kind: keyof typeof Kind, description: string) {
+  constructor(
+    command: number | undefined,
+    kind: keyof typeof Kind,
+    description: string,
+    details: Details = { oneofKind: undefined },
+  ) {
     super(description);
     this.command = command;
     this.kind = kind;
+    this.details = details;
   }
 
   get status(): Status {
     const command = this.command === undefined ? undefined : BigInt(this.command);
-    return failed({
-      description: this.message,
-      kind: Kind[this.kind],
-      ...(command !== undefined && { command }),
-    });
+    return failed(Kind[this.kind], this.message, command, this.details);
   }
+}
+
+/** What is wrong with an argument, as Sui names it. */
+const ARGUMENT_PROBLEMS = {
+  TypeMismatch: ArgumentKind.TYPE_MISMATCH,
+  InvalidBCSBytes: ArgumentKind.INVALID_BCS_BYTES,
+  InvalidUsageOfPureArg: ArgumentKind.INVALID_USAGE_OF_PURE_ARGUMENT,
+  InvalidArgumentToPrivateEntryFunction: ArgumentKind.INVALID_ARGUMENT_TO_PRIVATE_ENTRY_FUNCTION,
+  IndexOutOfBounds: ArgumentKind.INDEX_OUT_OF_BOUNDS,
+  SecondaryIndexOutOfBounds: ArgumentKind.SECONDARY_INDEX_OUT_OF_BOUNDS,
+  InvalidResultArity: ArgumentKind.INVALID_RESULT_ARITY,
+  InvalidGasCoinUsage: ArgumentKind.INVALID_GAS_COIN_USAGE,
+  InvalidObjectByValue: ArgumentKind.INVALID_OBJECT_BY_VALUE,
+  InvalidObjectByMutRef: ArgumentKind.INVALID_OBJECT_BY_MUT_REF,
+  InvalidTransferObject: ArgumentKind.INVALID_TRANSFER_OBJECT,
+  InvalidMakeMoveVecNonObjectArgument: ArgumentKind.INVALID_MAKE_MOVE_VEC_NON_OBJECT_ARGUMENT,
+  ArgumentWithoutValue: ArgumentKind.ARGUMENT_WITHOUT_VALUE,
+  CannotMoveBorrowedValue: ArgumentKind.CANNOT_MOVE_BORROWED_VALUE,
+  InvalidReferenceArgument: ArgumentKind.INVALID_REFERENCE_ARGUMENT,
+} as const;
+
+/** @param indexError which input or result there is not, with the fields' names in Rust */
+export function argumentFailure(
+  command: number,
+  argument: number,
+  problem: keyof typeof ARGUMENT_PROBLEMS,
+  indexError?: { readonly index: number; readonly subresult?: number; readonly text: string },
+): CommandFailure {
+  const name = indexError === undefined ? problem : `${problem} { ${indexError.text} }`;
+  const commandArgumentError = GrpcTypes.CommandArgumentError.create({
+    argument,
+    kind: ARGUMENT_PROBLEMS[problem],
+    ...(indexError && { indexError: indexOf(indexError) }),
+  });
+  return new CommandFailure(
+    command,
+    'COMMAND_ARGUMENT_ERROR',
+    `CommandArgumentError { arg_idx: ${argument}, kind: ${name} }`,
+    { oneofKind: 'commandArgumentError', commandArgumentError },
+  );
+}
+
+function indexOf({ index, subresult }: GrpcTypes.IndexError): GrpcTypes.IndexError {
+  return GrpcTypes.IndexError.create({
+    ...(index !== undefined && { index }),
+    ...(subresult !== undefined && { subresult }),
+  });
+}
+
+const TYPE_PROBLEMS = {
+  TypeNotFound: TypeKind.TYPE_NOT_FOUND,
+  ConstraintNotSatisfied: TypeKind.CONSTRAINT_NOT_SATISFIED,
+} as const;
+
+export function typeArgumentFailure(
+  command: number,
+  typeArgument: number,
+  problem: keyof typeof TYPE_PROBLEMS,
+): CommandFailure {
+  const typeArgumentError = GrpcTypes.TypeArgumentError.create({
+    typeArgument,
+    kind: TYPE_PROBLEMS[problem],
+  });
+  return new CommandFailure(
+    command,
+    'TYPE_ARGUMENT_ERROR',
+    `TypeArgumentError { argument_idx: ${typeArgument}, kind: ${problem} }`,
+    { oneofKind: 'typeArgumentError', typeArgumentError },
+  );
 }
 
 /** How a command fails. Throws on whatever is not of the transaction. */
@@ -97,18 +190,22 @@ export function failure(error: unknown, command: bigint): Status {
   if (error instanceof CommandFailure) return error.status;
   if (error instanceof OutOfGas) return INSUFFICIENT_GAS;
   if (error instanceof PrimitiveError) {
-    return failed({ description: error.message, command, kind: Kind.MOVE_PRIMITIVE_RUNTIME_ERROR });
+    const { location } = error;
+    const cause = `MovePrimitiveRuntimeError(MoveLocationOpt(Some(${locationText(location)})))`;
+    // It has a location, and no code of an abort.
+    const abort = GrpcTypes.MoveAbort.create({ location });
+    return failed(Kind.MOVE_PRIMITIVE_RUNTIME_ERROR, cause, command, { oneofKind: 'abort', abort });
   }
   if (!(error instanceof MoveAbort)) throw error;
   const { location, code } = error;
   const abort = GrpcTypes.MoveAbort.create({ abortCode: code, location, ...cleverOf(error) });
-  const name = abort.cleverError?.constantName ?? code;
-  return failed({
-    description: `MoveAbort(${name})`,
-    command,
-    kind: MOVE_ABORT,
-    errorDetails: { oneofKind: 'abort', abort },
-  });
+  const cause = `MoveAbort(${locationText(location)}, ${code})`;
+  return failed(Kind.MOVE_ABORT, cause, command, { oneofKind: 'abort', abort });
+}
+
+function locationText({ package: id, module, function: index, functionName, instruction }: Location): string {
+  const moduleId = `ModuleId { address: ${id.replace('0x', '')}, name: Identifier("${module}") }`;
+  return `MoveLocation { module: ${moduleId}, function: ${index}, instruction: ${instruction}, function_name: Some("${functionName}") }`;
 }
 
 const CLEVER = 1n << 63n;
@@ -138,15 +235,9 @@ function cleverOf({ code, constant }: MoveAbort) {
 
 /** How Sui 1.63 refuses to build a transaction that would fail, where it has to estimate the budget. */
 export function budgetRefusal({ error }: Status): Refusal {
-  const { description, command, errorDetails } = error ?? {};
-  const cause = errorDetails?.oneofKind === 'abort' ? abortText(errorDetails.abort) : description;
+  const { description = '', command } = error ?? {};
+  const cause = command === undefined ? description : description.replace(inCommand(command), '');
   const at = command === undefined ? 'None' : `Some(${command})`;
   const status = `Failure { error: ${cause}, command: ${at} }`;
   return new Refusal('INVALID_ARGUMENT', `Budget estimation failed with status: ${status}.`);
-}
-
-function abortText({ abortCode, location }: GrpcTypes.MoveAbort): string {
-  const { package: id = '', module, functionName } = location ?? {};
-  const moduleId = `ModuleId { address: ${id.replace('0x', '')}, name: Identifier("${module}") }`;
-  return `MoveAbort(MoveLocation { module: ${moduleId}, function: 3, instruction: 27, function_name: Some("${functionName}") }, ${abortCode})`;
 }

@@ -1,69 +1,102 @@
-/** Gas, near to what Sui 1.63 charges at a price of 1,000 MIST: in MIST, and by the sizes of objects. */
+/**
+ * Gas, as Sui 1.63 charges it at a price of 1,000 MIST, in MIST. Storage is that of Sui, byte for byte
+ * (`object_size_for_gas_metering` of sui-types); computation is what was measured of a few kinds of calls.
+ */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import type { Command } from './commands.ts';
-import type { Changes, Ledger, LedgerObject } from './ledger.ts';
+import type { Published } from './engine.ts';
+import { type Changes, COIN, type Ledger, type LedgerObject } from './ledger.ts';
+import { type MoveType, parseType } from './move/types.ts';
+import { linkageOf, modulesOf, type Packages, typeOriginsOf } from './packages.ts';
 
-/** The lowest bucket of computation, which most calls are in, and what verifying a document adds to it. */
-const COMPUTATION = 1_000_000n;
-const DOCUMENT = 13_000_000n;
+const PRICE = 1000n;
+/** Units of computation: of any transaction, of verifying a document, and what they are rounded up to. */
+const COMPUTATION = 500n;
+const DOCUMENT = 13_140n;
+const STEP = 1000n;
 /** Of a byte: 100 units at 76 MIST. */
 const STORAGE = 7600n;
 /** Of 100 parts that storage costs, those which come back when it is freed. */
 const REFUNDED = 99n;
-/** Of an object beside its type and its content: owner, version, digest of the transaction, rebate. */
-const OBJECT_BYTES = 60;
+/** Of any object: owner, digest of the transaction, rebate. */
+const OBJECT_BYTES = 80;
+/** Of an object of a Move type: version, and whether it has store. */
+const MOVE_OBJECT_BYTES = 9;
+const ADDRESS_BYTES = 32;
+const NUMBER_BYTES = 8;
 /** What a node adds to the cost of a simulation when it proposes a budget. */
-const MARGIN = 154_000_000n;
+const MARGIN = 155_000_000n;
 
 export type GasUsed = Required<GrpcTypes.GasCostSummary>;
 
 function sizeOf({ type, content }: LedgerObject): bigint {
-  // An address of 66 characters is 32 bytes in the type, and a name about as long as its text.
-  const addresses = type.match(/0x[0-9a-f]{64}/g)?.length ?? 0;
-  return BigInt(OBJECT_BYTES + type.length - 34 * addresses + content.length);
+  return BigInt(OBJECT_BYTES + MOVE_OBJECT_BYTES + objectTypeBytes(type) + content.length);
+}
+
+/** `MoveObjectType` in BCS, which has short forms for coins. */
+function objectTypeBytes(text: string): number {
+  if (text === COIN) return 1;
+  const type = parseType(text);
+  if (type.kind !== 'struct') return 1;
+  const [inner] = type.args;
+  const isCoin = type.module === 'coin' && type.name === 'Coin' && /^0x0*2$/.test(type.address);
+  return isCoin && inner !== undefined ? 1 + typeBytes(inner) : typeBytes(type);
+}
+
+/** `TypeTag` in BCS. */
+function typeBytes(type: MoveType): number {
+  if (type.kind === 'vector') return 1 + typeBytes(type.of);
+  if (type.kind !== 'struct') return 1;
+  const args = type.args.reduce((bytes, arg) => bytes + typeBytes(arg), 0);
+  return 1 + ADDRESS_BYTES + 1 + type.module.length + 1 + type.name.length + 1 + args;
+}
+
+function packageSize(packages: Packages, published: Published): bigint {
+  const modules = [...modulesOf(published).values()].map(
+    ({ face }, index) => face.name.length + (published.modules[index]?.length ?? 0),
+  );
+  const all = new Map([...packages, [published.id, published]]);
+  const origins = [...typeOriginsOf(all, published.id).keys()].map(
+    (type) => type.length - '::'.length + ADDRESS_BYTES,
+  );
+  const links = linkageOf(all, published.id).size * (2 * ADDRESS_BYTES + NUMBER_BYTES);
+  const parts = [OBJECT_BYTES, NUMBER_BYTES, links, ...modules, ...origins];
+  return BigInt(parts.reduce((total, part) => total + part, 0));
 }
 
 export function gasOf(
   { written, deleted }: Changes,
   ledger: Ledger,
   commands: readonly Command[],
-  gasCoin: LedgerObject | undefined,
+  published: Published | undefined,
 ): GasUsed {
   const documents = commands.filter(
     (command) => command.kind === 'call' && command.call.function === 'load_nitro_attestation',
   );
-  const known = (id: string) => ledger.objects.get(id) ?? [];
-  // The coin that pays is written in any case.
-  const touched = new Set([...written.keys(), ...deleted, ...(gasCoin === undefined ? [] : [gasCoin.id])]);
-  const after = [...touched].filter((id) => !deleted.has(id)).flatMap((id) => written.get(id) ?? known(id));
-  const before = [...touched].flatMap(known);
-  const modules = commands.flatMap((command) => ('modules' in command ? command.modules : []));
-  const stored = sum(after.map(sizeOf)) + sum(modules.map(({ length }) => BigInt(length)));
-  const freed = sum(before.map(sizeOf)) * STORAGE;
-  const storageRebate = (freed * REFUNDED) / 100n;
-  return {
-    computationCost: COMPUTATION + DOCUMENT * BigInt(documents.length),
-    storageCost: stored * STORAGE,
-    storageRebate,
-    nonRefundableStorageFee: freed - storageRebate,
-  };
+  const before = [...new Set([...written.keys(), ...deleted])].flatMap((id) => ledger.objects.get(id) ?? []);
+  const code = published === undefined ? 0n : packageSize(ledger.packages, published);
+  const stored = sum([...written.values()].map(sizeOf)) + code;
+  return summaryOf(COMPUTATION + DOCUMENT * BigInt(documents.length), stored, sum(before.map(sizeOf)));
 }
 
-/** What a transaction costs that fails: it changes nothing but the coin. */
-export const FAILED_GAS: GasUsed = {
-  computationCost: COMPUTATION,
-  storageCost: 0n,
-  storageRebate: 0n,
-  nonRefundableStorageFee: 0n,
-};
+function summaryOf(units: bigint, stored: bigint, freed: bigint): GasUsed {
+  const storageRebate = (freed * STORAGE * REFUNDED) / 100n;
+  return {
+    computationCost: ((units + STEP - 1n) / STEP) * STEP * PRICE,
+    storageCost: stored * STORAGE,
+    storageRebate,
+    nonRefundableStorageFee: freed * STORAGE - storageRebate,
+  };
+}
 
 /** Negative where more is freed than stored. */
 export function netOf({ computationCost, storageCost, storageRebate }: GasUsed): bigint {
   return computationCost + storageCost - storageRebate;
 }
 
-export function proposedBudget({ computationCost, storageCost }: GasUsed): bigint {
-  return MARGIN + computationCost + storageCost;
+export function proposedBudget(gas: GasUsed): bigint {
+  const net = netOf(gas);
+  return MARGIN + (net > 0n ? net : 0n);
 }
 
 function sum(values: readonly bigint[]): bigint {

@@ -2,7 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase58 } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
-import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import type { Package } from './packages.ts';
 
 export type Owner =
   | { readonly kind: 'address' | 'object'; readonly address: string }
@@ -17,19 +17,8 @@ export interface LedgerObject {
   readonly content: Uint8Array;
 }
 
-/** A package of the chain. */
-export interface Package {
-  /** The id under which it was first published. */
-  readonly original: string;
-  readonly modules: readonly Uint8Array[];
-  /** The ids of the packages that it was published with. */
-  readonly dependencies: readonly string[];
-}
-
-/** By id, the oldest first. */
-export type Packages = ReadonlyMap<string, Package>;
-
 export const COIN = normalizeStructTag('0x2::coin::Coin<0x2::sui::SUI>');
+const COIN_TYPE = /^0x0{63}2::coin::Coin</;
 export const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 /** The object at 0x8. */
 export const RANDOM: LedgerObject = {
@@ -39,18 +28,19 @@ export const RANDOM: LedgerObject = {
   version: 1n,
   content: bcs.Address.serialize('0x8').toBytes(),
 };
+/** The object at 0x6. @param nowMs the chain's time */
+export function clockAt(nowMs: number): LedgerObject {
+  const id = normalizeSuiAddress('0x6');
+  return {
+    id,
+    type: normalizeStructTag('0x2::clock::Clock'),
+    owner: { kind: 'shared', since: 1n },
+    version: 1n,
+    content: ClockContent.serialize({ id, timestampMs: nowMs }).toBytes(),
+  };
+}
+const ClockContent = bcs.struct('Clock', { id: bcs.Address, timestampMs: bcs.u64() });
 const CoinContent = bcs.struct('Coin', { id: bcs.Address, balance: bcs.u64() });
-
-const PackageObject = bcs.enum('Data', {
-  Move: null,
-  Package: bcs.struct('MovePackage', {
-    id: bcs.Address,
-    version: bcs.u64(),
-    modules: bcs.map(bcs.string(), bcs.byteVector()),
-    typeOrigins: bcs.vector(bcs.bool()),
-    linkage: bcs.map(bcs.bool(), bcs.bool()),
-  }),
-});
 
 /** The first byte that is hashed for an id (`HashingIntentScope::RegularObjectId`). */
 const REGULAR_OBJECT_ID = Uint8Array.of(0xf1);
@@ -73,7 +63,11 @@ export class Changes {
   readonly digest: Uint8Array;
   #fresh = 0n;
   readonly written = new Map<string, LedgerObject>();
+  /** Objects that are gone: destroyed, or in another one. */
   readonly deleted = new Set<string>();
+  /** Ids that the transaction made, and those that it ended. */
+  readonly created = new Set<string>();
+  readonly destroyed = new Set<string>();
   readonly version: bigint;
 
   /** @param seed the transaction's digest in base58, or another text that no transaction has */
@@ -91,8 +85,10 @@ export class Changes {
   freshId(): string {
     const count = bcs.u64().serialize(this.#fresh).toBytes();
     this.#fresh += 1n;
-    const id = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.digest, count]), { dkLen: 32 });
-    return `0x${Buffer.from(id).toString('hex')}`;
+    const hash = blake2b(Buffer.concat([REGULAR_OBJECT_ID, this.digest, count]), { dkLen: 32 });
+    const id = `0x${Buffer.from(hash).toString('hex')}`;
+    this.created.add(id);
+    return id;
   }
 
   write(object: Omit<LedgerObject, 'version'>): string {
@@ -110,8 +106,15 @@ export class Changes {
     return { kind: 'shared', since: this.version };
   }
 
+  /** The object is a value from now on, or in another one. */
   delete(id: string): void {
     this.deleted.add(id);
+    this.written.delete(id);
+  }
+
+  /** The id ends. */
+  destroy(id: string): void {
+    this.destroyed.add(id);
   }
 }
 
@@ -136,15 +139,6 @@ export class Ledger {
     return copy;
   }
 
-  /** A package as an object in BCS, up to its modules; what follows is empty. */
-  packageBytes(id: string): Uint8Array {
-    const { modules = [] } = this.packages.get(id) ?? {};
-    const named = modules.map((bytecode) => [readModule(bytecode).name, bytecode] as const);
-    return PackageObject.serialize({
-      Package: { id, version: 1, modules: new Map(named), typeOrigins: [], linkage: new Map() },
-    }).toBytes();
-  }
-
   commit(digest: string, { written, deleted, version }: Changes): void {
     for (const [id, object] of written) this.objects.set(id, object);
     for (const id of deleted) this.objects.delete(id);
@@ -165,7 +159,12 @@ export class Ledger {
   coins(owner: string): { object: LedgerObject; balance: bigint }[] {
     return this.owned(owner)
       .filter(({ type }) => type === COIN)
-      .map((object) => ({ object, balance: BigInt(CoinContent.parse(object.content).balance) }));
+      .map((object) => ({ object, balance: this.balanceOf(object) }));
+  }
+
+  /** Of any currency. */
+  isCoin({ type }: LedgerObject): boolean {
+    return COIN_TYPE.test(type);
   }
 
   owned(owner: string): LedgerObject[] {
@@ -182,14 +181,29 @@ export class Ledger {
     );
   }
 
-  /** Pays for a transaction from its first gas coin. */
-  charge(changes: Changes, coin: string, mist: bigint): void {
+  /** In MIST. */
+  balanceOf({ content }: LedgerObject): bigint {
+    return BigInt(CoinContent.parse(content).balance);
+  }
+
+  /** Writes a coin with more, or less, in it. @param mist may be negative */
+  withBalance(changes: Changes, coin: string, mist: bigint): LedgerObject {
     const object = changes.get(coin);
     if (!object) throw new Error('the gas coin is not there');
-    const { id, balance } = CoinContent.parse(object.content);
-    changes.write({
-      ...object,
-      content: CoinContent.serialize({ id, balance: BigInt(balance) - mist }).toBytes(),
-    });
+    const balance = this.balanceOf(object) + mist;
+    changes.write({ ...object, content: CoinContent.serialize({ id: object.id, balance }).toBytes() });
+    return changes.written.get(coin) ?? object;
   }
+}
+
+/** A coin that nobody has. @param balance in MIST */
+export function unownedCoin(id: string, balance: bigint): LedgerObject {
+  const content = CoinContent.serialize({ id, balance }).toBytes();
+  return {
+    id,
+    type: COIN,
+    owner: { kind: 'address', address: normalizeSuiAddress('0x0') },
+    version: 1n,
+    content,
+  };
 }

@@ -11,15 +11,19 @@ import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
-import { datatypeOf } from './datatype.ts';
+import { datatypeOf, functionOf, packageDescription, versionList } from './descriptions.ts';
+import { ownerOf } from './effects.ts';
 import { EventLog } from './events.ts';
-import { Executor, lockedRefusal, ownedInputs } from './executor.ts';
+import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answerFaucet } from './faucet.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { History, LEDGER_PATH } from './history.ts';
-import { CLAIMED, COIN, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { lockedRefusal, ownedInputs } from './inputs.ts';
+import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
+import { packageBytes, versionOf } from './packages.ts';
+import { balancesOf, commandOutputs } from './results.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -55,6 +59,8 @@ export class LoopbackNode {
   epoch = 100n;
   /** How long reads and simulations do not show what was executed: nodes answer a send before that. */
   lagMs = 0;
+  /** How long the listing of an address' objects does not show it: on nodes, longer than other reads. */
+  listingLagMs = 0;
   /** Whether pages of any origin may ask it. */
   servesPages = false;
   /** Whether it is its own faucet, at `POST /v2/gas`. */
@@ -72,8 +78,8 @@ export class LoopbackNode {
   readonly calls: string[] = [];
   /** By digest, of the transactions that were sent. */
   readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
-  /** The ledger before each transaction that reads do not show yet, the oldest first. */
-  #hidden: { readonly untilMs: number; readonly before: Ledger }[] = [];
+  /** The ledger before each transaction that some read may not show yet, the oldest first. */
+  #hidden: { readonly atMs: number; readonly before: Ledger }[] = [];
   #last: Promise<unknown> = Promise.resolve();
   /** Owned objects of transactions that wait or run. */
   readonly #locked = new Set<string>();
@@ -101,8 +107,19 @@ export class LoopbackNode {
 
   /** The ledger as reads show it. */
   get #visible(): Ledger {
-    this.#hidden = this.#hidden.filter(({ untilMs }) => performance.now() < untilMs);
-    return this.#hidden[0]?.before ?? this.ledger;
+    return this.#before(this.lagMs);
+  }
+
+  /** The ledger as listings of owned objects show it. */
+  get #listed(): Ledger {
+    return this.#before(Math.max(this.lagMs, this.listingLagMs));
+  }
+
+  #before(lagMs: number): Ledger {
+    const now = performance.now();
+    const longest = Math.max(this.lagMs, this.listingLagMs);
+    this.#hidden = this.#hidden.filter(({ atMs }) => now < atMs + longest);
+    return this.#hidden.find(({ atMs }) => now < atMs + lagMs)?.before ?? this.ledger;
   }
 
   get url(): string {
@@ -156,10 +173,12 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
       const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
       const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
-        const object = this.#visible.objects.get(objectId);
+        const visible = this.#visible;
+        const object = this.executor.over(visible).find(objectId);
         if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
-        if (this.#visible.packages.has(objectId)) {
-          const found = { objectId, version: 1n, digest: '1', objectType: 'package' };
+        if (visible.packages.has(objectId)) {
+          const version = BigInt(versionOf(visible.packages, objectId));
+          const found = { objectId, version, digest: '1', objectType: 'package' };
           return {
             result: {
               oneofKind: 'object',
@@ -167,7 +186,10 @@ export class LoopbackNode {
                 ...found,
                 owner: { kind: OwnerKind.IMMUTABLE },
                 ...this.#publication(objectId),
-                bcs: GrpcTypes.Bcs.create({ name: 'Object', value: this.#visible.packageBytes(objectId) }),
+                bcs: GrpcTypes.Bcs.create({
+                  name: 'Object',
+                  value: packageBytes(visible.packages, objectId),
+                }),
               }),
             },
           };
@@ -187,7 +209,7 @@ export class LoopbackNode {
       ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
       const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
-      const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState });
+      const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState, referenceGasPrice: 1000n });
       return GrpcTypes.GetEpochResponse.toBinary({ epoch });
     },
     'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
@@ -202,17 +224,26 @@ export class LoopbackNode {
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
-      const objects = this.#visible
+      const ledger = this.#listed;
+      const objects = ledger
         .owned(owner)
         .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
-        .map((object) => this.#object(object));
+        .map((object) => {
+          const balance = ledger.isCoin(object) ? { balance: ledger.balanceOf(object) } : {};
+          return { ...this.#object(object), ...balance };
+        });
       return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
     },
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
-      const coins = isOfType(COIN, `0x2::coin::Coin<${coinType}>`) ? this.#visible.coins(owner) : [];
-      const balance = coins.reduce((sum, coin) => sum + coin.balance, 0n);
-      return GrpcTypes.GetBalanceResponse.toBinary({ balance: { coinType, balance, coinBalance: balance } });
+      const named = normalizeStructTag(coinType);
+      const own = balancesOf(this.#listed, owner).find((balance) => balance.coinType === named);
+      const none = { coinType: named, balance: 0n, coinBalance: 0n };
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: own ?? none });
+    },
+    'sui.rpc.v2.StateService/ListBalances': (bytes) => {
+      const { owner = '' } = GrpcTypes.ListBalancesRequest.fromBinary(bytes);
+      return GrpcTypes.ListBalancesResponse.toBinary({ balances: balancesOf(this.#listed, owner) });
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
@@ -236,22 +267,18 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
       const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
-      const originalId = this.#visible.packages.get(packageId)?.original;
-      // Full nodes give no text here.
-      if (!originalId) throw new Refusal('NOT_FOUND', '');
       return GrpcTypes.GetPackageResponse.toBinary({
-        // Full nodes describe the modules here, and give their bytecode with the object only.
-        package: GrpcTypes.Package.create({ storageId: packageId, originalId, version: 1n }),
+        package: packageDescription(this.#visible, packageId),
       });
     },
     'sui.rpc.v2.MovePackageService/ListPackageVersions': (bytes) => {
       const { packageId = '' } = GrpcTypes.ListPackageVersionsRequest.fromBinary(bytes);
-      const { packages } = this.#visible;
-      const original = packages.get(packageId)?.original;
-      if (!original) throw new Refusal('NOT_FOUND', '');
-      const ids = [...packages].filter(([, one]) => one.original === original).map(([id]) => id);
-      const versions = ids.map((id, index) => ({ packageId: id, version: BigInt(index + 1) }));
+      const versions = versionList(this.#visible, packageId);
       return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
+    },
+    'sui.rpc.v2.MovePackageService/GetFunction': async (bytes) => {
+      const described = await functionOf(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
+      return GrpcTypes.GetFunctionResponse.toBinary({ function: described });
     },
     'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
       const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
@@ -281,13 +308,16 @@ export class LoopbackNode {
       const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
       const visible = this.#visible;
       const executor = visible === this.ledger ? this.executor : this.executor.over(visible);
-      const { resolved, status } = await executor.simulate(transaction as GrpcTypes.Transaction, isChecked);
+      const { resolved, status, gas, results } = await executor.simulate(
+        transaction as GrpcTypes.Transaction,
+        isChecked,
+      );
       return GrpcTypes.SimulateTransactionResponse.toBinary({
         transaction: GrpcTypes.ExecutedTransaction.create({
           transaction: resolved,
-          effects: { status, epoch: this.epoch },
+          effects: GrpcTypes.TransactionEffects.create({ status, epoch: this.epoch, gasUsed: gas }),
         }),
-        commandOutputs: [],
+        commandOutputs: commandOutputs(results),
       });
     },
     'sui.rpc.v2.TransactionExecutionService/ExecuteTransaction': async (bytes) => {
@@ -334,7 +364,7 @@ export class LoopbackNode {
     const before = this.ledger.copy();
     const { effects, events: emitted } = await this.executor.execute(data, digest);
     const events = this.events.record(emitted, data, digest);
-    if (this.lagMs > 0) this.#hidden.push({ untilMs: performance.now() + this.lagMs, before });
+    if (this.lagMs > 0 || this.listingLagMs > 0) this.#hidden.push({ atMs: performance.now(), before });
     this.#effects.set(digest, effects);
     this.#history.record(data, digest, effects, events);
     return GrpcTypes.ExecuteTransactionResponse.toBinary({
@@ -359,22 +389,12 @@ export class LoopbackNode {
   #object(found: LedgerObject): GrpcTypes.Object {
     const object = this.lie(found);
     const { id, type, owner, version, content } = object;
-    const kind = {
-      address: OwnerKind.ADDRESS,
-      object: OwnerKind.OBJECT,
-      shared: OwnerKind.SHARED,
-      immutable: OwnerKind.IMMUTABLE,
-    }[owner.kind];
     return GrpcTypes.Object.create({
       objectId: id,
       version,
       digest: digestOf(object),
       objectType: type,
-      owner: {
-        kind,
-        ...('address' in owner && { address: owner.address }),
-        ...(owner.kind === 'shared' && { version: owner.since }),
-      },
+      owner: ownerOf(owner),
       contents: { name: type, value: content },
     });
   }

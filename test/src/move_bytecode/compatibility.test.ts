@@ -2,8 +2,8 @@
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { incompatibilities } from '../../../src/move_bytecode/compatibility.ts';
 import { buildPackage, frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { incompatibilities } from '../../../src/move_bytecode/compatibility.ts';
 import { type ModuleInterface, readModule } from '../../../src/move_bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../src/move_bytecode/package_digest.ts';
 

@@ -1,113 +1,152 @@
 /** The code that a transaction can call: the packages of a chain, and Sui's framework. */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { type Datatype, type ModuleInterface, readModule } from 'sui-enclave-move-bytecode/module_bytecode';
-import { type FunctionCode, type ModuleCode, readCode } from 'sui-enclave-move-bytecode/module_code';
-import type { Package, Packages } from '../ledger.ts';
-import type { Linked } from './machine.ts';
-import { Datatypes } from './types.ts';
+import type { Datatype } from 'sui-enclave-move-bytecode/module_bytecode';
+import type { FunctionCode } from 'sui-enclave-move-bytecode/module_code';
+import {
+  FRAMEWORK,
+  isSystem,
+  type LoadedModule,
+  modulesOf,
+  originalOf,
+  type Package,
+  type Packages,
+  STANDARD_LIBRARY,
+  typeOriginsOf,
+  versionsOf,
+} from '../packages.ts';
+import type { Linkage } from './linkage.ts';
+import type { Link, Linked } from './program.ts';
+import { Datatypes, format, type MoveType, mapStructs, parseType, type Struct } from './types.ts';
 import { Codec } from './values.ts';
 
-export interface LoadedModule {
-  readonly code: ModuleCode;
-  readonly face: ModuleInterface;
-}
-
-const STANDARD_LIBRARY = normalizeSuiAddress('0x1');
-const FRAMEWORK = normalizeSuiAddress('0x2');
-
-/** The modules of packages, by address and name: a package never changes. */
-const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
-
-function load(some: Package): ReadonlyMap<string, LoadedModule> {
-  const known = loaded.get(some);
-  if (known !== undefined) return known;
-  const modules = some.modules.map((bytes) => ({
-    code: readCode(bytes, some.original),
-    face: readModule(bytes, some.original),
-  }));
-  const named = new Map(modules.map((module) => [module.code.module, module]));
-  loaded.set(some, named);
-  return named;
-}
-
+/**
+ * In types, datatypes have the id of their package's first version, as bytecode names them. The chain stores and shows
+ * them with the id of the version that introduced them (`TypeOrigin` of sui-types): `parse` and `nameOf` translate.
+ */
 export class ChainCode {
-  readonly #packages: Packages;
+  readonly packages: Packages;
   /** The standard library, and Sui's framework. */
   readonly #framework: Package;
+  readonly #origins = new Map<string, ReadonlyMap<string, string>>();
   readonly datatypes: Datatypes;
   readonly codec: Codec;
 
   constructor(packages: Packages, framework: Package) {
-    this.#packages = packages;
+    this.packages = packages;
     this.#framework = framework;
     this.datatypes = new Datatypes((module, name) => this.#datatype(module, name));
     this.codec = new Codec(this.datatypes);
   }
 
-  /** The id under which a package was first published. */
-  original(id: string): string {
-    const normal = normalizeSuiAddress(id);
-    return this.#packages.get(normal)?.original ?? normal;
-  }
-
   has(id: string): boolean {
-    return this.#package(normalizeSuiAddress(id)) !== undefined;
+    return this.#package(id) !== undefined;
   }
 
   isFramework(id: string): boolean {
-    return this.#package(normalizeSuiAddress(id)) === this.#framework;
+    return this.#package(id) === this.#framework;
   }
 
-  /** @param module its name */
-  module(id: string, module: string): LoadedModule | undefined {
-    const found = this.#package(normalizeSuiAddress(id));
-    return found && load(found).get(`${this.original(id)}::${module}`);
+  /** @param id normalized @param name of the module */
+  module(id: string, name: string): LoadedModule | undefined {
+    const some = this.#package(id);
+    return some && modulesOf(some).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
-  modules(id: string): readonly LoadedModule[] {
-    const found = this.#package(normalizeSuiAddress(id));
-    return found === undefined ? [] : [...load(found).values()];
+  /** @param id normalized @throws TypeError if there is no such function */
+  function(id: string, moduleName: string, name: string): Linked {
+    const module = this.module(id, moduleName);
+    return linked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
   }
 
-  /** @param module its name @throws TypeError if there is no such function */
-  function(id: string, module: string, name: string): Linked {
-    const found = this.module(id, module);
-    return linked(normalizeSuiAddress(id), found, found?.code.functions.get(name), `${module}::${name}`);
+  /** Finds the functions that code calls, in the packages that a linkage chose. */
+  linker(linkage: Linkage): Link {
+    const found = new Map<string, Linked>();
+    return (module, name) => {
+      const key = `${module}::${name}`;
+      const known = found.get(key);
+      if (known !== undefined) return known;
+      const [address = '', moduleName = ''] = module.split('::');
+      const id = linkage.get(address) ?? (isSystem(address) ? address : undefined);
+      if (id === undefined) throw new TypeError(`no package stands for ${address}`);
+      const next = this.function(id, moduleName, name);
+      found.set(key, next);
+      return next;
+    };
   }
 
-  /** The function of a module that code of a package calls. @throws TypeError if there is none */
-  link(from: string, module: string, name: string): Linked {
-    const [address = '', own = ''] = module.split('::');
-    return this.function(this.#linkage(from, address), own, name);
+  /** Reads a type as the chain shows it. */
+  parse(text: string): MoveType {
+    return mapStructs(parseType(text), (struct) => ({
+      ...struct,
+      address: originalOf(this.packages, struct.address),
+    }));
   }
 
-  /** The package that stands for another in the code of this one. */
-  #linkage(from: string, original: string): string {
-    if (original === this.original(from)) return from;
-    const dependencies = this.#packages.get(from)?.dependencies ?? [];
-    return dependencies.find((id) => this.original(id) === original) ?? this.#latest(original) ?? original;
+  /** Reads a type of a transaction, by the id of any version that has it. Undefined: the package has none. */
+  parseArgument(text: string): MoveType | undefined {
+    let isKnown = true;
+    const type = mapStructs(parseType(text), (struct) => {
+      const { address, module, name } = struct;
+      isKnown &&=
+        this.module(address, module)?.face.datatypes.has(name) === true &&
+        (this.isFramework(address) || this.#originsOf(address).has(`${module}::${name}`));
+      return { ...struct, address: originalOf(this.packages, address) };
+    });
+    return isKnown ? type : undefined;
+  }
+
+  /** As the chain shows a type. */
+  nameOf(type: MoveType): string {
+    return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
+  }
+
+  /** The ids of the packages that introduced the datatypes of a type. */
+  packagesOf(type: MoveType): Set<string> {
+    const ids = new Set<string>();
+    mapStructs(type, (struct) => {
+      ids.add(this.#originOf(struct));
+      return struct;
+    });
+    return ids;
+  }
+
+  #originOf({ address, module, name }: Struct): string {
+    const latest = this.#latest(address);
+    return (latest === undefined ? undefined : this.#originsOf(latest).get(`${module}::${name}`)) ?? address;
+  }
+
+  #originsOf(id: string): ReadonlyMap<string, string> {
+    const origins = this.#origins.get(id) ?? typeOriginsOf(this.packages, id);
+    this.#origins.set(id, origins);
+    return origins;
   }
 
   #latest(original: string): string | undefined {
-    return [...this.#packages].findLast(([, some]) => some.original === original)?.[0];
+    return versionsOf(this.packages, original).at(-1);
   }
 
   #package(id: string): Package | undefined {
-    return id === FRAMEWORK || id === STANDARD_LIBRARY ? this.#framework : this.#packages.get(id);
+    return id === FRAMEWORK || id === STANDARD_LIBRARY ? this.#framework : this.packages.get(id);
   }
 
+  /** Versions don't change a datatype: the latest has all of them. */
   #datatype(module: string, name: string): Datatype | undefined {
-    const [address = '', own = ''] = module.split('::');
-    return this.module(this.#latest(address) ?? address, own)?.face.datatypes.get(name);
+    const [address = '', moduleName = ''] = module.split('::');
+    return this.module(this.#latest(address) ?? address, moduleName)?.face.datatypes.get(name);
   }
 }
 
+/** A package id in a transaction, whose form is free. */
+export function packageId(text: string): string {
+  return normalizeSuiAddress(text);
+}
+
 function linked(
-  packageId: string,
+  id: string,
   module: LoadedModule | undefined,
   code: FunctionCode | undefined,
   name: string,
 ): Linked {
-  if (module === undefined || code === undefined) throw new TypeError(`${packageId} has no function ${name}`);
-  return { packageId, module: module.code, code };
+  if (module === undefined || code === undefined) throw new TypeError(`${id} has no function ${name}`);
+  return { packageId: id, module: module.code, code };
 }

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import type { Package } from '../packages.ts';
 
 const STUB = new URL('../../move_framework/', import.meta.url);
 const MANIFEST =
@@ -13,6 +14,14 @@ let compiled: Promise<readonly Uint8Array[]> | undefined;
 export function frameworkModules(): Promise<readonly Uint8Array[]> {
   compiled ??= compile();
   return compiled;
+}
+
+let stub: Package | undefined;
+
+/** The standard library and the framework, as one package. */
+export async function frameworkPackage(): Promise<Package> {
+  stub ??= { original: '', modules: await frameworkModules(), dependencies: [] };
+  return stub;
 }
 
 async function compile(): Promise<Uint8Array[]> {

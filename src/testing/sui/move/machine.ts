@@ -5,12 +5,13 @@
  * The instructions are those of `file_format_common.rs` (move-binary-format) in versions 5 to 7.
  */
 import type { Instruction } from 'sui-enclave-move-bytecode/body';
-import type { Callee, FunctionCode, ModuleCode, Variant } from 'sui-enclave-move-bytecode/module_code';
+import type { Callee, ModuleCode, Variant } from 'sui-enclave-move-bytecode/module_code';
 import { type Location, MoveAbort, OutOfGas, PrimitiveError } from '../failures.ts';
+import { CAST, calculated } from './arithmetic.ts';
+import type { Link, Linked, Program } from './program.ts';
 import { instantiate, type MoveType, parseType } from './types.ts';
 import {
   areEqual,
-  type Codec,
   Composite,
   composite,
   copyOf,
@@ -21,35 +22,6 @@ import {
   u64,
   type Value,
 } from './values.ts';
-
-/** A function, in the package whose code it is. */
-export interface Linked {
-  /** The id of the package. */
-  readonly packageId: string;
-  readonly module: ModuleCode;
-  readonly code: FunctionCode;
-}
-
-/** What a native function is given. */
-export interface NativeCall {
-  readonly args: readonly Value[];
-  readonly types: readonly MoveType[];
-  /** Takes from the gas that is left. @throws OutOfGas */
-  charge(count: number): void;
-  abort(code: number): MoveAbort;
-}
-
-/** Returns its results. @throws MoveAbort, OutOfGas */
-export type Native = (call: NativeCall) => readonly Value[];
-
-/** Where the machine finds code. */
-export interface Program {
-  /** @param from the package of the call @param module address and name @throws TypeError if there is none */
-  link(from: string, module: string, name: string): Linked;
-  /** @param name module and function, such as `event::emit` */
-  native(name: string): Native | undefined;
-  readonly codec: Codec;
-}
 
 interface Frame {
   readonly linked: Linked;
@@ -74,6 +46,10 @@ export class Machine {
   readonly #program: Program;
   readonly #stack: Value[] = [];
   readonly #frames: Frame[] = [];
+  /** Of the call that runs. */
+  #link: Link = (module, name) => {
+    throw new TypeError(`nothing calls ${module}::${name}`);
+  };
   #gas: number;
   readonly #charge = (count: number): void => {
     this.#gas -= count;
@@ -89,16 +65,23 @@ export class Machine {
   /**
    * Calls a function and returns its results. It lets others work in between.
    *
+   * @param link finds what the function calls, and everything below it
    * @throws MoveAbort, PrimitiveError, OutOfGas
    */
-  async call(linked: Linked, types: readonly MoveType[], args: readonly Value[]): Promise<readonly Value[]> {
+  async call(
+    linked: Linked,
+    types: readonly MoveType[],
+    args: readonly Value[],
+    link: Link,
+  ): Promise<readonly Value[]> {
+    this.#link = link;
     this.#enter(linked, types, [...args]);
     while (!this.#run()) await new Promise((resolve) => setImmediate(resolve));
     return this.#stack.splice(0);
   }
 
   #enter(linked: Linked, types: readonly MoveType[], args: Value[]): void {
-    const { module, code, packageId } = linked;
+    const { module, code } = linked;
     if (code.isNative) {
       const name = `${module.module.split('::')[1]}::${code.name}`;
       const native = this.#program.native(name);
@@ -110,7 +93,7 @@ export class Machine {
       return;
     }
     if (this.#frames.length >= MAX_CALL_DEPTH) {
-      throw new PrimitiveError(locationOf({ module, code, packageId }, 0), 'too many calls are open');
+      throw new PrimitiveError(locationOf(linked, 0), 'too many calls are open');
     }
     this.#frames.push({ linked, types, locals: args, next: 0 });
   }
@@ -352,7 +335,7 @@ export class Machine {
   }
 
   #call({ module, name, types }: Callee, frame: Frame): void {
-    const callee = this.#program.link(frame.linked.packageId, module, name);
+    const callee = this.#link(module, name);
     const given = types.map((text) => instantiate(typeOf(text), frame.types));
     this.#enter(callee, given, this.#popAll(callee.code.parameters));
   }
@@ -395,56 +378,6 @@ export class Machine {
   }
 }
 
-const CAST: Readonly<Record<number, number>> = {
-  51: 8,
-  52: 64,
-  53: 128,
-  75: 16,
-  76: 32,
-  77: 256,
-};
-
-/** Undefined where the result is none of the type. */
-function calculated(code: number, { bits, value: left }: Int, right: bigint): bigint | boolean | undefined {
-  switch (code) {
-    case 0x16:
-      return within(left + right, bits);
-    case 0x17:
-      return within(left - right, bits);
-    case 0x18:
-      return within(left * right, bits);
-    case 0x19:
-      return right === 0n ? undefined : left % right;
-    case 0x1a:
-      return right === 0n ? undefined : left / right;
-    case 0x1b:
-      return left | right;
-    case 0x1c:
-      return left & right;
-    case 0x1d:
-      return left ^ right;
-    case 0x23:
-      return left < right;
-    case 0x24:
-      return left > right;
-    case 0x25:
-      return left <= right;
-    case 0x26:
-      return left >= right;
-    // Bits that are shifted out are lost.
-    case 0x2f:
-      return right >= bits ? undefined : BigInt.asUintN(bits, left << right);
-    case 0x30:
-      return right >= bits ? undefined : left >> right;
-    default:
-      throw new TypeError(`an instruction that no compiler writes any longer, ${code}`);
-  }
-}
-
-function within(value: bigint, bits: number): bigint | undefined {
-  return value >= 0n && value >> BigInt(bits) === 0n ? value : undefined;
-}
-
 function variantOf(module: ModuleCode, code: number, operand: number): Variant {
   return at(code >= 0x53 ? module.variantInstances : module.variants, operand);
 }
@@ -457,5 +390,5 @@ function at<T>(items: readonly T[], index: number): T {
 
 function locationOf({ packageId, module, code }: Linked, instruction: number): Location {
   const [, name = ''] = module.module.split('::');
-  return { package: packageId, module: name, functionName: code.name, instruction };
+  return { package: packageId, module: name, function: code.index, functionName: code.name, instruction };
 }

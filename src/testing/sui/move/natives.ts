@@ -4,15 +4,14 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import type { Emitted } from '../engine.ts';
-import { OutOfGas } from '../failures.ts';
 import type { Changes, LedgerObject, Owner } from '../ledger.ts';
-import type { Native, NativeCall } from './machine.ts';
-import { format, type MoveType, parseType } from './types.ts';
+import type { ChainCode } from './code.ts';
+import type { Native, NativeCall } from './program.ts';
+import { format, type MoveType } from './types.ts';
 import {
   type Address,
   address,
   bytesOf,
-  type Codec,
   Composite,
   composite,
   Int,
@@ -24,9 +23,14 @@ import {
   vectorOf,
 } from './values.ts';
 
-/** As in Sui. */
+/** As in Sui: of a transaction, in bytes of one event, and in bytes of all. */
 const MAX_EVENTS = 1024;
 const MAX_EVENT_BYTES = 256_000;
+const MAX_EVENTS_BYTES = 65_536_000;
+/** The codes with which Sui aborts above those (`VMMemoryLimitExceededSubStatusCode`). */
+const TOO_MANY_EVENTS = 0;
+const EVENT_TOO_LARGE = 1;
+const EVENTS_TOO_LARGE = 7;
 
 const FIELD_ALREADY_EXISTS = 0;
 const FIELD_DOES_NOT_EXIST = 1;
@@ -45,7 +49,7 @@ interface Child {
 export class Runtime {
   readonly changes: Changes;
   readonly sender: Address;
-  readonly #codec: Codec;
+  readonly #code: ChainCode;
   readonly events: Emitted[] = [];
   #eventBytes = 0;
   /** The command that runs. */
@@ -56,10 +60,10 @@ export class Runtime {
   /** Owners of the objects that were taken by value. */
   readonly #owners = new Map<Address, Owner>();
 
-  constructor(changes: Changes, sender: Address, codec: Codec) {
+  constructor(changes: Changes, sender: Address, code: ChainCode) {
     this.changes = changes;
     this.sender = sender;
-    this.#codec = codec;
+    this.#code = code;
   }
 
   /** The object is a value from now on. */
@@ -70,8 +74,8 @@ export class Runtime {
 
   /** Writes an object as one of the chain. */
   give(value: Value, type: MoveType, owner: Owner): void {
-    const content = this.#codec.encode(value, type);
-    this.changes.write({ id: idOf(value), type: format(type), owner, content });
+    const content = this.#code.codec.encode(value, type);
+    this.changes.write({ id: idOf(value), type: this.#code.nameOf(type), owner, content });
   }
 
   /** Writes the objects in dynamic fields, as the calls left them. */
@@ -79,11 +83,11 @@ export class Runtime {
     for (const [id, { parent, type, cell }] of this.#children) {
       const [value] = cell;
       if (value === undefined) continue;
-      const content = this.#codec.encode(value, type);
+      const content = this.#code.codec.encode(value, type);
       const before = this.changes.get(id);
       const owner = { kind: 'object', address: parent } as const;
       if (before === undefined || !Buffer.from(before.content).equals(content)) {
-        this.changes.write({ id, type: format(type), owner, content });
+        this.changes.write({ id, type: this.#code.nameOf(type), owner, content });
       }
     }
   }
@@ -97,8 +101,8 @@ export class Runtime {
     if (known !== undefined) return known.parent === parent ? known : undefined;
     const object = this.changes.get(id);
     if (object?.owner.kind !== 'object' || object.owner.address !== parent) return undefined;
-    const type = parseType(object.type);
-    const child = { parent, type, cell: [this.#codec.decode(object.content, type)] };
+    const type = this.#code.parse(object.type);
+    const child = { parent, type, cell: [this.#code.codec.decode(object.content, type)] };
     this.#children.set(id, child);
     return child;
   }
@@ -118,8 +122,14 @@ export class Runtime {
     'object::borrow_uid': ({ args: [object] }) => [
       new Reference(composite(reference(object).value).items, 0),
     ],
-    'object::delete_impl': () => [],
-    'object::record_new_uid': () => [],
+    'object::delete_impl': ({ args: [id] }) => {
+      this.changes.destroy(address(id));
+      return [];
+    },
+    'object::record_new_uid': ({ args: [id] }) => {
+      this.changes.created.add(address(id));
+      return [];
+    },
     'transfer::transfer_impl': ({ args: [object, to], types }) => {
       this.give(given(object), only(types), { kind: 'address', address: address(to) });
       return [];
@@ -135,22 +145,24 @@ export class Runtime {
       this.give(value, only(types), before ?? this.changes.shared());
       return [];
     },
-    'event::emit': ({ args: [event], types, charge }) => {
-      const content = this.#codec.encode(given(event), only(types));
+    'event::emit': ({ args: [event], types, charge, abort }) => {
+      const content = this.#code.codec.encode(given(event), only(types));
       charge(content.length);
       this.#eventBytes += content.length;
-      if (this.events.length >= MAX_EVENTS || this.#eventBytes > MAX_EVENT_BYTES) throw new OutOfGas();
-      this.events.push({ type: format(only(types)), content, command: this.command });
+      if (this.events.length >= MAX_EVENTS) throw abort(TOO_MANY_EVENTS);
+      if (content.length > MAX_EVENT_BYTES) throw abort(EVENT_TOO_LARGE);
+      if (this.#eventBytes > MAX_EVENTS_BYTES) throw abort(EVENTS_TOO_LARGE);
+      this.events.push({ type: this.#code.nameOf(only(types)), content, command: this.command });
       return [];
     },
     'bcs::to_bytes': ({ args: [value], types, charge }) => {
-      const bytes = this.#codec.encode(reference(value).value, only(types));
+      const bytes = this.#code.codec.encode(reference(value).value, only(types));
       charge(bytes.length);
       return [vectorOf(bytes)];
     },
     'dynamic_field::hash_type_and_key': ({ args: [parent, key], types }) => {
-      const encoded = this.#codec.encode(given(key), only(types));
-      return [deriveDynamicFieldID(address(parent), format(only(types)), encoded)];
+      const encoded = this.#code.codec.encode(given(key), only(types));
+      return [deriveDynamicFieldID(address(parent), this.#code.nameOf(only(types)), encoded)];
     },
     'dynamic_field::add_child_object': ({ args: [parent, child], types, abort }) => {
       const value = given(child);

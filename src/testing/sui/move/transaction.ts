@@ -1,60 +1,60 @@
 /** Executes the commands of a transaction over published bytecode, as Sui's programmable transactions do. */
-import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { decodeAttestation, predictRegistration } from 'sui-enclave/attestation';
-import type { PublicFunction } from 'sui-enclave-move-bytecode/module_bytecode';
-import { packageDigest } from 'sui-enclave-move-bytecode/package_digest';
-import type { Argument, Call, Command, Upgrade } from '../commands.ts';
-import type { Engine, Executed, Execution, Published } from '../engine.ts';
+import type { Upgrade } from '../commands.ts';
+import type { CommandResult, Engine, Executed, Execution, ObjectInput, Published } from '../engine.ts';
 import { CommandFailure, failure, MoveAbort, Refusal } from '../failures.ts';
-import type { LedgerObject, Package } from '../ledger.ts';
+import type { LedgerObject } from '../ledger.ts';
+import { modulesOf, type Package } from '../packages.ts';
 import { ChainCode } from './code.ts';
-import { frameworkModules } from './framework.ts';
+import { frameworkPackage } from './framework.ts';
 import { Machine } from './machine.ts';
 import { Runtime } from './natives.ts';
+import { type Publishing, publishPackage, upgradePackage } from './publication.ts';
+import { format, type MoveType, splitList } from './types.ts';
 import {
-  ABILITY,
-  format,
-  instantiate,
-  type MoveType,
-  parseType,
-  type Struct,
-  splitList,
-  valueType,
-} from './types.ts';
-import { Composite, composite, copyOf, Int, idOf, Reference, u64, type Value, vectorOf } from './values.ts';
+  GAS,
+  inputPlace,
+  isContext,
+  purePlace,
+  resultPlace,
+  type TypedArgument,
+  type TypedCall,
+  type TypedCommand,
+  type TypedInputs,
+  Typing,
+} from './typing.ts';
+import {
+  bytesOf,
+  Composite,
+  composite,
+  copyOf,
+  Int,
+  idOf,
+  int,
+  Reference,
+  u64,
+  type Value,
+  vectorOf,
+} from './values.ts';
+import { verify } from './verification.ts';
 
 /** Instructions and values of a transaction, which take a second or two. */
-const GAS = 10_000_000;
-
-const CLOCK = parseType('0x2::clock::Clock');
-const U64 = parseType('u64');
-const ADDRESS = parseType('address');
-const TICKET = parseType('0x2::package::UpgradeTicket');
-const RECEIPT = parseType('0x2::package::UpgradeReceipt');
-const UPGRADE_CAP = parseType('0x2::package::UpgradeCap');
-const COIN = /^0x0*2::coin::Coin</;
-const PURE = new Set(['1::string::String', '1::ascii::String', '1::option::Option', '2::object::ID']);
-const CLOCK_ID = normalizeSuiAddress('0x6');
+const GAS_UNITS = 10_000_000;
+const MAX_U64 = 2n ** 64n - 1n;
 
 /** A value that commands use: an input, or what a command returned. */
 interface Slot {
   readonly type: MoveType;
-  /** The value, which references point to. */
+  /** The value, which references point to; empty once it is taken. */
   readonly cell: Value[];
-  readonly object: LedgerObject | undefined;
-  isGone: boolean;
-  isUsed: boolean;
+  readonly input: ObjectInput | undefined;
   isMutated: boolean;
 }
 
-let framework: Package | undefined;
-
 /** The engine of the loopback node. */
-export const moveEngine: Engine = async (execution) => {
-  framework ??= { original: '', modules: await frameworkModules(), dependencies: [] };
-  return await new Transaction(execution, framework).execute();
-};
+export const moveEngine: Engine = async (execution) =>
+  await new Transaction(execution, await frameworkPackage()).execute();
 
 class Transaction {
   readonly #execution: Execution;
@@ -62,10 +62,9 @@ class Transaction {
   readonly #code: ChainCode;
   readonly #runtime: Runtime;
   readonly #machine: Machine;
-  readonly #inputs = new Map<number, Slot>();
-  readonly #results: Slot[][] = [];
+  readonly #slots = new Map<string, Slot>();
+  readonly #results: CommandResult[] = [];
   readonly #context: Composite;
-  #gas: Slot | undefined;
   #published: Published | undefined;
   #command = 0;
 
@@ -75,15 +74,10 @@ class Transaction {
     // With those that it publishes.
     this.#packages = new Map(packages);
     const code = new ChainCode(this.#packages, framework);
-    const runtime = new Runtime(changes, normalizeSuiAddress(sender), code.codec);
+    const runtime = new Runtime(changes, normalizeSuiAddress(sender), code);
     this.#code = code;
     this.#runtime = runtime;
-    const program = {
-      link: code.link.bind(code),
-      native: runtime.native.bind(runtime),
-      codec: code.codec,
-    };
-    this.#machine = new Machine(program, GAS);
+    this.#machine = new Machine({ native: runtime.native.bind(runtime), codec: code.codec }, GAS_UNITS);
     const times = [u64(epoch), u64(nowMs), u64(0)];
     this.#context = new Composite([runtime.sender, vectorOf(changes.digest), ...times]);
   }
@@ -92,22 +86,34 @@ class Transaction {
     const { inputs, gasCoin, commands } = this.#execution;
     try {
       for (const [index, input] of inputs.entries()) {
-        if (!(input instanceof Uint8Array)) this.#inputs.set(index, this.#object(input));
+        if (!(input instanceof Uint8Array)) this.#hold(inputPlace(index), input);
       }
-      this.#gas = gasCoin && this.#object(gasCoin);
-      for (const [index, command] of commands.entries()) {
+      if (gasCoin !== undefined) this.#hold(GAS, { object: gasCoin, isMutable: true });
+      const typing = new Typing(this.#code, inputs);
+      const typed = typing.commands(commands);
+      verify(this.#code, typed, typing.inputs);
+      this.#readPure(typing.inputs);
+      for (const [index, command] of typed.entries()) {
         this.#command = index;
         this.#runtime.command = index;
-        this.#results[index] = [];
-        await this.#perform(command);
+        const results = await this.#perform(command);
+        for (const [at, type] of command.results.entries()) {
+          const cell = results.slice(at, at + 1);
+          this.#slots.set(resultPlace(index, at), { type, cell, input: undefined, isMutated: false });
+        }
+        this.#note(command, results);
       }
-      this.#checkUnused();
       this.#finish();
-      return { status: { success: true }, events: this.#runtime.events, published: this.#published };
+      return { ...this.#outcome, status: { success: true } };
     } catch (error) {
       const cause = error instanceof TypeError ? this.#unverified(error) : error;
-      return { status: failure(cause, BigInt(this.#command)), events: [], published: undefined };
+      const status = failure(cause, BigInt(this.#command));
+      return { ...this.#outcome, status, events: [], published: undefined };
     }
+  }
+
+  get #outcome() {
+    return { events: this.#runtime.events, published: this.#published, results: this.#results };
   }
 
   /** What a verifier would have refused when the package was published. */
@@ -115,15 +121,14 @@ class Transaction {
     return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }
 
-  #object(object: LedgerObject | undefined): Slot {
-    const state = { object, isGone: false, isUsed: false, isMutated: false };
-    if (object === undefined) return { ...state, type: CLOCK, cell: [this.#clock()] };
-    const type = parseType(object.type);
-    return { ...state, type, cell: [this.#decoded(object.content, type)] };
+  #hold(place: string, input: ObjectInput): void {
+    const type = this.#code.parse(input.object.type);
+    const cell = [this.#decoded(input.object, type)];
+    this.#slots.set(place, { type, cell, input, isMutated: false });
   }
 
   /** @throws Refusal for an object whose type no package of the chain declares */
-  #decoded(content: Uint8Array, type: MoveType): Value {
+  #decoded({ content }: LedgerObject, type: MoveType): Value {
     try {
       return this.#code.codec.decode(content, type);
     } catch (error) {
@@ -132,79 +137,73 @@ class Transaction {
     }
   }
 
-  #clock(): Value {
-    const id = new Composite([new Composite([CLOCK_ID])]);
-    return new Composite([id, u64(this.#execution.nowMs)]);
+  #readPure({ inputs, pure }: TypedInputs): void {
+    for (const { input, type } of pure) {
+      const bytes = inputs[input];
+      if (!(bytes instanceof Uint8Array)) continue;
+      const cell = [this.#code.codec.decode(bytes, type)];
+      this.#slots.set(purePlace(input, type), { type, cell, input: undefined, isMutated: false });
+    }
   }
 
-  #perform(command: Command): Promise<void> | void {
+  #perform(command: TypedCommand): Promise<readonly Value[]> | readonly Value[] {
+    const values = command.args.map((argument) => this.#argument(argument));
     switch (command.kind) {
       case 'call':
-        return this.#call(command.call, command.args);
-      case 'publish':
-        return this.#publish(command.modules, command.dependencies);
-      case 'upgrade':
-        return this.#upgrade(command);
+        return this.#call(command, values);
       case 'transfer':
-        return this.#transfer(command.objects, command.to);
+        return this.#transfer(command, values);
       case 'split':
-        return this.#split(command.coin, command.amounts);
+        return this.#split(values);
       case 'merge':
-        return this.#merge(command.coin, command.coins);
+        return this.#merge(values);
       case 'vector':
-        return this.#vector(command.type, command.items);
+        return [new Composite(values)];
+      case 'publish':
+        return this.#publish(command.command);
+      case 'upgrade':
+        return [this.#upgrade(command.command, composite(values[0]))];
     }
   }
 
-  async #call({ package: id, module, function: name, typeArguments }: Call, args: readonly Argument[]) {
-    if (!this.#code.has(id)) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
-    const called = this.#code.module(id, module)?.face.callable.get(name);
-    if (called === undefined) {
-      const full = `${id}::${module}::${name}`;
-      if (this.#code.isFramework(id))
-        throw new Refusal('UNIMPLEMENTED', `the stub of Sui's framework has no ${full}`);
-      throw this.#failed('FUNCTION_NOT_FOUND', `FunctionNotFound: ${full}`);
+  #argument({ place, use }: TypedArgument): Value {
+    const slot = this.#slots.get(place);
+    if (slot === undefined) throw new TypeError(`there is no ${place}`);
+    if (use === 'borrow' || use === 'borrow mutably') {
+      slot.isMutated ||= use === 'borrow mutably';
+      return new Reference(slot.cell, 0);
     }
-    const types = this.#typeArguments(typeArguments, called);
-    const parameters = splitList(called.parameters).map((text) => instantiate(parseType(text), types));
-    if (parameters.filter((type) => !isContext(type)).length !== args.length) {
-      throw this.#failed('ARITY_MISMATCH', 'ArityMismatch');
-    }
-    const returns = splitList(called.returns).map((text) => instantiate(parseType(text), types));
-    if (returns.some(({ kind }) => kind === 'reference')) {
-      throw this.#failed('INVALID_PUBLIC_FUNCTION_RETURN_TYPE', 'InvalidPublicFunctionReturnType { idx: 0 }');
-    }
+    const [value] = slot.cell;
+    if (value === undefined) throw new TypeError('the value is gone');
+    if (use === 'copy') return copyOf(value, () => undefined);
+    slot.cell.pop();
+    if (slot.input !== undefined) this.#runtime.take(slot.input.object);
+    return value;
+  }
+
+  async #call(call: TypedCall, args: readonly Value[]): Promise<readonly Value[]> {
+    const { linked, linkage, types, parameters, packageId } = call;
     let next = 0;
     const values = parameters.map((type) => {
       if (isContext(type)) return new Reference([this.#context], 0);
       next += 1;
-      return this.#argument(args[next - 1], type, next - 1);
+      return args[next - 1] as Value;
     });
-    if (module === 'nitro_attestation' && name === 'load_nitro_attestation' && this.#code.isFramework(id)) {
-      await this.#verifyDocument(id, args[0]);
-    }
-    const linked = this.#code.function(id, module, name);
-    this.#return(await this.#machine.call(linked, types, values), returns);
+    const isDocument = linked.code.name === 'load_nitro_attestation' && this.#code.isFramework(packageId);
+    if (isDocument) await this.#verifyDocument(linked.packageId, bytesOf(args[0] as Value));
+    return await this.#machine.call(linked, types, values, this.#code.linker(linkage));
   }
 
   /** The node verifies the document of the call, which Move then loads. @throws MoveAbort */
-  async #verifyDocument(id: string, argument: Argument | undefined): Promise<void> {
-    const { inputs, nowMs, root } = this.#execution;
-    const given = argument && 'input' in argument ? inputs[argument.input] : undefined;
-    if (!(given instanceof Uint8Array)) {
-      throw new Refusal(
-        'UNIMPLEMENTED',
-        'this model of Sui takes an attestation document from the transaction only',
-      );
-    }
-    const bytes = bcs.byteVector().parse(given);
+  async #verifyDocument(id: string, bytes: Uint8Array): Promise<void> {
+    const { nowMs, root } = this.#execution;
     const { abort } = await predictRegistration(bytes, nowMs, root);
     if (abort !== null) {
       const [module, functionName] = ['nitro_attestation', 'load_nitro_attestation_internal'];
-      throw new MoveAbort(
-        { package: normalizeSuiAddress(id), module, functionName, instruction: 0 },
-        BigInt(abort),
-      );
+      const linked = this.#code.function(id, module, functionName);
+      const { index } = linked.code;
+      const location = { package: id, module, function: index, functionName, instruction: 0 };
+      throw new MoveAbort(location, BigInt(abort));
     }
     const { pcrs, publicKey, timestamp } = decodeAttestation(bytes);
     const none = new Composite([new Composite([])]);
@@ -224,250 +223,123 @@ class Transaction {
     ]);
   }
 
-  #typeArguments(texts: readonly string[], { constraints }: PublicFunction): MoveType[] {
-    if (texts.length !== constraints.length) {
-      throw this.#failed('TYPE_ARITY_MISMATCH', 'TypeArityMismatch');
+  #transfer({ args }: TypedCommand, values: readonly Value[]): readonly Value[] {
+    const recipient = String(values.at(-1));
+    for (const [index, { type }] of args.slice(0, -1).entries()) {
+      this.#runtime.give(values[index] as Value, type, { kind: 'address', address: recipient });
     }
-    return texts.map((text, at) => {
-      const refused = (kind: string) =>
-        this.#failed('TYPE_ARGUMENT_ERROR', `TypeArgumentError { argument_idx: ${at}, kind: ${kind} }`);
-      const type = this.#original(parseType(text));
-      const abilities = this.#abilities(type);
-      if (abilities === undefined) throw refused('TypeNotFound');
-      if (((constraints[at] ?? 0) & ~abilities) !== 0) throw refused('ConstraintNotSatisfied');
-      return type;
+    return [];
+  }
+
+  /** Without Move's own `coin::split`: a balance that is too low fails the command, and not a function. */
+  #split([coin, ...amounts]: readonly Value[]): readonly Value[] {
+    return amounts.map((amount) => {
+      const { value } = int(amount);
+      const left = balanceOf(coin);
+      if (left < value) throw this.#failed('INSUFFICIENT_COIN_BALANCE', 'InsufficientCoinBalance');
+      setBalance(coin, left - value);
+      const id = this.#execution.changes.freshId();
+      return new Composite([new Composite([new Composite([id])]), new Composite([u64(value)])]);
     });
   }
 
-  /** Undefined for a type that no package declares. */
-  #abilities(type: MoveType): number | undefined {
-    try {
-      return this.#code.datatypes.abilitiesOf(type);
-    } catch {
-      return undefined;
+  #merge([into, ...coins]: readonly Value[]): readonly Value[] {
+    for (const coin of coins) {
+      const sum = balanceOf(into) + balanceOf(coin);
+      if (sum > MAX_U64) throw this.#failed('COIN_BALANCE_OVERFLOW', 'CoinBalanceOverflow');
+      setBalance(into, sum);
+      this.#execution.changes.destroy(idOf(coin));
     }
+    return [];
   }
 
-  /** Types have the address of the package's first version here. */
-  #original(type: MoveType): MoveType {
-    if (type.kind === 'vector') return { ...type, of: this.#original(type.of) };
-    if (type.kind !== 'struct') return type;
-    const args = type.args.map((inner) => this.#original(inner));
-    return { ...type, args, address: this.#code.original(type.address) };
-  }
-
-  #argument(argument: Argument | undefined, type: MoveType, at: number): Value {
-    const wanted = valueType(type);
-    const isReference = type.kind === 'reference';
-    const input = argument && 'input' in argument ? this.#execution.inputs[argument.input] : undefined;
-    if (input instanceof Uint8Array) {
-      if (!isPure(wanted)) throw this.#mismatch(at, 'InvalidUsageOfPureArg');
-      const value = this.#pure(input, wanted, at);
-      return isReference ? new Reference([value], 0) : value;
-    }
-    const slot = this.#slot(argument, at);
-    if (format(slot.type) !== format(wanted)) throw this.#mismatch(at, 'TypeMismatch');
-    slot.isUsed = true;
-    const isImmutable = slot.object?.owner.kind === 'immutable' || slot.type === CLOCK;
-    if (isReference) {
-      if (type.isMutable && isImmutable) throw this.#mismatch(at, 'InvalidObjectByMutRef');
-      slot.isMutated ||= type.isMutable;
-      return new Reference(slot.cell, 0);
-    }
-    if (isImmutable) throw this.#mismatch(at, 'InvalidObjectByValue');
-    return this.#take(slot);
-  }
-
-  /** The value itself, or a copy where it can be copied. */
-  #take(slot: Slot): Value {
-    const [value] = slot.cell;
-    if (value === undefined) throw new TypeError('the value is gone');
-    if (((this.#abilities(slot.type) ?? 0) & ABILITY.copy) !== 0) return copyOf(value, () => undefined);
-    slot.isGone = true;
-    if (slot.object !== undefined) this.#runtime.take(slot.object);
-    return value;
-  }
-
-  #pure(bytes: Uint8Array, type: MoveType, at: number): Value {
-    try {
-      checkText(bytes, type);
-      return this.#code.codec.decode(bytes, type);
-    } catch {
-      throw this.#mismatch(at, 'InvalidBCSBytes');
-    }
-  }
-
-  #slot(argument: Argument | undefined, at: number): Slot {
-    const slot = this.#slotOf(argument);
-    if (slot === undefined) throw this.#mismatch(at, 'IndexOutOfBounds');
-    if (slot.isGone) throw this.#mismatch(at, 'InvalidValueUsage');
-    return slot;
-  }
-
-  #slotOf(argument: Argument | undefined): Slot | undefined {
-    if (argument === undefined) return undefined;
-    if ('gas' in argument) return this.#gas;
-    if ('input' in argument) return this.#inputs.get(argument.input);
-    return this.#results[argument.result]?.[argument.nested];
-  }
-
-  #return(values: readonly Value[], types: readonly MoveType[]): void {
-    for (const [index, type] of types.entries()) {
-      const cell = values.slice(index, index + 1);
-      const state = { object: undefined, isGone: false, isUsed: false, isMutated: false };
-      this.#results[this.#command]?.push({ ...state, type, cell });
-    }
-  }
-
-  async #publish(modules: readonly Uint8Array[], dependencies: readonly string[]): Promise<void> {
-    const id = this.#write(modules, dependencies);
-    for (const { face } of this.#code.modules(id)) {
+  async #publish(publishing: Publishing): Promise<readonly Value[]> {
+    const { published, linkage } = publishPackage(this.#writing, publishing);
+    this.#published = published;
+    const { id } = published;
+    const link = this.#code.linker(new Map([...linkage, [id, id]]));
+    for (const { face } of modulesOf(published).values()) {
       if (face.init === undefined) continue;
       const context = new Reference([this.#context], 0);
       // The value of a one-time witness, whose only field is false.
       const witness = splitList(face.init.parameters).length > 1 ? [new Composite([false])] : [];
-      await this.#machine.call(this.#code.function(id, face.name, 'init'), [], [...witness, context]);
+      const init = this.#code.function(id, face.name, 'init');
+      await this.#machine.call(init, [], [...witness, context], link);
     }
-    const { changes } = this.#execution;
-    const uid = new Composite([new Composite([changes.freshId()])]);
-    const cap = new Composite([uid, new Composite([id]), u64(1), new Int(8, 0n)]);
-    this.#return([cap], [UPGRADE_CAP]);
+    const uid = new Composite([new Composite([this.#execution.changes.freshId()])]);
+    return [new Composite([uid, new Composite([id]), u64(1), new Int(8, 0n)])];
   }
 
-  #upgrade({ modules, dependencies, packageId, ticket }: Upgrade): void {
-    const value = composite(this.#argument(ticket, TICKET, 0));
-    const [cap, of, , digest] = value.items;
-    const wrong = (kind: string) =>
-      this.#failed('PACKAGE_UPGRADE_ERROR', `PackageUpgradeError { upgrade_error: ${kind} }`);
-    if (idOf(of) !== normalizeSuiAddress(packageId)) throw wrong('PackageIDDoesNotMatch');
-    const given = vectorOf(packageDigest(modules, dependencies));
-    const authorized = this.#code.codec.encode(digest ?? given, VECTOR);
-    if (!Buffer.from(authorized).equals(this.#code.codec.encode(given, VECTOR))) {
-      throw wrong('DigestDoesNotMatch');
-    }
-    const id = this.#write(modules, dependencies, this.#code.original(packageId));
-    this.#return([new Composite([cap ?? '', new Composite([id])])], [RECEIPT]);
+  #upgrade(upgrade: Upgrade, { items: [cap, of, policy, digest] }: Composite): Value {
+    const ticket = {
+      packageId: idOf(of),
+      policy: Number(int(policy).value),
+      digest: bytesOf(digest as Value),
+    };
+    const published = upgradePackage(this.#writing, upgrade, ticket);
+    this.#published = published;
+    return new Composite([cap as Value, new Composite([published.id])]);
   }
 
-  /** @param of the id of the package's first version, where this is not it @returns the package's id */
-  #write(modules: readonly Uint8Array[], dependencies: readonly string[], of?: string): string {
+  get #writing() {
     if (this.#published !== undefined)
       throw new Refusal('UNIMPLEMENTED', 'this model of Sui writes one package a transaction');
-    const id = this.#execution.changes.freshId();
-    const published = { id, original: of ?? id, modules, dependencies };
-    this.#published = published;
-    this.#packages.set(id, published);
-    try {
-      this.#code.modules(id);
-    } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      const description = `VMVerificationOrDeserializationError: ${error.message}`;
-      throw this.#failed('VM_VERIFICATION_OR_DESERIALIZATION_ERROR', description);
-    }
-    return id;
+    return { packages: this.#packages, changes: this.#execution.changes, command: this.#command };
   }
 
-  #transfer(objects: readonly Argument[], to: Argument): void {
-    const recipient = this.#argument(to, ADDRESS, objects.length);
-    for (const [at, argument] of objects.entries()) {
-      const slot = this.#slot(argument, at);
-      if (((this.#abilities(slot.type) ?? 0) & ABILITY.store) === 0) {
-        throw this.#failed('INVALID_TRANSFER_OBJECT', 'InvalidTransferObject');
-      }
-      const value = this.#argument(argument, slot.type, at);
-      this.#runtime.give(value, slot.type, { kind: 'address', address: String(recipient) });
-    }
-  }
-
-  async #split(coin: Argument, amounts: readonly Argument[]): Promise<void> {
-    const type = this.#coinType(coin, 0);
-    const from = this.#argument(coin, { kind: 'reference', isMutable: true, of: type }, 0);
-    for (const [at, amount] of amounts.entries()) {
-      const value = this.#argument(amount, U64, at + 1);
-      const split = this.#code.function('0x2', 'coin', 'split');
-      const context = new Reference([this.#context], 0);
-      this.#return(await this.#machine.call(split, type.args, [from, value, context]), [type]);
-    }
-  }
-
-  async #merge(coin: Argument, coins: readonly Argument[]): Promise<void> {
-    const type = this.#coinType(coin, 0);
-    const into = this.#argument(coin, { kind: 'reference', isMutable: true, of: type }, 0);
-    for (const [at, other] of coins.entries()) {
-      const value = this.#argument(other, type, at + 1);
-      await this.#machine.call(this.#code.function('0x2', 'coin', 'join'), type.args, [into, value]);
-    }
-  }
-
-  #vector(text: string | undefined, items: readonly Argument[]): void {
-    const of = text === undefined ? this.#slot(items[0], 0).type : this.#original(parseType(text));
-    const values = items.map((item, at) => this.#argument(item, of, at));
-    this.#return([new Composite(values)], [{ kind: 'vector', of }]);
-  }
-
-  #coinType(argument: Argument, at: number): Struct {
-    const { type } = this.#slot(argument, at);
-    if (type.kind === 'struct' && COIN.test(format(type))) return type;
-    throw this.#mismatch(at, 'TypeMismatch');
-  }
-
-  /** What a command returned must be used, or have drop. */
-  #checkUnused(): void {
-    for (const [command, results] of this.#results.entries()) {
-      for (const [value, { type, isGone, isUsed }] of results.entries()) {
-        const abilities = this.#abilities(type) ?? 0;
-        const isKept = isGone || (isUsed && (abilities & ABILITY.copy) !== 0);
-        if (isKept || (abilities & ABILITY.drop) !== 0) continue;
-        throw new CommandFailure(
-          undefined,
-          'UNUSED_VALUE_WITHOUT_DROP',
-          `UnusedValueWithoutDrop { result_idx: ${command}, secondary_idx: ${value} }`,
-        );
-      }
-    }
+  #note({ args, results }: TypedCommand, values: readonly Value[]): void {
+    if (this.#execution.keepsResults !== true) return;
+    const output = (type: MoveType, value: Value) => ({
+      type: this.#code.nameOf(type),
+      content: this.#code.codec.encode(value, type),
+    });
+    const returned = results.map((type, at) => output(type, values[at] as Value));
+    const mutated = args.flatMap(({ use, argument, place, type }) => {
+      const value = use === 'borrow mutably' ? this.#slots.get(place)?.cell[0] : undefined;
+      return value === undefined ? [] : [{ ...output(type, value), argument }];
+    });
+    this.#results.push({ returned, mutated });
   }
 
   /** Writes the objects that calls were given as `&mut`. */
   #finish(): void {
     this.#runtime.finish();
-    const given = this.#gas === undefined ? this.#inputs.values() : [...this.#inputs.values(), this.#gas];
-    for (const { object, cell, type, isGone, isMutated } of given) {
+    const { changes } = this.#execution;
+    for (const { input, cell, type, isMutated } of this.#slots.values()) {
       const [value] = cell;
-      if (object === undefined || value === undefined || isGone || !isMutated) continue;
-      this.#execution.changes.write({ ...object, content: this.#code.codec.encode(value, type) });
+      if (input === undefined) continue;
+      if (value === undefined) this.#checkShared(input.object);
+      else if (isMutated) changes.write({ ...input.object, content: this.#code.codec.encode(value, type) });
     }
+  }
+
+  /** A shared object that was taken by value is shared again, or deleted. */
+  #checkShared({ id, owner }: LedgerObject): void {
+    const { written, destroyed } = this.#execution.changes;
+    if (owner.kind !== 'shared' || written.get(id)?.owner.kind === 'shared') return;
+    if (!written.has(id) && destroyed.has(id)) return;
+    throw new CommandFailure(
+      undefined,
+      'CONSENSUS_OBJECT_OPERATION_NOT_ALLOWED',
+      'SharedObjectOperationNotAllowed',
+    );
   }
 
   #failed(kind: CommandFailure['kind'], description: string): CommandFailure {
     return new CommandFailure(this.#command, kind, description);
   }
-
-  #mismatch(at: number, kind: string): CommandFailure {
-    const description = `CommandArgumentError { arg_idx: ${at}, kind: ${kind} }`;
-    return this.#failed('COMMAND_ARGUMENT_ERROR', description);
-  }
 }
 
-const VECTOR = parseType('vector<u8>');
-
-function isContext(type: MoveType): boolean {
-  const value = valueType(type);
-  return value.kind === 'struct' && value.module === 'tx_context' && /^0x0*2$/.test(value.address);
+/** @param value a coin, or a reference to one */
+function balanceIn(value: Value | undefined): Composite {
+  const coin = composite(value instanceof Reference ? value.value : value);
+  return composite(coin.items[1]);
 }
 
-/** Whether bytes of a transaction can be a value of the type. */
-function isPure(type: MoveType): boolean {
-  if (type.kind === 'primitive') return type.name !== 'signer';
-  if (type.kind === 'vector') return isPure(type.of);
-  if (type.kind !== 'struct') return false;
-  const name = `${type.address.replace(/^0x0*/, '')}::${type.module}::${type.name}`;
-  return PURE.has(name) && type.args.every(isPure);
+function balanceOf(coin: Value | undefined): bigint {
+  return int(balanceIn(coin).items[0]).value;
 }
 
-/** A string of a transaction is UTF-8, or ASCII. */
-function checkText(value: Uint8Array, type: MoveType): void {
-  if (type.kind !== 'struct' || type.name !== 'String') return;
-  const bytes = Uint8Array.from(bcs.byteVector().parse(value));
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  if (type.module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('it is not ASCII');
+function setBalance(coin: Value | undefined, balance: bigint): void {
+  balanceIn(coin).items[0] = u64(balance);
 }

@@ -83,6 +83,19 @@ export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType
   }
 }
 
+/** The type with other structs in place of those that it names. */
+export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): MoveType {
+  switch (type.kind) {
+    case 'primitive':
+    case 'parameter':
+      return type;
+    case 'struct':
+      return change({ ...type, args: type.args.map((arg) => mapStructs(arg, change)) });
+    default:
+      return { ...type, of: mapStructs(type.of, change) };
+  }
+}
+
 /** As an object's type. */
 export function format(type: MoveType): string {
   switch (type.kind) {

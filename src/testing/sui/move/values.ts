@@ -1,6 +1,6 @@
 /** Move values, as the machine holds them, and in BCS. */
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
-import { type Datatypes, format, instantiate, type Layout, type MoveType } from './types.ts';
+import { type Datatypes, format, instantiate, type Layout, type MoveType, type Struct } from './types.ts';
 
 export type Value = boolean | Int | Address | Composite | Reference;
 
@@ -113,6 +113,19 @@ export function areEqual(one: Value, other: Value, charge: (count: number) => vo
   );
 }
 
+/** @throws RangeError, TypeError for a struct that must not be */
+type Check = (value: Composite, type: Struct) => void;
+
+/** `PrimitiveArgumentLayout` of Sui: strings are UTF-8 or ASCII, and an option has at most one item. */
+function checkArgument({ items: [inner] }: Composite, { module, name }: Struct): void {
+  if (module === 'option' && name === 'Option' && composite(inner).items.length > 1) {
+    throw new RangeError('an option of several items');
+  }
+  if (name !== 'String') return;
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(composite(inner)));
+  if (module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('it is not ASCII');
+}
+
 /** Values in BCS, by their types. */
 export class Codec {
   readonly #datatypes: Datatypes;
@@ -129,8 +142,21 @@ export class Codec {
 
   /** @throws RangeError for bytes that are not exactly one value of the type */
   decode(bytes: Uint8Array, type: MoveType): Value {
+    return this.#decode(bytes, type, () => undefined);
+  }
+
+  /**
+   * A value that a transaction gives as bytes, whose strings and options Sui checks at any depth.
+   *
+   * @throws RangeError, TypeError for bytes that are not exactly one value of the type
+   */
+  decodeArgument(bytes: Uint8Array, type: MoveType): Value {
+    return this.#decode(bytes, type, checkArgument);
+  }
+
+  #decode(bytes: Uint8Array, type: MoveType, check: Check): Value {
     const at = new Bytes(bytes);
-    const value = this.#read(at, type);
+    const value = this.#read(at, type, check);
     if (at.left > 0) throw new RangeError('bytes after the value');
     return value;
   }
@@ -156,19 +182,23 @@ export class Codec {
     } else parts.push(Uint8Array.of(value === true ? 1 : 0));
   }
 
-  #read(at: Bytes, type: MoveType): Value {
+  #read(at: Bytes, type: MoveType, check: Check): Value {
     if (type.kind === 'vector') {
       const length = at.length();
       if (isByte(type.of)) return vectorOf(at.take(length));
       // Each item takes at least a byte.
       if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
-      return new Composite(Array.from({ length }, () => this.#read(at, type.of)));
+      return new Composite(Array.from({ length }, () => this.#read(at, type.of, check)));
     }
     if (type.kind === 'struct') {
       const layout = this.#datatypes.layoutOf(type);
       const tag = layout.kind === 'enum' ? at.length() : 0;
-      const fields = fieldsOf(layout, tag).map((field) => this.#read(at, instantiate(field.type, type.args)));
-      return new Composite(fields, tag);
+      const fields = fieldsOf(layout, tag).map((field) =>
+        this.#read(at, instantiate(field.type, type.args), check),
+      );
+      const value = new Composite(fields, tag);
+      check(value, type);
+      return value;
     }
     if (type.kind !== 'primitive') throw new TypeError(`${format(type)} has no values in BCS`);
     return primitive(at, type.name);

@@ -18,8 +18,9 @@ import {
 } from '../../../../src/library/sui/index.ts';
 import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
 import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { Changes, type Package } from '../../../../src/testing/sui/ledger.ts';
+import { Changes } from '../../../../src/testing/sui/ledger.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import type { Package } from '../../../../src/testing/sui/packages.ts';
 import { weatherModules } from '../../testing/sui/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 

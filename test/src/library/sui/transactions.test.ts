@@ -2,7 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
-import { toBase64 } from '@mysten/sui/utils';
+import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { EnclaveError } from '../../../../src/library/errors.ts';
@@ -372,7 +372,7 @@ describe('the builders for move/enclave', () => {
   test('publishPackage without an owner makes the package immutable', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
-      dependencies: [FRAMEWORK],
+      dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
       owner: null,
     };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual([
@@ -384,7 +384,7 @@ describe('the builders for move/enclave', () => {
   test('publishPackage transfers the upgrade capability to the owner', async () => {
     const call = {
       modules: fixture.weather.modules.map((module) => toBase64(module)),
-      dependencies: [FRAMEWORK],
+      dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
       owner: fixture.address,
     };
     expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);

@@ -5,7 +5,8 @@ import { frameworkOf } from '../../../../../src/commands/sui/move_packages.ts';
 import { MoveAbort, PrimitiveError } from '../../../../../src/testing/sui/failures.ts';
 import { ChainCode } from '../../../../../src/testing/sui/move/code.ts';
 import { frameworkModules } from '../../../../../src/testing/sui/move/framework.ts';
-import { Machine, type Native } from '../../../../../src/testing/sui/move/machine.ts';
+import { Machine } from '../../../../../src/testing/sui/move/machine.ts';
+import type { Native } from '../../../../../src/testing/sui/move/program.ts';
 import { parseType } from '../../../../../src/testing/sui/move/types.ts';
 import { Int, reference, type Value, vectorOf } from '../../../../../src/testing/sui/move/values.ts';
 
@@ -237,16 +238,14 @@ async function unitTest(code: ChainCode, { name, args }: Case, index: number): P
       vectorOf(code.codec.encode(reference(value).value, type ?? parseType('u8'))),
     ],
   };
-  const program = {
-    link: code.link.bind(code),
-    native: (native: string) => natives[native],
-    codec: code.codec,
-  };
+  const program = { native: (native: string) => natives[native], codec: code.codec };
+  const link = code.linker(new Map([[SELF, SELF]]));
   const machine = new Machine(program, 1_000_000);
   const call = `cases::cases::${name}(${args.map(({ bits, value }) => `${value}u${bits}`).join(', ')})`;
   const run = (outcome: string, body: string) => `#[test${outcome}]\nfun t${index}() { ${body} }`;
   try {
-    const [result] = await machine.call(code.function(SELF, 'cases', name), [], args as readonly Value[]);
+    const called = code.function(SELF, 'cases', name);
+    const [result] = await machine.call(called, [], args as readonly Value[], link);
     const bytes = code.codec.encode(result as Value, parseType('vector<u8>'));
     // Without the length of the vector.
     return run('', `assert!(${call} == x"${Buffer.from(bytes.subarray(1)).toString('hex')}");`);

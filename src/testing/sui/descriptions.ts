@@ -1,0 +1,149 @@
+/** Packages, datatypes and functions, as `MovePackageService` describes them. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { Refusal } from './failures.ts';
+import type { Ledger } from './ledger.ts';
+import { ChainCode } from './move/code.ts';
+import { frameworkPackage } from './move/framework.ts';
+import { ABILITY, layoutOf, type MoveType, parseType, splitList } from './move/types.ts';
+import { linkageOf, modulesOf, originalOf, typeOriginsOf, versionOf, versionsOf } from './packages.ts';
+
+const {
+  Ability,
+  DatatypeDescriptor_DatatypeKind: Kind,
+  FunctionDescriptor_Visibility: Visibility,
+  OpenSignature_Reference: Reference,
+  OpenSignatureBody_Type: Type,
+} = GrpcTypes;
+
+const PLAIN: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
+  address: Type.ADDRESS,
+  bool: Type.BOOL,
+  u8: Type.U8,
+  u16: Type.U16,
+  u32: Type.U32,
+  u64: Type.U64,
+  u128: Type.U128,
+  u256: Type.U256,
+};
+
+/** Full nodes describe the modules here as well, and give their bytecode with the object only. @throws Refusal: NOT_FOUND */
+export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.Package {
+  const storageId = normalizeSuiAddress(id);
+  // Full nodes give no text here.
+  if (!packages.has(storageId)) throw new Refusal('NOT_FOUND', '');
+  return GrpcTypes.Package.create({
+    storageId,
+    originalId: originalOf(packages, storageId),
+    version: BigInt(versionOf(packages, storageId)),
+    typeOrigins: [...typeOriginsOf(packages, storageId)].map(([type, packageId]) => {
+      const [moduleName = '', datatypeName = ''] = type.split('::');
+      return { moduleName, datatypeName, packageId };
+    }),
+    linkage: [...linkageOf(packages, storageId)].map(([originalId, { id: upgradedId, version }]) => ({
+      originalId,
+      upgradedId,
+      upgradedVersion: BigInt(version),
+    })),
+  });
+}
+
+/** @throws Refusal: NOT_FOUND */
+export function versionList({ packages }: Ledger, id: string) {
+  const original = packages.get(normalizeSuiAddress(id))?.original;
+  if (original === undefined) throw new Refusal('NOT_FOUND', '');
+  const versions = versionsOf(packages, original);
+  return versions.map((packageId, index) => ({ packageId, version: BigInt(index + 1) }));
+}
+
+/** @throws Refusal: NOT_FOUND */
+export async function functionOf(
+  { packages }: Ledger,
+  { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetFunctionRequest,
+): Promise<GrpcTypes.FunctionDescriptor> {
+  const code = new ChainCode(packages, await frameworkPackage());
+  const declared = code.module(normalizeSuiAddress(packageId), moduleName)?.face.declared.get(name);
+  if (declared === undefined) {
+    throw new Refusal('NOT_FOUND', `Function ${packageId}::${moduleName}::${name} not found`);
+  }
+  const { visibility, isEntry, constraints, parameters, returns } = declared;
+  const signature = (text: string): GrpcTypes.OpenSignature => {
+    const type = parseType(text);
+    const isReference = type.kind === 'reference';
+    return GrpcTypes.OpenSignature.create({
+      ...(isReference && { reference: type.isMutable ? Reference.MUTABLE : Reference.IMMUTABLE }),
+      body: bodyOf(isReference ? type.of : type),
+    });
+  };
+  return GrpcTypes.FunctionDescriptor.create({
+    name,
+    visibility: { private: Visibility.PRIVATE, public: Visibility.PUBLIC, friend: Visibility.FRIEND }[
+      visibility
+    ],
+    isEntry,
+    typeParameters: constraints.map((bits) => ({ constraints: abilitiesOf(bits) })),
+    parameters: splitList(parameters).map(signature),
+    returns: splitList(returns).map(signature),
+  });
+}
+
+function abilitiesOf(bits: number): GrpcTypes.Ability[] {
+  const named = [
+    [ABILITY.copy, Ability.COPY],
+    [ABILITY.drop, Ability.DROP],
+    [ABILITY.store, Ability.STORE],
+    [ABILITY.key, Ability.KEY],
+  ] as const;
+  return named.flatMap(([bit, ability]) => ((bits & bit) === 0 ? [] : ability));
+}
+
+/** @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
+export function datatypeOf(
+  { packages }: Ledger,
+  { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
+): GrpcTypes.DatatypeDescriptor {
+  const some = packages.get(packageId);
+  const face = some && modulesOf(some).get(`${some.original}::${moduleName}`)?.face;
+  const datatype = face?.datatypes.get(name);
+  if (!datatype) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
+  const layout = layoutOf(datatype);
+  if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model describes no enum');
+  const definingId = typeOriginsOf(packages, packageId).get(`${moduleName}::${name}`) ?? packageId;
+  return GrpcTypes.DatatypeDescriptor.create({
+    typeName: `${definingId}::${moduleName}::${name}`,
+    definingId,
+    module: moduleName,
+    name,
+    abilities: abilitiesOf(datatype.abilities),
+    kind: Kind.STRUCT,
+    typeParameters: splitList(datatype.typeParameters).map((parameter) => ({
+      constraints: abilitiesOf(Number.parseInt(parameter, 10)),
+      isPhantom: parameter.endsWith(' phantom'),
+    })),
+    fields: layout.fields.map(({ name: field, type }, position) =>
+      GrpcTypes.FieldDescriptor.create({ name: field, position, type: bodyOf(type) }),
+    ),
+  });
+}
+
+function bodyOf(type: MoveType): GrpcTypes.OpenSignatureBody {
+  switch (type.kind) {
+    case 'primitive':
+      return GrpcTypes.OpenSignatureBody.create({ type: PLAIN[type.name] ?? Type.TYPE_UNKNOWN });
+    case 'parameter':
+      return GrpcTypes.OpenSignatureBody.create({ type: Type.TYPE_PARAMETER, typeParameter: type.index });
+    case 'struct': {
+      const { address, module, name, args } = type;
+      return GrpcTypes.OpenSignatureBody.create({
+        type: Type.DATATYPE,
+        typeName: `${address}::${module}::${name}`,
+        typeParameterInstantiation: args.map(bodyOf),
+      });
+    }
+    default:
+      return GrpcTypes.OpenSignatureBody.create({
+        type: Type.VECTOR,
+        typeParameterInstantiation: [bodyOf(type.of)],
+      });
+  }
+}

@@ -1,0 +1,168 @@
+/** The inputs of a transaction, and what Sui refuses of them before it executes anything (`transaction.rs` of sui-types). */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import type { Command, TransactionData } from './commands.ts';
+import type { ObjectInput } from './engine.ts';
+import { Refusal } from './failures.ts';
+import { digestOf, type LedgerObject } from './ledger.ts';
+
+/** Bytes; an argument has fewer. */
+const MAX_PURE_BYTES = 16_384;
+const CLOCK = normalizeSuiAddress('0x6');
+
+const { Input_InputKind: InputKind } = GrpcTypes;
+
+type Inputs = readonly (Uint8Array | ObjectInput)[];
+type Find = (id: string) => LedgerObject | undefined;
+export type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
+
+/** The owned objects of a transaction, with the coins that pay for it. */
+export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
+  const inputs = kind.ProgrammableTransaction?.inputs ?? [];
+  const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
+  return [...used, ...(gasData.payment ?? [])];
+}
+
+/** @throws Refusal */
+export function bcsInputs({ kind, sender }: TransactionData, find: Find): Inputs {
+  const inputs = kind.ProgrammableTransaction?.inputs ?? [];
+  return inputs.map(({ Pure: pure, Object: input }) => {
+    if (pure) return Buffer.from(pure.bytes, 'base64');
+    if (input?.ImmOrOwnedObject) return ownedInput(find, input.ImmOrOwnedObject.objectId, sender);
+    if (input?.SharedObject)
+      return sharedInput(find, input.SharedObject.objectId, input.SharedObject.mutable);
+    throw new Refusal('UNIMPLEMENTED', 'this model of Sui receives no objects');
+  });
+}
+
+/** @throws Refusal */
+export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, find: Find): Inputs {
+  return inputs.map(({ kind, pure = new Uint8Array(), objectId = '', mutable = false }) => {
+    if (kind === InputKind.PURE) return pure;
+    if (kind === InputKind.IMMUTABLE_OR_OWNED) return ownedInput(find, objectId, sender);
+    if (kind === InputKind.SHARED) return sharedInput(find, objectId, mutable);
+    throw new Refusal('UNIMPLEMENTED', 'this model of Sui receives no objects');
+  });
+}
+
+/**
+ * What a node makes of an object that a transaction names by its id alone.
+ *
+ * @param isMutable whether a command changes it
+ * @throws Refusal
+ */
+export function resolveInput(
+  input: GrpcTypes.Input,
+  sender: string,
+  find: Find,
+  isMutable: boolean,
+): GrpcTypes.Input {
+  const { objectId = '' } = input;
+  const object = find(normalizeSuiAddress(objectId));
+  if (!object) throw new Refusal('NOT_FOUND', `Object ${objectId} not found`);
+  const { id, owner, version } = object;
+  if (owner.kind === 'shared') {
+    return GrpcTypes.Input.create({
+      kind: InputKind.SHARED,
+      objectId: id,
+      version: owner.since,
+      mutable: isMutable,
+    });
+  }
+  checkOwner(object, sender);
+  const digest = digestOf(object);
+  return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId: id, version, digest });
+}
+
+function ownedInput(find: Find, id: string, sender: string): ObjectInput {
+  const object = found(find, id);
+  if (object.owner.kind === 'shared')
+    throw refused(`The shared object ${id} is used as an owned object in the transaction`);
+  checkOwner(object, sender);
+  return { object, isMutable: object.owner.kind !== 'immutable' };
+}
+
+function sharedInput(find: Find, id: string, isMutable: boolean): ObjectInput {
+  const object = found(find, id);
+  if (object.owner.kind !== 'shared')
+    throw refused(`The object ${id} is not shared, and is used as if it were`);
+  if (isMutable && object.id === CLOCK) {
+    throw refused(`Mutable parameter provided, immutable parameter expected for ${id}`);
+  }
+  return { object, isMutable };
+}
+
+/** @throws Refusal */
+export function found(find: Find, id: string): LedgerObject {
+  const object = find(id);
+  if (object === undefined) throw refused(`Could not find the referenced object ${id}`);
+  return object;
+}
+
+function refused(message: string): Refusal {
+  return new Refusal('INVALID_ARGUMENT', message);
+}
+
+/** @param payment the coins that pay @throws Refusal */
+export function checkTransaction(
+  inputs: Inputs,
+  commands: readonly Command[],
+  payment: Iterable<string>,
+): void {
+  const seen = new Set<string>(payment);
+  for (const input of inputs) {
+    if (input instanceof Uint8Array) {
+      if (input.length < MAX_PURE_BYTES) continue;
+      throw refused(`Size limit exceeded: maximum pure argument size is ${MAX_PURE_BYTES}`);
+    }
+    const { id } = input.object;
+    if (seen.has(id)) throw refused(`Mutable object ${id} cannot appear more than one in one transaction`);
+    seen.add(id);
+  }
+  if (commands.some(isEmpty)) {
+    throw refused(
+      'TransferObjects, MergeCoin, and Publish cannot have empty arguments. If MakeMoveVec has empty arguments, it must have a type specified',
+    );
+  }
+}
+
+function isEmpty(command: Command): boolean {
+  switch (command.kind) {
+    case 'transfer':
+      return command.objects.length === 0;
+    case 'split':
+      return command.amounts.length === 0;
+    case 'merge':
+      return command.coins.length === 0;
+    case 'vector':
+      return command.items.length === 0 && command.type === undefined;
+    case 'publish':
+    case 'upgrade':
+      return command.modules.length === 0;
+    case 'call':
+      return false;
+  }
+}
+
+export function referenceText({ objectId, version, digest }: Reference): string {
+  return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
+}
+
+/** What validators say of a transaction that conflicts with another. */
+export function lockedRefusal(reference: Reference): Refusal {
+  return refused(
+    `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceText(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,
+  );
+}
+
+function checkOwner({ id, owner }: LedgerObject, sender: string): void {
+  if (owner.kind === 'object') {
+    throw refused(
+      `Object ${id} is owned by object ${owner.address}. Objects owned by other objects cannot be used as input arguments`,
+    );
+  }
+  if (owner.kind !== 'address' || owner.address === sender) return;
+  throw refused(
+    `Transaction was not signed by the correct sender: Object ${id} is owned by account address ${owner.address}, but given owner/signer address is ${sender}`,
+  );
+}

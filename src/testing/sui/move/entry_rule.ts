@@ -1,0 +1,85 @@
+/**
+ * What an entry function that is not public may take (`private_entry_arguments.rs` of Sui's execution layer): nothing
+ * that was used together with a value that the transaction has to get rid of, nor with a shared object that was taken by
+ * value. Else a transaction could force what follows the entry function, by such a value.
+ */
+import { argumentFailure } from '../failures.ts';
+import type { ChainCode } from './code.ts';
+import { ABILITY, type MoveType } from './types.ts';
+import { inputPlace, resultPlace, type TypedCommand, type TypedInputs } from './typing.ts';
+
+/** The values that were used together. */
+interface Clique {
+  /** The number of its values that have neither drop nor store. Infinity: it has taken a shared object. */
+  heat: number;
+  merged: Clique | undefined;
+}
+
+interface Member {
+  readonly clique: Clique;
+  readonly heats: boolean;
+}
+
+/** @throws CommandFailure: InvalidArgumentToPrivateEntryFunction */
+export function checkEntryRule(
+  code: ChainCode,
+  commands: readonly TypedCommand[],
+  { inputs }: TypedInputs,
+): void {
+  const members = new Map<string, Member>();
+  /** The places that hold shared objects. */
+  const shared = new Set(
+    inputs.flatMap((input, index) =>
+      !(input instanceof Uint8Array) && input.object.owner.kind === 'shared' ? [inputPlace(index)] : [],
+    ),
+  );
+  const memberOf = (place: string): Member => {
+    const member = members.get(place) ?? { clique: { heat: 0, merged: undefined }, heats: false };
+    members.set(place, member);
+    return member;
+  };
+  for (const [index, command] of commands.entries()) {
+    const { args, results } = command;
+    // What the command consumes heats no longer.
+    const cliques = args.map(({ place, use }) => {
+      const { clique, heats } = memberOf(place);
+      if (use === 'move') {
+        members.delete(place);
+        if (heats) rootOf(clique).heat -= 1;
+      }
+      return clique;
+    });
+    if (command.kind === 'call' && command.declared.visibility !== 'public') {
+      const hot = args.find((_, at) => rootOf(cliques[at] as Clique).heat > 0);
+      if (hot !== undefined) throw argumentFailure(index, hot.at, 'InvalidArgumentToPrivateEntryFunction');
+    }
+    const clique = merge(cliques);
+    const takesShared = args.some(({ place, use }) => use === 'move' && shared.has(place));
+    // A vector passes shared objects on; every other command consumes them.
+    if (takesShared && command.kind === 'vector') shared.add(resultPlace(index, 0));
+    else if (takesShared) clique.heat = Number.POSITIVE_INFINITY;
+    for (const [at, type] of results.entries()) {
+      const heats = isHotPotato(code, type);
+      members.set(resultPlace(index, at), { clique, heats });
+      if (heats) clique.heat += 1;
+    }
+  }
+}
+
+function isHotPotato(code: ChainCode, type: MoveType): boolean {
+  return (code.datatypes.abilitiesOf(type) & (ABILITY.drop | ABILITY.store)) === 0;
+}
+
+function rootOf(clique: Clique): Clique {
+  return clique.merged === undefined ? clique : rootOf(clique.merged);
+}
+
+function merge(cliques: readonly Clique[]): Clique {
+  const roots = new Set(cliques.map(rootOf));
+  const merged: Clique = { heat: 0, merged: undefined };
+  for (const root of roots) {
+    merged.heat += root.heat;
+    root.merged = merged;
+  }
+  return merged;
+}

@@ -1,0 +1,43 @@
+/** Which inputs of a transaction its commands change: a node resolves the others as read only. */
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import type { Argument, Command } from '../commands.ts';
+import type { Packages } from '../packages.ts';
+import { ChainCode } from './code.ts';
+import { frameworkPackage } from './framework.ts';
+import { parseType, splitList } from './types.ts';
+import { isContext } from './typing.ts';
+
+/** Those that a command takes as anything but `&`. */
+export async function changedInputs(packages: Packages, commands: readonly Command[]): Promise<Set<number>> {
+  const code = new ChainCode(packages, await frameworkPackage());
+  const changed = commands.flatMap((command) => argumentsChangedBy(code, command));
+  return new Set(changed.flatMap((argument) => ('input' in argument ? argument.input : [])));
+}
+
+function argumentsChangedBy(code: ChainCode, command: Command): readonly Argument[] {
+  switch (command.kind) {
+    case 'call': {
+      const { package: id, module, function: name } = command.call;
+      const called = code.module(normalizeSuiAddress(id), module)?.face.declared.get(name);
+      if (called === undefined) return command.args;
+      const parameters = splitList(called.parameters).map(parseType);
+      const taken = parameters.filter((type) => !isContext(type));
+      return command.args.filter((_, index) => {
+        const type = taken[index];
+        return type?.kind !== 'reference' || type.isMutable;
+      });
+    }
+    case 'transfer':
+      return command.objects;
+    case 'split':
+      return [command.coin];
+    case 'merge':
+      return [command.coin, ...command.coins];
+    case 'vector':
+      return command.items;
+    case 'publish':
+      return [];
+    case 'upgrade':
+      return [command.ticket];
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What a typed transaction may do, before anything runs: `typing/verify` of Sui's execution layer, in its order. No
+ * function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its command.
+ */
+import { argumentFailure, CommandFailure } from '../failures.ts';
+import type { ChainCode } from './code.ts';
+import { checkEntryRule } from './entry_rule.ts';
+import { ABILITY, type MoveType } from './types.ts';
+import {
+  GAS,
+  inputPlace,
+  type PureUse,
+  resultPlace,
+  type TypedArgument,
+  type TypedCall,
+  type TypedCommand,
+  type TypedInputs,
+} from './typing.ts';
+
+/** Functions of the framework that a transaction may not call, though they are public. */
+const NOT_CALLABLE: Readonly<Record<string, readonly string[] | undefined>> = {
+  event: undefined,
+  transfer: ['transfer', 'share_object', 'freeze_object', 'receive', 'party_transfer'],
+};
+const PURE = new Set(['1::string::String', '1::ascii::String', '1::option::Option', '2::object::ID']);
+
+/** @throws CommandFailure */
+export function verify(code: ChainCode, commands: readonly TypedCommand[], inputs: TypedInputs): void {
+  checkInputs(code, commands, inputs);
+  for (const [index, command] of commands.entries()) {
+    if (command.kind === 'call') checkFunction(code, command, index);
+  }
+  checkBorrows(commands);
+  const refined = refine(commands);
+  checkUnused(code, refined);
+  checkEntryRule(code, refined, inputs);
+}
+
+/** `input_arguments.rs`. */
+function checkInputs(
+  code: ChainCode,
+  commands: readonly TypedCommand[],
+  { inputs, pure }: TypedInputs,
+): void {
+  for (const use of [...pure].sort((one, other) => one.input - other.input)) checkBytes(code, inputs, use);
+  const objects = new Map(
+    inputs.flatMap((input, index) =>
+      input instanceof Uint8Array ? [] : ([[inputPlace(index), input]] as const),
+    ),
+  );
+  for (const [index, { kind, args }] of commands.entries()) {
+    for (const { place, use, at } of args) {
+      const input = objects.get(place);
+      const isFixed = input !== undefined && (!input.isMutable || input.object.owner.kind === 'immutable');
+      if (isFixed && use === 'borrow mutably') throw argumentFailure(index, at, 'InvalidObjectByMutRef');
+      if (isFixed && use === 'move') throw argumentFailure(index, at, 'InvalidObjectByValue');
+    }
+    // Only a transfer may take what pays by value.
+    const gas =
+      kind === 'transfer' ? undefined : args.find(({ place, use }) => place === GAS && use === 'move');
+    if (gas !== undefined) throw argumentFailure(index, gas.at, 'InvalidGasCoinUsage');
+  }
+}
+
+function checkBytes(
+  code: ChainCode,
+  inputs: TypedInputs['inputs'],
+  { input, type, command, at }: PureUse,
+): void {
+  const bytes = inputs[input];
+  if (!(bytes instanceof Uint8Array)) return;
+  if (!isPure(type)) throw argumentFailure(command, at, 'InvalidUsageOfPureArg');
+  try {
+    code.codec.decodeArgument(bytes, type);
+  } catch {
+    throw argumentFailure(command, at, 'InvalidBCSBytes');
+  }
+}
+
+/** Whether bytes of a transaction can be a value of the type. */
+function isPure(type: MoveType): boolean {
+  if (type.kind === 'primitive') return type.name !== 'signer';
+  if (type.kind === 'vector') return isPure(type.of);
+  if (type.kind !== 'struct') return false;
+  const name = `${type.address.replace(/^0x0*/, '')}::${type.module}::${type.name}`;
+  return PURE.has(name) && type.args.every(isPure);
+}
+
+/** `move_functions.rs`. */
+function checkFunction(
+  code: ChainCode,
+  { packageId, linked, declared, results }: TypedCall,
+  index: number,
+): void {
+  const reference = results.findIndex(({ kind }) => kind === 'reference');
+  if (reference >= 0) {
+    throw new CommandFailure(
+      index,
+      'INVALID_PUBLIC_FUNCTION_RETURN_TYPE',
+      `InvalidPublicFunctionReturnType { idx: ${reference} }`,
+      { oneofKind: 'indexError', indexError: { index: reference } },
+    );
+  }
+  const [, module = ''] = linked.module.module.split('::');
+  const names = NOT_CALLABLE[module];
+  const isForbidden =
+    code.isFramework(packageId) &&
+    module in NOT_CALLABLE &&
+    (names === undefined || names.includes(linked.code.name));
+  if (isForbidden || (declared.visibility !== 'public' && !declared.isEntry)) {
+    throw new CommandFailure(index, 'NON_ENTRY_FUNCTION_INVOKED', 'NonEntryFunctionInvoked');
+  }
+}
+
+/** `memory_safety.rs`. */
+function checkBorrows(commands: readonly TypedCommand[]): void {
+  const moved = new Set<string>();
+  for (const [index, { kind, args }] of commands.entries()) {
+    const borrowed = new Set<string>();
+    for (const { place, use, at } of args) {
+      if (use === 'move' && borrowed.has(place)) throw argumentFailure(index, at, 'CannotMoveBorrowedValue');
+      if (moved.has(place)) throw argumentFailure(index, at, 'ArgumentWithoutValue');
+      if (use === 'move') moved.add(place);
+      if (isBorrow(use)) borrowed.add(place);
+    }
+    if (kind !== 'call') continue;
+    const alias = args.find(
+      (argument) =>
+        argument.use === 'borrow mutably' &&
+        args.some((other) => other !== argument && isBorrow(other.use) && other.place === argument.place),
+    );
+    if (alias !== undefined) throw argumentFailure(index, alias.at, 'InvalidReferenceArgument');
+  }
+}
+
+function isBorrow(use: TypedArgument['use']): boolean {
+  return use === 'borrow' || use === 'borrow mutably';
+}
+
+/** `drop_safety.rs`: the last use of a value takes it, even where it could copy it. */
+function refine(commands: readonly TypedCommand[]): TypedCommand[] {
+  const last = new Map<string, TypedArgument>();
+  for (const { args } of commands) for (const argument of args) last.set(argument.place, argument);
+  return commands.map((command) => {
+    const borrowed = new Set<string>();
+    const args = command.args.map((argument): TypedArgument => {
+      const { place, use } = argument;
+      if (isBorrow(use)) borrowed.add(place);
+      const takes = use === 'copy' && last.get(place) === argument && !borrowed.has(place);
+      return takes ? { ...argument, use: 'move' } : argument;
+    });
+    return { ...command, args };
+  });
+}
+
+/** `drop_safety.rs`: what a command returned has drop, or is taken. */
+function checkUnused(code: ChainCode, commands: readonly TypedCommand[]): void {
+  const taken = new Set(
+    commands.flatMap(({ args }) => args.filter(({ use }) => use === 'move').map(({ place }) => place)),
+  );
+  for (const [command, { results }] of commands.entries()) {
+    for (const [index, type] of results.entries()) {
+      if (taken.has(resultPlace(command, index))) continue;
+      if ((code.datatypes.abilitiesOf(type) & ABILITY.drop) !== 0) continue;
+      throw new CommandFailure(
+        undefined,
+        'UNUSED_VALUE_WITHOUT_DROP',
+        `UnusedValueWithoutDrop { result_idx: ${command}, secondary_idx: ${index} }`,
+        { oneofKind: 'indexError', indexError: { index: command, subresult: index } },
+      );
+    }
+  }
+}

@@ -1,0 +1,39 @@
+/** What a simulation returned, and what an address has, as a node tells them. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import type { Argument } from './commands.ts';
+import type { CommandResult, Output } from './engine.ts';
+import type { Ledger } from './ledger.ts';
+
+const { Argument_ArgumentKind: Kind } = GrpcTypes;
+
+export function commandOutputs(results: readonly CommandResult[]): GrpcTypes.CommandResult[] {
+  return results.map(({ returned, mutated }) =>
+    GrpcTypes.CommandResult.create({
+      returnValues: returned.map((output) => outputOf(output)),
+      mutatedByRef: mutated.map(({ argument, ...output }) => outputOf(output, grpcArgument(argument))),
+    }),
+  );
+}
+
+function outputOf({ type, content }: Output, argument?: GrpcTypes.Argument): GrpcTypes.CommandOutput {
+  const value = GrpcTypes.Bcs.create({ name: type, value: content });
+  return GrpcTypes.CommandOutput.create({ value, ...(argument && { argument }) });
+}
+
+function grpcArgument(argument: Argument): GrpcTypes.Argument {
+  if ('gas' in argument) return GrpcTypes.Argument.create({ kind: Kind.GAS });
+  if ('input' in argument) return GrpcTypes.Argument.create({ kind: Kind.INPUT, input: argument.input });
+  const { result, nested } = argument;
+  const subresult = nested === undefined ? {} : { subresult: nested };
+  return GrpcTypes.Argument.create({ kind: Kind.RESULT, result, ...subresult });
+}
+
+/** By currency, in units of each. */
+export function balancesOf(ledger: Ledger, owner: string) {
+  const totals = new Map<string, bigint>();
+  for (const object of ledger.owned(owner).filter((owned) => ledger.isCoin(owned))) {
+    const coinType = object.type.slice(object.type.indexOf('<') + 1, -1);
+    totals.set(coinType, (totals.get(coinType) ?? 0n) + ledger.balanceOf(object));
+  }
+  return [...totals].map(([coinType, balance]) => ({ coinType, balance, coinBalance: balance }));
+}
