@@ -1,0 +1,194 @@
+/** An account on a node, with which the rules of transactions are tried. */
+import type { SuiClientTypes } from '@mysten/sui/client';
+import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { packageDigest } from '../../../src/move_bytecode/package_digest.ts';
+
+export interface NodeUrls {
+  readonly url: string;
+  readonly faucet: string;
+}
+
+export interface Sent {
+  /** `done`, or why not, in words that every node shares. */
+  readonly outcome: string;
+  readonly digest: string;
+  readonly changed: readonly SuiClientTypes.ChangedObject[];
+  /** Types by id. */
+  readonly types: Readonly<Record<string, string>>;
+  readonly events: readonly { readonly eventType: string; readonly bcs: Uint8Array }[];
+}
+
+/** In MIST: enough for what the rules try, and given, so that every node has a structure for what fails. */
+const BUDGET = 500_000_000;
+const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
+const REFUSED: Sent = { outcome: '', digest: '', changed: [], types: {}, events: [] };
+
+export class World {
+  readonly client: SuiGrpcClient;
+  readonly key = new Ed25519Keypair();
+  readonly #urls: NodeUrls;
+
+  constructor(urls: NodeUrls) {
+    this.#urls = urls;
+    this.client = new SuiGrpcClient({ network: 'localnet', baseUrl: urls.url });
+  }
+
+  get address(): string {
+    return this.key.toSuiAddress();
+  }
+
+  /** @param coins each of what the faucet gives */
+  async fund(coins = 1): Promise<void> {
+    for (let count = 1; count <= coins; count += 1) {
+      await requestSuiFromFaucetV2({ host: this.#urls.faucet, recipient: this.address });
+      const deadline = performance.now() + 30_000;
+      while ((await this.client.core.listCoins({ owner: this.address })).objects.length < count) {
+        if (performance.now() > deadline) throw new Error('the faucet gave nothing in 30 s');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  /** Builds, signs and sends. Returns once the node shows it. */
+  async send(build: (tx: Transaction) => void, budget = BUDGET): Promise<Sent> {
+    const tx = new Transaction();
+    tx.setSender(this.address);
+    tx.setGasBudget(budget);
+    build(tx);
+    let bytes: Uint8Array<ArrayBuffer>;
+    try {
+      bytes = await tx.build({ client: this.client });
+    } catch (error) {
+      return { ...REFUSED, outcome: outcomeOf(error) };
+    }
+    return await this.sendBytes(bytes);
+  }
+
+  async sendBytes(transaction: Uint8Array<ArrayBuffer>): Promise<Sent> {
+    const { signature } = await this.key.signTransaction(transaction);
+    const include = { effects: true, events: true, objectTypes: true } as const;
+    try {
+      const result = await this.client.executeTransaction({
+        transaction,
+        signatures: [signature],
+        include,
+      });
+      const { digest, status, effects, events, objectTypes } = result.Transaction ?? result.FailedTransaction;
+      await this.client.waitForTransaction({ digest });
+      return {
+        outcome: status.success
+          ? 'done'
+          : outcomeOf({ message: status.error.message, executionError: status.error }),
+        digest,
+        changed: effects.changedObjects,
+        types: objectTypes,
+        events,
+      };
+    } catch (error) {
+      return { ...REFUSED, outcome: outcomeOf(error) };
+    }
+  }
+
+  /** @returns the package's id */
+  async publish(modules: readonly Uint8Array[], dependencies: readonly string[] = []): Promise<string> {
+    const sent = await this.send(this.publication(modules, dependencies));
+    if (sent.outcome !== 'done') throw new Error(`publishing ended: ${sent.outcome}`);
+    return packageIn(sent);
+  }
+
+  publication(modules: readonly Uint8Array[], dependencies: readonly string[] = []) {
+    return (tx: Transaction) => {
+      const cap = tx.publish({
+        modules: modules.map((module) => [...module]),
+        dependencies: [...FRAMEWORK, ...dependencies],
+      });
+      tx.transferObjects([cap], this.address);
+    };
+  }
+
+  /** @param policy 0 compatible, 128 additive, 192 dependencies only */
+  upgrade(
+    packageId: string,
+    cap: string,
+    modules: readonly Uint8Array[],
+    policy = 0,
+    dependencies: readonly string[] = [],
+  ) {
+    return (tx: Transaction) => {
+      const all = [...FRAMEWORK, ...dependencies];
+      const ticket = tx.moveCall({
+        target: '0x2::package::authorize_upgrade',
+        arguments: [
+          tx.object(cap),
+          tx.pure.u8(policy),
+          tx.pure.vector('u8', [...packageDigest(modules, all)]),
+        ],
+      });
+      const receipt = tx.upgrade({
+        modules: modules.map((module) => [...module]),
+        dependencies: all,
+        package: packageId,
+        ticket,
+      });
+      tx.moveCall({ target: '0x2::package::commit_upgrade', arguments: [tx.object(cap), receipt] });
+    };
+  }
+}
+
+export function packageIn({ changed }: Sent): string {
+  const written = changed.find(({ outputState }) => outputState === 'PackageWrite');
+  if (written === undefined) throw new Error('no package was written');
+  return written.objectId;
+}
+
+/** The id of an object that was made, by the end of its type. */
+export function createdIn({ changed, types }: Sent, type: string): string {
+  const made = changed.find(
+    ({ objectId, idOperation }) => idOperation === 'Created' && types[objectId]?.includes(type) === true,
+  );
+  if (made === undefined) throw new Error(`no ${type} was made`);
+  return made.objectId;
+}
+
+interface Failure {
+  readonly message: string;
+  readonly executionError?: {
+    readonly message?: string;
+    readonly command?: number;
+    readonly MoveAbort?: {
+      readonly abortCode: string;
+      readonly location?: { readonly module?: string; readonly functionName?: string };
+      readonly cleverError?: { readonly constantName?: string };
+    };
+  };
+}
+
+const CLEVER = 1n << 63n;
+
+/** `Problem at command.argument`, `abort module::function code`, the name of an error, or a node's refusal. */
+export function outcomeOf(error: unknown): string {
+  const { message, executionError } = error as Failure;
+  const { MoveAbort: abort, command } = executionError ?? {};
+  if (abort !== undefined) {
+    const { abortCode, location, cleverError } = abort;
+    const isClever = (BigInt(abortCode) & CLEVER) !== 0n;
+    const code = cleverError?.constantName ?? (isClever ? 'assert' : abortCode);
+    return `abort ${location?.module}::${location?.functionName} ${code}`;
+  }
+  const text = executionError?.message ?? message;
+  const [, argument, problem] = /CommandArgumentError \{ arg_idx: (\d+), kind: (\w+)/.exec(text) ?? [];
+  const at = command ?? /in command (\d+)|command: Some\((\d+)\)/.exec(text)?.slice(1).find(Boolean);
+  if (problem !== undefined) return `${problem} at ${at}.${argument}`;
+  const [, typeArgument, typeProblem] =
+    /TypeArgumentError \{ argument_idx: (\d+), kind: (\w+)/.exec(text) ?? [];
+  if (typeProblem !== undefined) return `${typeProblem} of type ${typeArgument}`;
+  const [, upgrade] = /PackageUpgradeError \{ upgrade_error: (\w+)/.exec(text) ?? [];
+  if (upgrade !== undefined) return upgrade;
+  const [, name] =
+    /^(?:Transaction resolution failed: )?([A-Z]\w+)(?: \{.*)?(?: in command \d+)?$/.exec(text) ?? [];
+  return name ?? `refused: ${decodeURIComponent(text)}`;
+}

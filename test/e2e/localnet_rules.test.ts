@@ -1,0 +1,238 @@
+/**
+ * The rules of transactions, on a Sui node that is given (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the framework's
+ * sources), or else on the model: each accepted and each refused transaction of one list, with its outcome.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CASES, effectOn, makeObjects, type Probe, probeOf } from '../../scripts/check/rules/cases.ts';
+import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
+import { createdIn, packageIn, World } from '../../scripts/check/rules/world.ts';
+import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts';
+
+const { SUI_RPC_URL: rpcUrl, SUI_FAUCET_URL: faucetUrl } = process.env;
+
+let folder: string;
+let model: DevSui | undefined;
+let world: World;
+let probe: Probe;
+
+beforeAll(async () => {
+  if ((rpcUrl === undefined) !== (faucetUrl === undefined)) {
+    throw new Error('set both SUI_RPC_URL and SUI_FAUCET_URL, or neither');
+  }
+  folder = mkdtempSync(join(tmpdir(), 'rules-'));
+  if (rpcUrl === undefined) {
+    const url = pathToFileURL(`${folder}/`);
+    model = await startDevSui({ port: 0, faucetPort: 0, folder: url, env: {}, lagMs: 0 });
+  }
+  world = new World({ url: rpcUrl ?? model?.node.url ?? '', faucet: faucetUrl ?? model?.faucetUrl ?? '' });
+  await world.fund(2);
+  probe = probeOf(world, await world.publish(await compileProbe(SOURCES.probe)));
+}, 60_000);
+afterAll(async () => {
+  await model?.close();
+  rmSync(folder, { recursive: true });
+});
+
+test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, build }) => {
+  const ids = await makeObjects(probe, needs);
+  const sent = await world.send((tx) => build(tx, probe, ids));
+  expect(sent.outcome).toEqual(typeof outcome === 'string' ? outcome : expect.stringMatching(outcome));
+  const found = ids.slice(0, effects.length).map((id) => effectOn(id, sent));
+  expect(found).toEqual(effects);
+});
+
+test('the coins that pay become one, also beyond what the first has', async () => {
+  const rich = new World({
+    url: rpcUrl ?? model?.node.url ?? '',
+    faucet: faucetUrl ?? model?.faucetUrl ?? '',
+  });
+  await rich.fund(2);
+  const { objects } = await rich.client.core.listCoins({ owner: rich.address });
+  const [first = 0n, second = 0n] = objects.map(({ balance }) => BigInt(balance));
+  const amount = first + second / 2n;
+  const sent = await rich.send((tx) => {
+    const [coin] = tx.splitCoins(tx.gas, [amount]);
+    tx.transferObjects([coin], rich.address);
+  });
+  expect(sent.outcome).toBe('done');
+  expect(sent.changed.filter(({ idOperation }) => idOperation === 'Deleted')).toHaveLength(1);
+});
+
+test('a transaction that fails bumps the versions of what it could have changed', async () => {
+  const [owned = '', shared = ''] = await makeObjects(probe, ['thing', 'shared']);
+  const versions = async () => {
+    const { objects } = await world.client.getObjects({ objectIds: [owned, shared] });
+    return objects.map((found) => ('version' in found ? BigInt(found.version) : 0n));
+  };
+  const before = await versions();
+  const sent = await failing(owned, shared);
+  expect(sent.outcome).toMatch(/^abort probe::coded 12$/);
+  const after = await versions();
+  expect(after.map((version, index) => version > (before[index] ?? 0n))).toEqual([true, true]);
+});
+
+/** Fails when it is executed: its bytes are built from the parts of one that succeeds. */
+async function failing(owned: string, shared: string) {
+  const tx = new Transaction();
+  tx.setSender(world.address);
+  tx.setGasBudget(100_000_000);
+  probe.call(tx, 'write', [tx.object(owned), tx.pure.u64(1)]);
+  probe.call(tx, 'write', [tx.object(shared), tx.pure.u64(1)]);
+  probe.call(tx, 'coded', [tx.pure.u64(1)]);
+  await tx.build({ client: world.client });
+  const data = tx.getData();
+  const changed = Transaction.from(
+    JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+  );
+  probe.call(changed, 'coded', [changed.pure.u64(0)]);
+  return await world.sendBytes(await changed.build());
+}
+
+test('a package calls the versions that the root of a call was published with', async () => {
+  const base = await world.send(world.publication(await compileProbe(SOURCES.base)));
+  expect(base.outcome).toBe('done');
+  const [first, cap] = [packageIn(base), createdIn(base, '::package::UpgradeCap')];
+  const below = { base: { source: SOURCES.base, id: first } };
+  const mid = await world.publish(await compileProbe(SOURCES.mid, below), [first]);
+  const upgraded = await world.send(world.upgrade(first, cap, await compileProbe(SOURCES.base_2)));
+  expect(upgraded.outcome).toBe('done');
+  const second = packageIn(upgraded);
+  const newer = await world.publish(await compileProbe(SOURCES.mid, below), [second]);
+  const topModules = await compileProbe(SOURCES.top, {
+    ...below,
+    mid: { source: SOURCES.mid, id: mid },
+  });
+  const top = await world.publish(topModules, [mid, second]);
+  const call = async (target: string, value: number, types: string[] = []) => {
+    const sent = await world.send((tx) => {
+      const args = target.endsWith('::generic') && target.includes('::base::') ? [] : [tx.pure.u64(value)];
+      tx.moveCall({ target, arguments: args, typeArguments: types });
+    });
+    return sent.outcome;
+  };
+  expect(await call(`${first}::base::is`, 1)).toBe('done');
+  expect(await call(`${second}::base::is`, 2)).toBe('done');
+  // What was published stays with what it was published with.
+  expect(await call(`${mid}::mid::is`, 1)).toBe('done');
+  expect(await call(`${newer}::mid::is`, 2)).toBe('done');
+  // The root fixes what is below it: the same code of mid.
+  expect(await call(`${top}::top::is`, 2)).toBe('done');
+  // A type of a later version lifts what is below the root, and not the root.
+  const [old, later] = [`${first}::base::Old`, `${second}::base::Later`];
+  expect(await call(`${mid}::mid::generic`, 2, [later])).toBe('done');
+  expect(await call(`${mid}::mid::generic`, 1, [old])).toBe('done');
+  expect(await call(`${first}::base::generic`, 0, [later])).toBe('InvalidLinkage');
+  expect(await call(`${second}::base::generic`, 0, [old])).toBe('done');
+  expect(await call(`${second}::base::generic`, 0, [`${first}::base::Later`])).toBe('TypeNotFound of type 0');
+  expect(await call(`${second}::base::generic`, 0, [`${second}::base::Old`])).toBe('done');
+  // An event has the id of the version that introduced its type.
+  const announced = await world.send((tx) => void tx.moveCall({ target: `${second}::base::announce` }));
+  expect(announced.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
+  // A package links to what its dependencies link to, or newer.
+  const publish = async (dependencies: string[]) =>
+    (await world.send(world.publication(topModules, dependencies))).outcome;
+  const topOfNewer = await compileProbe(SOURCES.top, { ...below, mid: { source: SOURCES.mid, id: newer } });
+  const downgraded = await world.send(world.publication(topOfNewer, [newer, first]));
+  expect(downgraded.outcome).toBe('PublishUpgradeDependencyDowngrade');
+  expect(await publish([second])).toBe('PublishUpgradeMissingDependency');
+  expect(await publish([mid])).toBe('PublishUpgradeMissingDependency');
+  expect(await publish([mid, first, second])).toBe('InvalidLinkage');
+
+  const { response } = await world.client.movePackageService.getPackage({ packageId: second });
+  expect(response.package).toMatchObject({ storageId: second, originalId: first, version: 2n });
+  expect(response.package?.typeOrigins).toEqual(
+    expect.arrayContaining([
+      { moduleName: 'base', datatypeName: 'Old', packageId: first },
+      { moduleName: 'base', datatypeName: 'Later', packageId: second },
+    ]),
+  );
+  const { response: ofTop } = await world.client.movePackageService.getPackage({ packageId: top });
+  expect(ofTop.package?.linkage).toEqual(
+    expect.arrayContaining([
+      { originalId: first, upgradedId: second, upgradedVersion: 2n },
+      { originalId: mid, upgradedId: mid, upgradedVersion: 1n },
+    ]),
+  );
+  const versions = await world.client.movePackageService.listPackageVersions({ packageId: second });
+  expect(versions.response.versions).toEqual([
+    { packageId: first, version: 1n },
+    { packageId: second, version: 2n },
+  ]);
+});
+
+test('an upgrade changes what its policy allows', async () => {
+  const published = await world.send(world.publication(await compileProbe(SOURCES.base)));
+  const [first, cap] = [packageIn(published), createdIn(published, '::package::UpgradeCap')];
+  const { base } = SOURCES;
+  const upgrade = async (source: string, policy = 0, from = first) =>
+    await world.send(world.upgrade(from, cap, await compileProbe(source), policy));
+  const refused = 'IncompatibleUpgrade';
+  for (const [source, policy] of [
+    [base.replaceAll('value()', 'worth()'), 0],
+    [base.replace('public struct Old has drop, store {}', ''), 0],
+    [base.replace('Old has drop, store', 'Old has drop'), 0],
+    [base.replace('{ 1 }', '{ 2 }'), 128],
+    [base.replace('entry fun roll() {}', ''), 128],
+    [`${base}\npublic fun more() {}`, 192],
+  ] as const) {
+    expect((await upgrade(source, policy)).outcome, source).toBe(refused);
+  }
+  expect((await upgrade(base, 7)).outcome).toBe('UnknownUpgradePolicy');
+  const second = await upgrade(base.replace('entry fun roll() {}', ''));
+  expect(second.outcome).toBe('done');
+  const third = await upgrade(
+    `${base.replace('entry fun roll() {}', '')}\npublic fun more() {}`,
+    128,
+    packageIn(second),
+  );
+  expect(third.outcome).toBe('done');
+  const fourth = await upgrade(
+    `${base.replace('entry fun roll() {}', '')}\npublic fun more() {}`,
+    192,
+    packageIn(third),
+  );
+  expect(fourth.outcome).toBe('done');
+});
+
+test('listings, functions and results are told', async () => {
+  const { core } = world.client;
+  const { objects } = await core.listCoins({ owner: world.address });
+  const total = objects.reduce((sum, { balance }) => sum + BigInt(balance), 0n);
+  expect(total).toBeGreaterThan(0n);
+  const { balances } = await core.listBalances({ owner: world.address });
+  expect(balances).toMatchObject([
+    { coinType: expect.stringMatching(/::sui::SUI$/), balance: String(total) },
+  ]);
+  expect(Number((await core.getReferenceGasPrice()).referenceGasPrice)).toBeGreaterThan(0);
+  const { function: described } = await core.getMoveFunction({
+    packageId: probe.packageId,
+    moduleName: 'probe',
+    name: 'enter_clock',
+  });
+  expect(described).toMatchObject({
+    visibility: 'private',
+    isEntry: true,
+    parameters: [{ reference: 'immutable', body: { $kind: 'datatype' } }],
+  });
+  const tx = new Transaction();
+  tx.setSender(world.address);
+  const n = tx.pure.u64(5);
+  probe.call(tx, 'bump', [n]);
+  probe.call(tx, 'subtract', [n, tx.pure.u64(2)]);
+  const simulated = await world.client.simulateTransaction({
+    transaction: tx,
+    include: { commandResults: true },
+  });
+  const results = simulated.commandResults?.map(({ returnValues, mutatedReferences }) =>
+    [returnValues, mutatedReferences].map((values) => values.map(({ bcs }) => bcs?.[0])),
+  );
+  expect(results).toEqual([
+    [[], [6]],
+    [[4], []],
+  ]);
+});
