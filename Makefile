@@ -176,6 +176,11 @@ fuzz-attestation: install
 test-localnet: install
 	npm run --silent test:localnet
 
+# Sends random transactions to two models of a Sui node, and compares the outcomes. npm run takes options.
+.PHONY: test-differential
+test-differential: install
+	npm run --silent test:differential
+
 # Compares predictRegistration with the verifier of Sui's validators, as published in the crate fastcrypto. Needs Cargo.
 .PHONY: test-registration
 test-registration: install

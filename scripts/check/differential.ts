@@ -1,0 +1,207 @@
+/**
+ * `npm run test:differential -- --node <url> --faucet <url>`: sends random transactions to two Sui nodes, and compares
+ * what becomes of them: outcome, events, and what each object is afterwards. By default the second node is the model of
+ * `make dev-sui`, whose rules are thereby held to those of a network; without `--node`, so is the first.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import * as v from 'valibot';
+import { command, runAsProcess, UsageError } from '../../src/commands/command.ts';
+import { startDevSui } from '../../src/commands/dev/sui/service.ts';
+import { integer, text } from '../../src/commands/values.ts';
+import { CodedError, quantity } from '../../src/library/errors.ts';
+import { randomNumbers } from './fuzz_attestation.ts';
+import { effectOn, makeObjects, type Probe, probeOf } from './rules/cases.ts';
+import { compileProbe, SOURCES } from './rules/probe.ts';
+import { buildPlan, type Kind, type Plan, randomPlan } from './rules/random_transaction.ts';
+import { type NodeUrls, type Sent, World } from './rules/world.ts';
+
+/** Every code of a DifferentialError, and what it means. */
+export const DIFFERENTIAL_CODES = {
+  OUTCOMES_DIFFER: 'One transaction had two outcomes.',
+} as const;
+
+class DifferentialError extends CodedError<keyof typeof DIFFERENTIAL_CODES> {}
+
+const NEEDS = ['thing', 'thing', 'shared', 'shared', 'frozen', 'pinned'] as const;
+const KINDS = { thing: 'Thing', shared: 'Thing', frozen: 'Frozen', pinned: 'Pinned' } as const;
+/** Objects that transactions choose from; when fewer are left, new ones are made. */
+const [MIN_THINGS, MAX_POOL] = [3, 16];
+const GONE = 'gone';
+
+/** One node, with the objects of the pool there, in the order that both share. */
+interface Side {
+  readonly probe: Probe;
+  readonly ids: string[];
+}
+
+interface Shown {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** @throws DifferentialError */
+export async function compareNodes(
+  nodes: readonly [NodeUrls, NodeUrls],
+  count: number,
+  seed: number,
+): Promise<Readonly<Record<string, number>>> {
+  const random = randomNumbers(seed);
+  const modules = await compileProbe(SOURCES.probe);
+  const [one, other] = [await open(nodes[0], modules), await open(nodes[1], modules)];
+  const kinds: Kind[] = [];
+  const outcomes = new Map<string, number>();
+  for (let index = 0; index < count; index += 1) {
+    if (kinds.filter((kind) => kind === 'Thing').length < MIN_THINGS) {
+      for (const { probe, ids } of [one, other]) ids.push(...(await makeObjects(probe, NEEDS)));
+      kinds.push(...NEEDS.map((need) => KINDS[need]));
+    }
+    const plan = randomPlan(random, kinds);
+    const [first, second] = [await execute(one, plan), await execute(other, plan)];
+    if (first.text !== second.text) {
+      throw new DifferentialError(
+        'OUTCOMES_DIFFER',
+        `seed ${seed}, transaction ${index}: ${JSON.stringify(plan)}\n${nodes[0].url}:\n${first.text}\n${nodes[1].url}:\n${second.text}`,
+      );
+    }
+    const [name = ''] = first.outcome.split(' at ');
+    outcomes.set(name, (outcomes.get(name) ?? 0) + 1);
+    // Some may be frozen since.
+    kinds.splice(
+      0,
+      kinds.length,
+      ...kinds.map((kind, position) => kindOf(first.kept[position]?.text ?? '') ?? kind),
+    );
+    for (const position of first.gone) {
+      kinds.splice(position, 1);
+      for (const { ids } of [one, other]) ids.splice(position, 1);
+    }
+    for (const [position, { id, text: shown }] of first.made.entries()) {
+      const kind = kindOf(shown);
+      const twin = second.made[position];
+      if (kind === undefined || twin === undefined || kinds.length >= MAX_POOL) continue;
+      kinds.push(kind);
+      one.ids.push(id);
+      other.ids.push(twin.id);
+    }
+  }
+  return Object.fromEntries([...outcomes].sort(([, a], [, b]) => b - a));
+}
+
+async function open(urls: NodeUrls, modules: readonly Uint8Array[]): Promise<Side> {
+  const world = new World(urls);
+  await world.fund(1);
+  return { probe: probeOf(world, await world.publish(modules)), ids: [] };
+}
+
+async function execute({ probe, ids }: Side, plan: Plan) {
+  const sent = await probe.world.send((tx) => buildPlan(plan, tx, probe, ids));
+  const outcome = sent.outcome.startsWith('refused') ? 'refused' : sent.outcome;
+  const made = (await show(probe, createdBy(sent))).sort((a, b) => (a.text < b.text ? -1 : 1));
+  const kept = await show(probe, ids);
+  const events = sent.events.map(
+    ({ eventType, bcs }) => `${nameType(eventType, probe)} ${Buffer.from(bcs).toString('hex')}`,
+  );
+  const effects = ids.map((id) => effectOn(id, sent));
+  const lines = [
+    outcome,
+    ...events,
+    ...kept.map((object, index) => `object ${index}: ${effects[index]} ${object.text}`),
+    ...made.map((object) => `new: ${object.text}`),
+  ];
+  // From the last to the first, so that each can be taken out.
+  const gone = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
+  return { outcome, made, kept, gone, text: lines.join('\n') };
+}
+
+function kindOf(shown: string): Kind | undefined {
+  if (shown.includes('Immutable')) return 'Frozen';
+  return (['Thing', 'Pinned', 'Box'] as const).find((name) => shown.includes(`::${name}`));
+}
+
+function createdBy({ changed }: Sent): string[] {
+  return changed
+    .filter(({ idOperation, outputState }) => idOperation === 'Created' && outputState === 'ObjectWrite')
+    .map(({ objectId }) => objectId);
+}
+
+/** What objects are, without the ids that differ between two nodes. */
+async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
+  if (ids.length === 0) return [];
+  const { objects } = await probe.world.client.getObjects({
+    objectIds: [...ids],
+    include: { content: true },
+  });
+  return objects.map((object, index): Shown => {
+    const id = ids[index] ?? '';
+    if (object instanceof Error) return { id, text: GONE };
+    // What follows the object's own id and, of a box, that of the thing in it.
+    const content = Buffer.from(object.content ?? []).subarray(object.type.endsWith('::Box') ? 64 : 32);
+    return { id, text: `${nameType(object.type, probe)} ${object.owner?.$kind} ${content.toString('hex')}` };
+  });
+}
+
+function nameType(type: string, { packageId }: Probe): string {
+  return type.replaceAll(packageId, 'own');
+}
+
+interface Options {
+  readonly node: string | undefined;
+  readonly faucet: string | undefined;
+}
+
+/** Runs with the URLs of a node, or of a model that it starts. */
+async function withNode<T>({ node, faucet }: Options, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
+  if (node !== undefined && faucet !== undefined) return await run({ url: node, faucet });
+  if (node !== undefined || faucet !== undefined) throw new UsageError('give both, a node and its faucet');
+  const folder = mkdtempSync(join(tmpdir(), 'differential-'));
+  const url = pathToFileURL(`${folder}/`);
+  const model = await startDevSui({ port: 0, faucetPort: 0, folder: url, env: {}, lagMs: 0 });
+  try {
+    return await run({ url: model.node.url, faucet: model.faucetUrl });
+  } finally {
+    await model.close();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const URL_SCHEMA = v.pipe(text, v.url());
+
+export const main = command({
+  name: 'differential',
+  program: 'npm run test:differential --',
+  purpose:
+    'Sends random transactions to two Sui nodes, and compares outcomes, events and objects. What no option names is the\nmodel of `make dev-sui`. Against a network, set SUI_FRAMEWORK_DIR or FRAMEWORK as for publish.',
+  arguments: {},
+  options: {
+    node: { value: '<url>', help: 'the first node', schema: URL_SCHEMA },
+    faucet: { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
+    'other-node': { value: '<url>', help: 'the second node', schema: URL_SCHEMA },
+    'other-faucet': { value: '<url>', help: 'its faucet', schema: URL_SCHEMA },
+    transactions: { value: '<number>', help: 'how many', schema: integer(1, 1_000_000), default: '300' },
+    seed: {
+      value: '<number>',
+      help: 'a run of the same seed makes the same transactions',
+      schema: integer(0, 999_999_999),
+    },
+  },
+  notes: 'exit codes: 0 all outcomes were the same; 1 two differed; 2 invalid command line',
+  async run({ options }) {
+    const { transactions, seed = Date.now() % 1e9 } = options;
+    const other = { node: options['other-node'], faucet: options['other-faucet'] };
+    const outcomes = await withNode(options, (one) =>
+      withNode(other, (two) => compareNodes([one, two], transactions, seed)),
+    );
+    const lines = Object.entries(outcomes).map(([name, count]) => `${String(count).padStart(10)}  ${name}`);
+    return {
+      json: { status: 'same', seed, transactions, outcomes },
+      text: [`seed ${seed}: ${quantity(transactions, 'transaction')} with the same outcomes`, ...lines].join(
+        '\n',
+      ),
+    };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

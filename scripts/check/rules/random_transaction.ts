@@ -1,0 +1,174 @@
+/** Random transactions over the probe's functions: mostly such as a network accepts, and some that it refuses. */
+import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
+import type { Probe } from './cases.ts';
+
+export type Random = (below: number) => number;
+
+/** What a value or a parameter is. */
+export type Kind = 'Thing' | 'Frozen' | 'Pinned' | 'Box' | 'Potato' | 'Coin' | 'u64' | 'clock';
+/** A thing that is only read may be frozen. */
+type Taken = Exclude<Kind, 'Frozen'> | 'Thing&';
+
+/** An argument, as both nodes understand it: an object by its place in the pool. */
+type Source =
+  | { readonly object: number }
+  | { readonly result: number; readonly nested?: number }
+  | { readonly number: number }
+  | { readonly named: 'gas' | 'clock' };
+
+type Step =
+  | { readonly call: string; readonly args: readonly Source[] }
+  /** Coins go to another address: they would pay else. */
+  | { readonly transfer: readonly Source[]; readonly isAway: boolean }
+  | { readonly split: Source; readonly amounts: readonly number[] }
+  | { readonly merge: Source; readonly coins: readonly Source[] };
+
+export type Plan = readonly Step[];
+
+interface Signature {
+  readonly takes: readonly Taken[];
+  /** The indices of what it takes by value, after which it is gone. */
+  readonly consumes?: readonly number[];
+  readonly gives?: readonly Kind[];
+}
+
+const FUNCTIONS: Readonly<Record<string, Signature>> = {
+  thing: { takes: ['u64'], gives: ['Thing'] },
+  two: { takes: [], gives: ['Thing', 'Thing'] },
+  pinned: { takes: ['u64'], gives: ['Pinned'] },
+  potato: { takes: ['u64'], gives: ['Potato'] },
+  eat: { takes: ['Potato'], consumes: [0] },
+  read: { takes: ['Thing&'] },
+  write: { takes: ['Thing', 'u64'] },
+  both: { takes: ['Thing', 'Thing&'] },
+  swap: { takes: ['Thing', 'Thing'] },
+  look: { takes: ['Thing&', 'Thing&'] },
+  absorb: { takes: ['Thing', 'Thing'], consumes: [1] },
+  take_then_read: { takes: ['Thing', 'Thing&'], consumes: [0] },
+  take: { takes: ['Thing'], consumes: [0] },
+  wrap: { takes: ['Thing'], consumes: [0], gives: ['Box'] },
+  unwrap: { takes: ['Box'], consumes: [0], gives: ['Thing'] },
+  share: { takes: ['Thing'], consumes: [0] },
+  freeze_it: { takes: ['Thing'], consumes: [0] },
+  share_pinned: { takes: ['Pinned'], consumes: [0] },
+  end_pinned: { takes: ['Pinned'], consumes: [0] },
+  join: { takes: ['Pinned', 'clock'] },
+  enter: { takes: ['u64'] },
+  enter_clock: { takes: ['clock'] },
+  enter_pinned: { takes: ['Pinned'] },
+  enter_thing: { takes: ['Thing&'] },
+  enter_potato: { takes: ['Potato'], consumes: [0] },
+  bump: { takes: ['u64'] },
+  is: { takes: ['u64', 'u64'] },
+  subtract: { takes: ['u64', 'u64'], gives: ['u64'] },
+  item: { takes: ['u64'], gives: ['u64'] },
+  bare: { takes: ['u64'] },
+  coded: { takes: ['u64'] },
+};
+const AWAY = `0x${'a'.repeat(64)}`;
+const NAMES = Object.keys(FUNCTIONS);
+
+interface Value {
+  readonly source: Source;
+  readonly kind: Kind;
+  isGone: boolean;
+}
+
+/** @param pool the kinds of the objects that there are */
+export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
+  const steps: Step[] = [];
+  const values: Value[] = [
+    ...pool.map((kind, object) => ({ source: { object }, kind, isGone: false })),
+    { source: { named: 'clock' }, kind: 'clock', isGone: false },
+  ];
+  const results: Value[] = [];
+  const fitting = (taken: Taken) =>
+    values.filter(
+      ({ kind, isGone }) => !isGone && (taken === 'Thing&' ? /Thing|Frozen/.test(kind) : kind === taken),
+    );
+  const choose = (taken: Taken): Source => {
+    if (taken === 'u64' && random(4) > 0) return { number: random(4) };
+    // One in 30 is any value, also one that is gone.
+    const some = random(30) === 0 ? values : fitting(taken);
+    return some[random(some.length)]?.source ?? { number: random(4) };
+  };
+  const chooseCall = () => {
+    const possible = NAMES.filter((name) =>
+      FUNCTIONS[name]?.takes.every((taken) => taken === 'u64' || fitting(taken).length > 0),
+    );
+    const names = random(40) === 0 ? NAMES : possible;
+    return names[random(names.length)] ?? '';
+  };
+  const add = (step: Step, gives: readonly Kind[] = []) => {
+    for (const [nested, kind] of gives.entries()) {
+      const at = steps.length;
+      const source = gives.length === 1 && random(2) === 0 ? { result: at } : { result: at, nested };
+      const value = { source, kind, isGone: false };
+      values.push(value);
+      results.push(value);
+    }
+    steps.push(step);
+  };
+  const consume = (source: Source | undefined) => {
+    const value = values.find((one) => one.source === source);
+    if (value !== undefined) value.isGone = true;
+  };
+  // The clock beside a value that is not shared yet: some entry functions may not take it then.
+  if (random(8) === 0) {
+    add({ call: 'pinned', args: [{ number: 1 }] }, ['Pinned']);
+    add({ call: 'join', args: [results[0]?.source ?? { number: 1 }, { named: 'clock' }] });
+    if (random(2) === 0) add({ call: 'enter_clock', args: [{ named: 'clock' }] });
+  }
+  for (let left = 1 + random(5); left > 0; left -= 1) {
+    if (random(8) === 0) {
+      const amounts = Array.from({ length: 1 + random(2) }, () => 1 + random(9));
+      add(
+        { split: { named: 'gas' }, amounts },
+        amounts.map((): Kind => 'Coin'),
+      );
+    } else if (random(6) === 0 && fitting('Coin').length > 0) {
+      const coins = [choose('Coin')];
+      add({ merge: random(2) === 0 ? { named: 'gas' } : choose('Coin'), coins });
+      for (const coin of coins) consume(coin);
+    } else {
+      const call = chooseCall();
+      const { takes = [], consumes = [], gives = [] } = FUNCTIONS[call] ?? {};
+      const args = takes.map(choose);
+      for (const index of consumes) consume(args[index]);
+      add({ call, args }, gives);
+    }
+  }
+  // Mostly nothing is left.
+  for (const { source, kind, isGone } of results) {
+    if (isGone || kind === 'u64' || random(30) === 0) continue;
+    if (kind === 'Pinned') add({ call: 'share_pinned', args: [source] });
+    else if (kind === 'Potato') add({ call: 'eat', args: [source] });
+    else add({ transfer: [source], isAway: kind === 'Coin' });
+  }
+  return steps;
+}
+
+/** @param ids of the objects of the pool on the node */
+export function buildPlan(
+  plan: Plan,
+  tx: Transaction,
+  { call, sender }: Probe,
+  ids: readonly string[],
+): void {
+  const argument = (source: Source): TransactionArgument => {
+    if ('object' in source) return tx.object(ids[source.object] ?? '');
+    if ('number' in source) return tx.pure.u64(source.number);
+    if ('named' in source) return source.named === 'gas' ? tx.gas : tx.object.clock();
+    const { result, nested } = source;
+    return nested === undefined
+      ? { $kind: 'Result', Result: result }
+      : { $kind: 'NestedResult', NestedResult: [result, nested] };
+  };
+  for (const step of plan) {
+    if ('call' in step) call(tx, step.call, step.args.map(argument));
+    else if ('transfer' in step) {
+      tx.transferObjects(step.transfer.map(argument), step.isAway ? AWAY : sender);
+    } else if ('split' in step) tx.splitCoins(argument(step.split), [...step.amounts]);
+    else tx.mergeCoins(argument(step.merge), step.coins.map(argument));
+  }
+}
