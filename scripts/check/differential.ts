@@ -13,7 +13,7 @@ import { startDevSui } from '../../src/commands/dev/sui/service.ts';
 import { integer, text } from '../../src/commands/values.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 import { randomNumbers } from './fuzz_attestation.ts';
-import { effectOn, makeObjects, type Probe, probeOf } from './rules/cases.ts';
+import { effectOn, makeObjects, type Probe, probeOf } from './rules/case.ts';
 import { compileProbe, SOURCES } from './rules/probe.ts';
 import { buildPlan, type Kind, type Plan, randomPlan } from './rules/random_transaction.ts';
 import { type NodeUrls, type Sent, World } from './rules/world.ts';

@@ -1,12 +1,21 @@
-/** Packages, datatypes and functions, as `MovePackageService` describes them. */
+/** Objects, packages, datatypes and functions, as a node describes them. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { ownerOf } from './effects.ts';
 import { Refusal } from './failures.ts';
-import type { Ledger } from './ledger.ts';
+import { digestOf, type Ledger, type LedgerObject } from './ledger.ts';
 import { ChainCode } from './move/code.ts';
 import { frameworkPackage } from './move/framework.ts';
 import { ABILITY, layoutOf, type MoveType, parseType, splitList } from './move/types.ts';
-import { linkageOf, modulesOf, originalOf, typeOriginsOf, versionOf, versionsOf } from './packages.ts';
+import {
+  linkageOf,
+  modulesOf,
+  originalOf,
+  packageBytes,
+  typeOriginsOf,
+  versionOf,
+  versionsOf,
+} from './packages.ts';
 
 const {
   Ability,
@@ -26,6 +35,30 @@ const PLAIN: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
   u128: Type.U128,
   u256: Type.U256,
 };
+
+export function objectOf(object: LedgerObject): GrpcTypes.Object {
+  const { id, type, owner, version, content } = object;
+  return GrpcTypes.Object.create({
+    objectId: id,
+    version,
+    digest: digestOf(object),
+    objectType: type,
+    owner: ownerOf(owner),
+    contents: { name: type, value: content },
+  });
+}
+
+/** The model gives packages no digest. */
+export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes.Object {
+  return GrpcTypes.Object.create({
+    objectId,
+    version: BigInt(versionOf(packages, objectId)),
+    digest: '1',
+    objectType: 'package',
+    owner: ownerOf({ kind: 'immutable' }),
+    bcs: GrpcTypes.Bcs.create({ name: 'Object', value: packageBytes(packages, objectId) }),
+  });
+}
 
 /** Full nodes describe the modules here as well, and give their bytecode with the object only. @throws Refusal: NOT_FOUND */
 export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.Package {

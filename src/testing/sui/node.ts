@@ -11,8 +11,14 @@ import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
 import type { TransactionData } from './commands.ts';
-import { datatypeOf, functionOf, packageDescription, versionList } from './descriptions.ts';
-import { ownerOf } from './effects.ts';
+import {
+  datatypeOf,
+  functionOf,
+  objectOf,
+  packageDescription,
+  packageObject,
+  versionList,
+} from './descriptions.ts';
 import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
@@ -20,10 +26,9 @@ import { answerFaucet } from './faucet.ts';
 import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { History, LEDGER_PATH } from './history.ts';
 import { lockedRefusal, ownedInputs } from './inputs.ts';
-import { CLAIMED, digestOf, Ledger, type LedgerObject } from './ledger.ts';
+import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
-import { packageBytes, versionOf } from './packages.ts';
-import { balancesOf, commandOutputs } from './results.ts';
+import { balancesOf, commandOutputs, describedIfEmpty } from './results.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -44,7 +49,6 @@ export function verifierOf(scope: Scope | undefined) {
 /** Several messages are a stream. */
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
-const { Owner_OwnerKind: OwnerKind } = GrpcTypes;
 const PAGE = 2;
 
 export class LoopbackNode {
@@ -79,7 +83,7 @@ export class LoopbackNode {
   /** By digest, of the transactions that were sent. */
   readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
   /** The ledger before each transaction that some read may not show yet, the oldest first. */
-  #hidden: { readonly atMs: number; readonly before: Ledger }[] = [];
+  #hidden: { readonly shownMs: number; readonly listedMs: number; readonly before: Ledger }[] = [];
   #last: Promise<unknown> = Promise.resolve();
   /** Owned objects of transactions that wait or run. */
   readonly #locked = new Set<string>();
@@ -107,19 +111,18 @@ export class LoopbackNode {
 
   /** The ledger as reads show it. */
   get #visible(): Ledger {
-    return this.#before(this.lagMs);
+    return this.#before('shownMs');
   }
 
   /** The ledger as listings of owned objects show it. */
   get #listed(): Ledger {
-    return this.#before(Math.max(this.lagMs, this.listingLagMs));
+    return this.#before('listedMs');
   }
 
-  #before(lagMs: number): Ledger {
+  #before(at: 'shownMs' | 'listedMs'): Ledger {
     const now = performance.now();
-    const longest = Math.max(this.lagMs, this.listingLagMs);
-    this.#hidden = this.#hidden.filter(({ atMs }) => now < atMs + longest);
-    return this.#hidden.find(({ atMs }) => now < atMs + lagMs)?.before ?? this.ledger;
+    this.#hidden = this.#hidden.filter(({ listedMs }) => now < listedMs);
+    return this.#hidden.find((hidden) => now < hidden[at])?.before ?? this.ledger;
   }
 
   get url(): string {
@@ -177,22 +180,9 @@ export class LoopbackNode {
         const object = this.executor.over(visible).find(objectId);
         if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
         if (visible.packages.has(objectId)) {
-          const version = BigInt(versionOf(visible.packages, objectId));
-          const found = { objectId, version, digest: '1', objectType: 'package' };
-          return {
-            result: {
-              oneofKind: 'object',
-              object: GrpcTypes.Object.create({
-                ...found,
-                owner: { kind: OwnerKind.IMMUTABLE },
-                ...this.#publication(objectId),
-                bcs: GrpcTypes.Bcs.create({
-                  name: 'Object',
-                  value: packageBytes(visible.packages, objectId),
-                }),
-              }),
-            },
-          };
+          const object = packageObject(visible, objectId);
+          const publication = this.#publication(objectId);
+          return { result: { oneofKind: 'object', object: { ...object, ...publication } } };
         }
         const error = {
           code: GrpcStatusCode.NOT_FOUND,
@@ -364,7 +354,9 @@ export class LoopbackNode {
     const before = this.ledger.copy();
     const { effects, events: emitted } = await this.executor.execute(data, digest);
     const events = this.events.record(emitted, data, digest);
-    if (this.lagMs > 0 || this.listingLagMs > 0) this.#hidden.push({ atMs: performance.now(), before });
+    const now = performance.now();
+    const listedMs = now + Math.max(this.lagMs, this.listingLagMs);
+    if (listedMs > now) this.#hidden.push({ shownMs: now + this.lagMs, listedMs, before });
     this.#effects.set(digest, effects);
     this.#history.record(data, digest, effects, events);
     return GrpcTypes.ExecuteTransactionResponse.toBinary({
@@ -386,44 +378,9 @@ export class LoopbackNode {
     return found === undefined ? {} : { previousTransaction: found[0] };
   }
 
-  #object(found: LedgerObject): GrpcTypes.Object {
-    const object = this.lie(found);
-    const { id, type, owner, version, content } = object;
-    return GrpcTypes.Object.create({
-      objectId: id,
-      version,
-      digest: digestOf(object),
-      objectType: type,
-      owner: ownerOf(owner),
-      contents: { name: type, value: content },
-    });
+  #object(object: LedgerObject): GrpcTypes.Object {
+    return objectOf(this.lie(object));
   }
-}
-
-/** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
-function describedIfEmpty({
-  sender,
-  kind,
-  gasData,
-}: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
-  if (kind.ProgrammableTransaction?.commands.length !== 0) return {};
-  const { budget, price, owner } = gasData;
-  const transaction = GrpcTypes.Transaction.create({
-    sender,
-    gasPayment: {
-      objects: (gasData.payment ?? []).map((coin) => ({ ...coin, version: BigInt(coin.version) })),
-      owner: owner ?? sender,
-      price: BigInt(price ?? 0),
-      budget: BigInt(budget ?? 0),
-    },
-    kind: {
-      data: {
-        oneofKind: 'programmableTransaction',
-        programmableTransaction: { inputs: [], commands: [] },
-      },
-    },
-  });
-  return { transaction };
 }
 
 const ONLY_GRPC =

@@ -1,6 +1,6 @@
-/** What a simulation returned, and what an address has, as a node tells them. */
+/** What became of a transaction, and what an address has, as a node tells them. */
 import { GrpcTypes } from '@mysten/sui/grpc';
-import type { Argument } from './commands.ts';
+import type { Argument, TransactionData } from './commands.ts';
 import type { CommandResult, Output } from './engine.ts';
 import type { Ledger } from './ledger.ts';
 
@@ -36,4 +36,30 @@ export function balancesOf(ledger: Ledger, owner: string) {
     totals.set(coinType, (totals.get(coinType) ?? 0n) + ledger.balanceOf(object));
   }
   return [...totals].map(([coinType, balance]) => ({ coinType, balance, coinBalance: balance }));
+}
+
+/** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
+export function describedIfEmpty({
+  sender,
+  kind,
+  gasData,
+}: TransactionData): Partial<GrpcTypes.ExecutedTransaction> {
+  if (kind.ProgrammableTransaction?.commands.length !== 0) return {};
+  const { budget, price, owner } = gasData;
+  const transaction = GrpcTypes.Transaction.create({
+    sender,
+    gasPayment: {
+      objects: (gasData.payment ?? []).map((coin) => ({ ...coin, version: BigInt(coin.version) })),
+      owner: owner ?? sender,
+      price: BigInt(price ?? 0),
+      budget: BigInt(budget ?? 0),
+    },
+    kind: {
+      data: {
+        oneofKind: 'programmableTransaction',
+        programmableTransaction: { inputs: [], commands: [] },
+      },
+    },
+  });
+  return { transaction };
 }

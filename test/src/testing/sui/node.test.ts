@@ -108,6 +108,16 @@ test('an owned object that is only read gets a new version', async () => {
   expect(versionOf()).toBeGreaterThan(before);
 });
 
+test('listings of owned objects may lag behind other reads', async () => {
+  fixture.node.listingLagMs = 60_000;
+  const before = fixture.node.ledger.objects.get(capId)?.version;
+  await send((tx) => createEnclaveConfig(tx, creation()));
+  const { objects } = await client.listOwnedObjects({ owner: fixture.address });
+  expect(objects.find(({ objectId }) => objectId === capId)?.version).toBe(String(before));
+  const { object } = await client.getObject({ objectId: capId });
+  expect(BigInt(object.version)).toBeGreaterThan(before ?? 0n);
+});
+
 test('of two transactions with the same object one is executed, and the other conflicts', async () => {
   const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
   const { executor, calls } = fixture.node;

@@ -1,0 +1,150 @@
+/** Entry functions that are not public, coins, limits, and failures of code. */
+import { type Case, object } from './case.ts';
+
+export const CALL_CASES: readonly Case[] = [
+  {
+    name: 'an entry function',
+    outcome: 'done',
+    build: (tx, { call }) => call(tx, 'enter', [tx.pure.u64(1)]),
+  },
+  {
+    name: 'an entry function with a clock beside a value that is not shared yet',
+    outcome: 'InvalidArgumentToPrivateEntryFunction at 2.0',
+    build(tx, { call }) {
+      const clock = tx.object.clock();
+      const pinned = call(tx, 'pinned', [tx.pure.u64(1)]);
+      call(tx, 'join', [pinned, clock]);
+      call(tx, 'enter_clock', [clock]);
+      call(tx, 'share_pinned', [pinned]);
+    },
+  },
+  {
+    name: 'an entry function with the clock first',
+    outcome: 'done',
+    build(tx, { call }) {
+      const clock = tx.object.clock();
+      const pinned = call(tx, 'pinned', [tx.pure.u64(1)]);
+      call(tx, 'enter_clock', [clock]);
+      call(tx, 'join', [pinned, clock]);
+      call(tx, 'share_pinned', [pinned]);
+    },
+  },
+  {
+    name: 'an entry function with a clock beside a value that is shared by then',
+    outcome: 'done',
+    build(tx, { call }) {
+      const clock = tx.object.clock();
+      const pinned = call(tx, 'pinned', [tx.pure.u64(1)]);
+      call(tx, 'join', [pinned, clock]);
+      call(tx, 'share_pinned', [pinned]);
+      call(tx, 'enter_clock', [clock]);
+    },
+  },
+  {
+    name: 'an entry function with a value that has to be got rid of',
+    outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
+    build(tx, { call }) {
+      const pinned = call(tx, 'pinned', [tx.pure.u64(1)]);
+      call(tx, 'enter_pinned', [pinned]);
+      call(tx, 'share_pinned', [pinned]);
+    },
+  },
+  {
+    name: 'an entry function that gets rid of it',
+    outcome: 'done',
+    build: (tx, { call }) => call(tx, 'enter_potato', [call(tx, 'potato', [tx.pure.u64(1)])]),
+  },
+  {
+    name: 'an entry function with bytes of another potato',
+    outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
+    build(tx, { call }) {
+      const n = tx.pure.u64(1);
+      const potato = call(tx, 'potato', [n]);
+      call(tx, 'enter', [n]);
+      call(tx, 'eat', [potato]);
+    },
+  },
+  {
+    name: 'an entry function with a new object that has store',
+    outcome: 'done',
+    build(tx, { call, sender }) {
+      const thing = call(tx, 'thing', [tx.pure.u64(1)]);
+      call(tx, 'enter_thing', [thing]);
+      tx.transferObjects([thing], sender);
+    },
+  },
+  {
+    name: 'an entry function after a shared object was taken with its argument',
+    outcome: 'InvalidArgumentToPrivateEntryFunction at 1.0',
+    needs: ['shared', 'thing'],
+    build(tx, { call }, [shared, thing]) {
+      call(tx, 'absorb', [object(tx, thing), object(tx, shared)]);
+      call(tx, 'enter_thing', [object(tx, thing)]);
+    },
+  },
+  {
+    name: 'an entry function after another shared object was taken',
+    outcome: 'done',
+    needs: ['shared', 'thing'],
+    effects: ['deleted', 'changed'],
+    build(tx, { call }, [shared, thing]) {
+      call(tx, 'take', [object(tx, shared)]);
+      call(tx, 'enter_thing', [object(tx, thing)]);
+    },
+  },
+  {
+    name: 'more than a coin has',
+    outcome: 'InsufficientCoinBalance',
+    build(tx, { sender }) {
+      const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(2n ** 63n)]);
+      tx.transferObjects([coin], sender);
+    },
+  },
+  {
+    name: 'the coin that pays, by value',
+    outcome: 'InvalidGasCoinUsage at 1.1',
+    build(tx) {
+      const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(1)]);
+      tx.mergeCoins(coin, [tx.gas]);
+    },
+  },
+  {
+    name: 'a coin into itself',
+    outcome: 'CannotMoveBorrowedValue at 1.1',
+    build(tx) {
+      const [coin] = tx.splitCoins(tx.gas, [tx.pure.u64(1)]);
+      tx.mergeCoins(coin, [coin]);
+    },
+  },
+  { name: 'as many events as there may be', outcome: 'done', build: shout(1024) },
+  { name: 'an event more', outcome: 'abort event::emit 0', build: shout(1025) },
+  {
+    name: 'an overflow',
+    outcome: 'abort probe::subtract 0',
+    build: (tx, { call }) => call(tx, 'subtract', [tx.pure.u64(1), tx.pure.u64(2)]),
+  },
+  {
+    name: 'an index that is not there',
+    outcome: 'abort probe::item 0',
+    build: (tx, { call }) => call(tx, 'item', [tx.pure.u64(2)]),
+  },
+  {
+    name: 'an assertion without a code',
+    outcome: 'abort probe::bare assert',
+    build: (tx, { call }) => call(tx, 'bare', [tx.pure.u64(0)]),
+  },
+  {
+    name: 'an assertion with a code',
+    outcome: 'abort probe::coded 12',
+    build: (tx, { call }) => call(tx, 'coded', [tx.pure.u64(0)]),
+  },
+  {
+    name: 'an assertion with a named error',
+    outcome: /^abort probe::named (EEmpty|assert)$/,
+    build: (tx, { call }) => call(tx, 'named', [tx.pure.u64(0)]),
+  },
+];
+
+function shout(times: number): Case['build'] {
+  return (tx, { call }) => call(tx, 'shout', [tx.pure.u64(times)]);
+}

@@ -1,0 +1,70 @@
+/** A transaction that a network accepts or refuses, and what it needs. */
+import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
+import { createdIn, type Sent, type World } from './world.ts';
+
+/** What the cases have at hand: a package, objects of an account, and shared ones. */
+export interface Probe {
+  readonly world: World;
+  readonly packageId: string;
+  readonly sender: string;
+  /** Calls a function of the probe. */
+  readonly call: Call;
+}
+
+export type Call = (
+  tx: Transaction,
+  name: string,
+  args?: readonly TransactionArgument[],
+  types?: readonly string[],
+) => ReturnType<Transaction['moveCall']>;
+
+export interface Case {
+  readonly name: string;
+  readonly outcome: string | RegExp;
+  /** Builds the transaction. Objects that it needs are made by `needs`. */
+  build(tx: Transaction, probe: Probe, ids: readonly string[]): void;
+  /** Of each: what it is, and therefore whose. */
+  readonly needs?: readonly ('thing' | 'shared' | 'frozen' | 'pinned')[];
+  /** What the effects have of the objects that it needs. */
+  readonly effects?: readonly ('deleted' | 'gone' | 'changed' | 'untouched')[];
+}
+
+export function probeOf(world: World, packageId: string): Probe {
+  const call: Call = (tx, name, args = [], types = []) =>
+    tx.moveCall({
+      target: `${packageId}::probe::${name}`,
+      arguments: [...args],
+      typeArguments: [...types],
+    });
+  return { world, packageId, sender: world.address, call };
+}
+
+/** Makes what a case needs. */
+export async function makeObjects(
+  { world, call, sender }: Probe,
+  needs: NonNullable<Case['needs']>,
+): Promise<string[]> {
+  const ids: string[] = [];
+  for (const need of needs) {
+    const made = await world.send((tx) => {
+      const object = call(tx, need === 'pinned' ? 'pinned' : 'thing', [tx.pure.u64(5)]);
+      if (need === 'thing') tx.transferObjects([object], sender);
+      if (need === 'shared') call(tx, 'share', [object]);
+      if (need === 'frozen') call(tx, 'freeze_it', [object]);
+      if (need === 'pinned') call(tx, 'share_pinned', [object]);
+    });
+    if (made.outcome !== 'done') throw new Error(`making a ${need} object ended: ${made.outcome}`);
+    ids.push(createdIn(made, need === 'pinned' ? '::probe::Pinned' : '::probe::Thing'));
+  }
+  return ids;
+}
+
+/** What the effects of a transaction say of an object. */
+export function effectOn(id: string, { changed }: Sent): NonNullable<Case['effects']>[number] {
+  const change = changed.find(({ objectId }) => objectId === id);
+  if (change === undefined) return 'untouched';
+  if (change.outputState !== 'DoesNotExist') return 'changed';
+  return change.idOperation === 'Deleted' ? 'deleted' : 'gone';
+}
+
+export const object = (tx: Transaction, id = '') => tx.object(id);
