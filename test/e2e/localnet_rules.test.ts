@@ -134,6 +134,13 @@ test('a package calls the versions that the root of a call was published with', 
   // An event has the id of the version that introduced its type.
   const announced = await world.send((tx) => void tx.moveCall({ target: `${second}::base::announce` }));
   expect(announced.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
+  // So has an object, which the later version takes.
+  const kept = await world.send((tx) => void tx.moveCall({ target: `${second}::base::keep` }));
+  const keptId = createdIn(kept, `${second}::base::Kept`);
+  const ended = await world.send(
+    (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
+  );
+  expect([ended.outcome, effectOn(keptId, ended)]).toEqual(['done', 'deleted']);
   // A package links to what its dependencies link to, or newer.
   const publish = async (dependencies: string[]) =>
     (await world.send(world.publication(topModules, dependencies))).outcome;

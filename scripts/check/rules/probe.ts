@@ -77,6 +77,9 @@ entry fun roll() {}
 const BASE_2 = `${BASE.replace('{ 1 }', '{ 2 }')}
 public struct Later has drop, store {}
 public struct Added has copy, drop { n: u64 }
+public struct Kept has key, store { id: UID }
+public fun keep(ctx: &mut TxContext) { transfer::public_transfer(Kept { id: object::new(ctx) }, ctx.sender()) }
+public fun end(kept: Kept) { let Kept { id } = kept; id.delete() }
 public fun announce() { sui::event::emit(Added { n: value() }) }
 `;
 const MID = `
