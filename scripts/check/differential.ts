@@ -50,16 +50,16 @@ export async function compareNodes(
 ): Promise<Readonly<Record<string, number>>> {
   const random = randomNumbers(seed);
   const modules = await compileProbe(SOURCES.probe);
-  const [one, other] = [await open(nodes[0], modules), await open(nodes[1], modules)];
+  const [left, right] = [await open(nodes[0], modules), await open(nodes[1], modules)];
   const kinds: Kind[] = [];
   const outcomes = new Map<string, number>();
   for (let index = 0; index < count; index += 1) {
     if (kinds.filter((kind) => kind === 'Thing').length < MIN_THINGS) {
-      for (const { probe, ids } of [one, other]) ids.push(...(await makeObjects(probe, NEEDS)));
+      for (const { probe, ids } of [left, right]) ids.push(...(await makeObjects(probe, NEEDS)));
       kinds.push(...NEEDS.map((need) => KINDS[need]));
     }
     const plan = randomPlan(random, kinds);
-    const [first, second] = [await execute(one, plan), await execute(other, plan)];
+    const [first, second] = [await execute(left, plan), await execute(right, plan)];
     if (first.text !== second.text) {
       throw new DifferentialError(
         'OUTCOMES_DIFFER',
@@ -74,17 +74,17 @@ export async function compareNodes(
       kinds.length,
       ...kinds.map((kind, position) => kindOf(first.kept[position]?.text ?? '') ?? kind),
     );
-    for (const position of first.gone) {
+    for (const position of first.removed) {
       kinds.splice(position, 1);
-      for (const { ids } of [one, other]) ids.splice(position, 1);
+      for (const { ids } of [left, right]) ids.splice(position, 1);
     }
     for (const [position, { id, text: shown }] of first.made.entries()) {
       const kind = kindOf(shown);
       const twin = second.made[position];
       if (kind === undefined || twin === undefined || kinds.length >= MAX_POOL) continue;
       kinds.push(kind);
-      one.ids.push(id);
-      other.ids.push(twin.id);
+      left.ids.push(id);
+      right.ids.push(twin.id);
     }
   }
   return Object.fromEntries([...outcomes].sort(([, a], [, b]) => b - a));
@@ -112,8 +112,8 @@ async function execute({ probe, ids }: Side, plan: Plan) {
     ...made.map((object) => `new: ${object.text}`),
   ];
   // From the last to the first, so that each can be taken out.
-  const gone = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
-  return { outcome, made, kept, gone, text: lines.join('\n') };
+  const removed = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
+  return { outcome, made, kept, removed, text: lines.join('\n') };
 }
 
 function kindOf(shown: string): Kind | undefined {
@@ -190,9 +190,9 @@ export const main = command({
   notes: 'exit codes: 0 all outcomes were the same; 1 two differed; 2 invalid command line',
   async run({ options }) {
     const { transactions, seed = Date.now() % 1e9 } = options;
-    const other = { node: options['other-node'], faucet: options['other-faucet'] };
-    const outcomes = await withNode(options, (one) =>
-      withNode(other, (two) => compareNodes([one, two], transactions, seed)),
+    const second = { node: options['other-node'], faucet: options['other-faucet'] };
+    const outcomes = await withNode(options, (left) =>
+      withNode(second, (right) => compareNodes([left, right], transactions, seed)),
     );
     const lines = Object.entries(outcomes).map(([name, count]) => `${String(count).padStart(10)}  ${name}`);
     return {

@@ -43,8 +43,8 @@ test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, 
   const ids = await makeObjects(probe, needs);
   const sent = await world.send((tx) => build(tx, probe, ids));
   expect(sent.outcome).toEqual(typeof outcome === 'string' ? outcome : expect.stringMatching(outcome));
-  const found = ids.slice(0, effects.length).map((id) => effectOn(id, sent));
-  expect(found).toEqual(effects);
+  const operations = ids.slice(0, effects.length).map((id) => effectOn(id, sent));
+  expect(operations).toEqual(effects);
 });
 
 test('the coins that pay become one, also beyond what the first has', async () => {
@@ -68,7 +68,7 @@ test('a transaction that fails bumps the versions of what it could have changed'
   const [owned = '', shared = ''] = await makeObjects(probe, ['thing', 'shared']);
   const versions = async () => {
     const { objects } = await world.client.getObjects({ objectIds: [owned, shared] });
-    return objects.map((found) => ('version' in found ? BigInt(found.version) : 0n));
+    return objects.map((object) => ('version' in object ? BigInt(object.version) : 0n));
   };
   const before = await versions();
   const sent = await failing(owned, shared);

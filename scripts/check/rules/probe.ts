@@ -118,14 +118,14 @@ async function compile(
 ): Promise<readonly Uint8Array[]> {
   await initMovePackageBuilder();
   const addresses = Object.entries(below).map(([name, { id }]) => `${name} = "${id}"`);
-  const others = Object.entries(below).map(([name, other]) => [
+  const dependencies = Object.entries(below).map(([name, dependency]) => [
     `sources/${name}.move`,
-    other.source.replace('module own::', `module ${name}::`),
+    dependency.source.replace('module own::', `module ${name}::`),
   ]);
   const files = {
     'Move.toml': `[package]\nname = "own"\nedition = "2024"\n\n[addresses]\nown = "0x0"\n${addresses.join('\n')}\n`,
     'sources/own.move': source,
-    ...Object.fromEntries(others),
+    ...Object.fromEntries(dependencies),
   };
   const { fetcher } = frameworkOf(env);
   const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });

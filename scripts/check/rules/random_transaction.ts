@@ -110,7 +110,7 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     steps.push(step);
   };
   const consume = (source: Source | undefined) => {
-    const value = values.find((one) => one.source === source);
+    const value = values.find((candidate) => candidate.source === source);
     if (value !== undefined) value.isGone = true;
   };
   // The clock beside a value that is not shared yet: some entry functions may not take it then.

@@ -74,14 +74,14 @@ function changesOf({ written, deleted, created, destroyed }: Changes, { objects 
     const operation = before === undefined && created.has(after.id) ? 'created' : 'none';
     return { id: after.id, before, after, operation };
   });
-  const gone = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
+  const removed = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
     const before = objects.get(id);
     // One that comes out of another object only to be deleted was not on the ledger.
     const isThere = before !== undefined || (destroyed.has(id) && !created.has(id));
     if (written.has(id) || !isThere) return [];
     return [{ id, before, after: undefined, operation: destroyed.has(id) ? 'deleted' : 'none' }];
   });
-  return [...kept, ...gone];
+  return [...kept, ...removed];
 }
 
 function describe({ id, before, after, operation }: Change): GrpcTypes.ChangedObject {

@@ -11,7 +11,7 @@ import { type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
 import {
   bcsInputs,
   checkTransaction,
-  found,
+  findObject,
   grpcInputs,
   lockedRefusal,
   ownedInputs,
@@ -191,7 +191,7 @@ export class Executor {
   }
 
   #checkReference(owned: Reference): void {
-    const object = found(this.#find, owned.objectId);
+    const object = findObject(this.#find, owned.objectId);
     if (this.#ledger.locked.has(object.id)) throw lockedRefusal(owned);
     if (digestOf(object) === owned.digest) return;
     throw new Refusal(
@@ -252,7 +252,7 @@ export class Executor {
   #smash(changes: Changes, payment: readonly string[]): bigint {
     const [first, ...others] = payment;
     if (first === undefined) return 0n;
-    const sum = others.reduce((total, id) => total + this.#ledger.balanceOf(found(this.#find, id)), 0n);
+    const sum = others.reduce((total, id) => total + this.#ledger.balanceOf(findObject(this.#find, id)), 0n);
     for (const id of others) {
       changes.delete(id);
       changes.destroy(id);

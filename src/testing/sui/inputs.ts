@@ -75,7 +75,7 @@ export function resolveInput(
 }
 
 function ownedInput(find: Find, id: string, sender: string): ObjectInput {
-  const object = found(find, id);
+  const object = findObject(find, id);
   if (object.owner.kind === 'shared')
     throw refused(`The shared object ${id} is used as an owned object in the transaction`);
   checkOwner(object, sender);
@@ -83,7 +83,7 @@ function ownedInput(find: Find, id: string, sender: string): ObjectInput {
 }
 
 function sharedInput(find: Find, id: string, isMutable: boolean): ObjectInput {
-  const object = found(find, id);
+  const object = findObject(find, id);
   if (object.owner.kind !== 'shared')
     throw refused(`The object ${id} is not shared, and is used as if it were`);
   if (isMutable && object.id === CLOCK) {
@@ -93,7 +93,7 @@ function sharedInput(find: Find, id: string, isMutable: boolean): ObjectInput {
 }
 
 /** @throws Refusal */
-export function found(find: Find, id: string): LedgerObject {
+export function findObject(find: Find, id: string): LedgerObject {
   const object = find(id);
   if (object === undefined) throw refused(`Could not find the referenced object ${id}`);
   return object;

@@ -53,8 +53,8 @@ const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
 /** By address and name. @throws RangeError for what is not a module */
 export function modulesOf(some: Package): ReadonlyMap<string, LoadedModule> {
-  const known = loaded.get(some);
-  if (known !== undefined) return known;
+  const cached = loaded.get(some);
+  if (cached !== undefined) return cached;
   const modules = some.modules.map((bytes) => ({
     code: readCode(bytes, some.original),
     face: readModule(bytes, some.original),

@@ -60,16 +60,16 @@ export class ChainCode {
 
   /** Finds the functions that code calls, in the packages that a linkage chose. */
   linker(linkage: Linkage): Link {
-    const found = new Map<string, Linked>();
+    const functions = new Map<string, Linked>();
     return (module, name) => {
       const key = `${module}::${name}`;
-      const known = found.get(key);
-      if (known !== undefined) return known;
+      const cached = functions.get(key);
+      if (cached !== undefined) return cached;
       const [address = '', moduleName = ''] = module.split('::');
       const id = linkage.get(address) ?? (isSystem(address) ? address : undefined);
       if (id === undefined) throw new TypeError(`no package stands for ${address}`);
       const next = this.function(id, moduleName, name);
-      found.set(key, next);
+      functions.set(key, next);
       return next;
     };
   }

@@ -37,13 +37,13 @@ class Resolution {
   add(id: string, isExact: boolean): void {
     const original = originalOf(this.#packages, id);
     const next = { id, version: versionOf(this.#packages, id), isExact };
-    const known = this.#constraints.get(original);
-    this.#constraints.set(original, known === undefined ? next : this.#unify(known, next));
+    const before = this.#constraints.get(original);
+    this.#constraints.set(original, before === undefined ? next : this.#unify(before, next));
   }
 
   /** An exact version must be that of every other exact constraint, and at least that of the others. */
-  #unify(one: Constraint, other: Constraint): Constraint {
-    const [newer, older] = one.version > other.version ? [one, other] : [other, one];
+  #unify(left: Constraint, right: Constraint): Constraint {
+    const [newer, older] = left.version > right.version ? [left, right] : [right, left];
     if (newer.id === older.id) return newer.isExact ? newer : older;
     if (older.isExact) throw new CommandFailure(this.#command, 'INVALID_LINKAGE', 'InvalidLinkage');
     return newer;
@@ -100,9 +100,9 @@ export function publicationLinkage(packages: Packages, some: Package, command: n
     const id = linkage.get(original);
     if (id === undefined) throw missing();
     for (const [below, { version }] of linkageOf(packages, id)) {
-      const own = linkage.get(below);
-      if (own === undefined) throw missing();
-      if (versionOf(packages, own) < version) {
+      const linked = linkage.get(below);
+      if (linked === undefined) throw missing();
+      if (versionOf(packages, linked) < version) {
         const description = 'PublishUpgradeDependencyDowngrade';
         throw new CommandFailure(command, 'PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE', description);
       }

@@ -112,7 +112,7 @@ function write(
 }
 
 function isPolicy(policy: number): boolean {
-  return Object.values(POLICY).some((known) => known === policy);
+  return Object.values(POLICY).some((value) => value === policy);
 }
 
 /** `check_compatibility` of Sui's execution layer. */

@@ -129,10 +129,10 @@ export class Typing {
       case 'transfer': {
         const objects = this.#locateAll(command.objects, 0);
         const to = this.#locate(command.to, objects.length);
-        const given = objects.map((located) =>
+        const values = objects.map((located) =>
           this.#constrained(located, ABILITY.store | ABILITY.key, 'InvalidTransferObject'),
         );
-        return { kind: 'transfer', args: [...given, this.#argument(to, ADDRESS)], results: [] };
+        return { kind: 'transfer', args: [...values, this.#argument(to, ADDRESS)], results: [] };
       }
       case 'split': {
         const coin = this.#locate(command.coin, 0);
@@ -147,7 +147,7 @@ export class Typing {
         const { type, argument } = this.#coin(coin);
         return {
           kind: 'merge',
-          args: [argument, ...coins.map((other) => this.#argument(other, type))],
+          args: [argument, ...coins.map((source) => this.#argument(source, type))],
           results: [],
         };
       }

@@ -42,7 +42,7 @@ function checkInputs(
   commands: readonly TypedCommand[],
   { inputs, pure }: TypedInputs,
 ): void {
-  for (const use of [...pure].sort((one, other) => one.input - other.input)) checkBytes(code, inputs, use);
+  for (const use of [...pure].sort((left, right) => left.input - right.input)) checkBytes(code, inputs, use);
   const objects = new Map(
     inputs.flatMap((input, index) =>
       input instanceof Uint8Array ? [] : ([[inputPlace(index), input]] as const),
@@ -124,12 +124,12 @@ function checkBorrows(commands: readonly TypedCommand[]): void {
       if (isBorrow(use)) borrowed.add(place);
     }
     if (kind !== 'call') continue;
-    const alias = args.find(
+    const aliased = args.find(
       (argument) =>
         argument.use === 'borrow mutably' &&
-        args.some((other) => other !== argument && isBorrow(other.use) && other.place === argument.place),
+        args.some((alias) => alias !== argument && isBorrow(alias.use) && alias.place === argument.place),
     );
-    if (alias !== undefined) throw argumentFailure(index, alias.at, 'InvalidReferenceArgument');
+    if (aliased !== undefined) throw argumentFailure(index, aliased.at, 'InvalidReferenceArgument');
   }
 }
 
