@@ -1,6 +1,6 @@
 /** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ChainFixture } from '../src/commands/sui/chain_fixture.ts';
+import { ChainFixture, TESTNET_CHAIN } from '../src/commands/sui/chain_fixture.ts';
 import { scriptProcess } from '../src/commands/sui/run_script.ts';
 import { startWeather } from '../src/server/support.ts';
 
@@ -14,13 +14,18 @@ const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 
 test('from the packages in move/ to a weather reading on the chain, and on to the next image', async () => {
   const { node, nsm } = fixture;
+  node.chainId = TESTNET_CHAIN;
   const { server } = await startWeather({ nsm });
   const root = ['--root', fixture.file('root.pem')];
 
   // Publish.
   const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), SUI_FRAMEWORK_DIR: fixture.framework() };
   const where = ['--network', 'testnet', '--rpc-url', node.url];
-  const publishing = await scriptProcess('publish', ['weather', ...where, '--json'], key);
+  const publishing = await scriptProcess(
+    'publish',
+    ['weather', ...where, '--published', fixture.file('Published.toml'), '--json'],
+    key,
+  );
   expect(publishing.exit, publishing.out + publishing.err).toBe(0);
   const published = publishing.json();
   const packageId = published['package'] as string;

@@ -3,12 +3,13 @@
 import { bcs } from '@mysten/sui/bcs';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
-import { normalizeStructTag, normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
+import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
 import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
 import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
+import { SuiCommandError } from './errors.ts';
 import { expiryOf, withoutExpiry } from './expiry.ts';
-import { connect, type Network, type NodeConnection } from './network.ts';
+import { CHAIN_IDS, connect, type Network, type NodeConnection } from './network.ts';
 import type { CommonOptions } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { readSigner, senderOf } from './signer.ts';
@@ -96,10 +97,11 @@ export class Chain {
    * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
    * first in any case: what would fail is not sent, and costs no gas.
    *
-   * @throws SuiError; SuiCommandError: SIGNER
+   * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node is not of the network that the command line names
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     const sender = this.sender();
+    if (CHAIN_IDS[this.network ?? ''] !== undefined) await this.id();
     const built = await this.#build(tx, sender);
     const bytes = this.#options['unsigned'] ? await this.#lasting(built) : built;
     const expires = expiryOf(bytes);
@@ -239,6 +241,21 @@ export class Chain {
   /** The digest of the chain's first checkpoint, in base58. @throws SuiError */
   async identifier(): Promise<string> {
     return (await fromNode(this.client.core.getChainIdentifier())).chainIdentifier;
+  }
+
+  /**
+   * The first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml` name a chain.
+   *
+   * @throws SuiError; SuiCommandError: DEPLOYMENT if the command line names a network that has another chain
+   */
+  async id(): Promise<string> {
+    const id = toHex(fromBase58(await this.identifier()).slice(0, 4));
+    const expected = CHAIN_IDS[this.network ?? ''];
+    if (expected === undefined || expected === id) return id;
+    throw new SuiCommandError(
+      'DEPLOYMENT',
+      `the chain of ${this.network} is ${expected}, and that of the node is ${id}: name a node of ${this.network} by --rpc-url, or the node's network by --network`,
+    );
   }
 
   /** An object's type and content. @throws SuiError */

@@ -13,7 +13,6 @@ import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import { IDS, type IdName, type Ids, isIdName } from './ids.ts';
 import type { Outcome } from './outcome.ts';
-import { CHAIN_IDS, chainOf } from './published.ts';
 
 /** From the folder in which the command runs. */
 const FOLDER = 'deployments';
@@ -189,7 +188,7 @@ export class Deployments {
    */
   async checkChain(chain: Chain): Promise<void> {
     const expected = this.read()?.chain;
-    const found = await this.#chainOf(chain);
+    const found = await chain.id();
     if (expected !== undefined && expected !== found) {
       throw this.#error(
         `is of the chain ${expected}, and the node's is ${found}: if the network was reset, publish with --again`,
@@ -215,7 +214,7 @@ export class Deployments {
     }
     if (outcome.status !== 'done') return;
     try {
-      const id = await this.#chainOf(chain);
+      const id = await chain.id();
       const file = this.read();
       // A network that was reset has none of the objects of the file.
       const applications = file?.chain === id ? file.applications : {};
@@ -261,17 +260,6 @@ export class Deployments {
       ...(noted.config && { config: { ...noted.config, version } }),
       enclaves: [...noted.enclaves, ...added],
     }));
-  }
-
-  /** @throws SuiCommandError: DEPLOYMENT when the node's chain is not that of the network; SuiError */
-  async #chainOf(chain: Chain): Promise<string> {
-    const [found, known] = [await chainOf(chain), CHAIN_IDS[this.network]];
-    if (known !== undefined && known !== found) {
-      throw this.#error(
-        `is of ${this.network}, whose chain is ${known}, and the node's is ${found}: name another node`,
-      );
-    }
-    return found;
   }
 
   /** A reader sees the old content or the new one. */

@@ -12,7 +12,10 @@ export const SUI_COMMAND_CODES = {
   NO_NETWORK: [notTried, 'Neither a network nor a node was named.'],
   NO_SENDER: [notTried, 'No sender was named.'],
   SIGNER: [notTried, "A key is missing or can't be read."],
-  DEPLOYMENT: [notTried, "The file of the network's ids (deployments/) can't be used, or lacks an id."],
+  DEPLOYMENT: [
+    notTried,
+    "The file of the network's ids (deployments/) can't be used or lacks an id, or the node is of another chain than the network. Nothing was sent.",
+  ],
   DEVELOPMENT_TRUST: [
     notTried,
     'Registers or roots of development are given for a real network. Nothing was sent.',

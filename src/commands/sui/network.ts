@@ -16,6 +16,12 @@ const NODES = {
 export type Network = keyof typeof NODES;
 export const NETWORKS = Object.keys(NODES) as Network[];
 
+/**
+ * The chains of the networks that last: others are reset, and forget packages. By network: the first 4 bytes of the digest of
+ * the first checkpoint, in hexadecimal.
+ */
+export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
+
 /** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 

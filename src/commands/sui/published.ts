@@ -1,7 +1,7 @@
 /** `Published.toml`, in which the Sui CLI and the compiler note where a package is on each network. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fromBase58, toHex } from '@mysten/sui/utils';
 import type { Chain } from './chain.ts';
+import { CHAIN_IDS } from './network.ts';
 
 export interface Publication {
   /** The first 4 bytes of the digest of the chain's first checkpoint, in hexadecimal. */
@@ -14,9 +14,6 @@ export interface Publication {
   /** Null for a package that nobody can upgrade. */
   readonly upgradeCap: string | null;
 }
-
-/** The networks that last: others are reset, and forget packages. */
-export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
 
 const HEADER = `# Where this package is on each network. Written by publish and upgrade, and read by the Move compiler.
 # Commit this file.
@@ -60,14 +57,9 @@ export function readPublished(path: string): string {
   }
 }
 
-/** The identifier of the node's chain: see `chainId` of a Publication. @throws SuiError */
-export async function chainOf(chain: Chain): Promise<string> {
-  return toHex(fromBase58(await chain.identifier()).slice(0, 4));
-}
-
 /**
- * Notes a publication in the file, if the network lasts and the node's chain is its chain. Never fails: the package is
- * on chain, and the command must say so. Of other networks the deployment file alone has the ids.
+ * Notes a publication in the file, if the network lasts. Never fails: the package is on chain, and the command must say so. Of
+ * other networks the deployment file alone has the ids.
  */
 export async function notePublication(
   chain: Chain,
@@ -75,18 +67,13 @@ export async function notePublication(
   publication: Omit<Publication, 'chainId'>,
 ): Promise<void> {
   const { network = '' } = chain;
-  const expected = CHAIN_IDS[network];
-  if (expected === undefined) return;
-  const because = (reason: string) =>
-    chain.notes.push(`${path} is not written: ${reason}. The Move compiler does not know the package.`);
+  if (CHAIN_IDS[network] === undefined) return;
   try {
-    const chainId = await chainOf(chain);
-    if (chainId !== expected) {
-      return void because(`the node's chain is ${chainId}, and that of ${network} is ${expected}`);
-    }
+    const chainId = await chain.id();
     writeFileSync(path, withPublication(readPublished(path), network, { ...publication, chainId }));
     chain.notes.push(`Recorded in ${path}: commit that file.`);
   } catch (error) {
-    because((error as Error).message.slice(0, 200));
+    const reason = (error as Error).message.slice(0, 200);
+    chain.notes.push(`${path} is not written: ${reason}. The Move compiler does not know the package.`);
   }
 }

@@ -110,8 +110,8 @@ export const main = suiCommand({
   async run({ args, options, env, deployments }, chain) {
     const { package: name, upgrade_cap_id: given } = args;
     const path = publishedPath(name, options.published);
-    const noted = given === undefined ? deployments?.read()?.applications[name] : undefined;
-    if (noted !== undefined) await deployments?.checkChain(chain);
+    await deployments?.checkChain(chain);
+    const noted = deployments?.read()?.applications[name];
     const capId = given ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
       throw new UsageError(

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/library/sui/index.ts';
-import { ChainFixture } from '../../src/commands/sui/chain_fixture.ts';
+import { ChainFixture, TESTNET_CHAIN } from '../../src/commands/sui/chain_fixture.ts';
 import { scriptProcess } from '../../src/commands/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
@@ -139,6 +139,7 @@ test("the contract author's path tests the package, and prints what publishing i
   const tested = await scriptProcess('../../../scripts/check/move', tests.args);
   expect(tested).toMatchObject({ exit: 0, out: expect.stringContaining('Test result: OK') });
   expect(publish.env).toEqual({ FRAMEWORK: 'fetch' });
+  fixture.node.chainId = TESTNET_CHAIN;
   const env = { SUI_FRAMEWORK_DIR: fixture.framework() };
   const dry = await scriptProcess(
     'publish',

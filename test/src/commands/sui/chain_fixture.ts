@@ -24,6 +24,8 @@ import type { Package } from '../../../../src/testing/sui/packages.ts';
 import { weatherModules } from '../../testing/sui/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
+/** The chain of testnet, for a node that commands take for one of it. */
+export const TESTNET_CHAIN = '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD';
 export const PACKAGE = `0x${'e'.repeat(64)}`;
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 

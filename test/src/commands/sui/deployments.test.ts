@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { relative } from 'node:path';
 import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Chain } from '../../../../src/commands/sui/chain.ts';
+import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { type Application, type Deployment, Deployments } from '../../../../src/commands/sui/deployments.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
@@ -433,22 +433,29 @@ describe('the file', () => {
   });
 
   test('is replaced as a whole, and a failure to write it is a note', async () => {
-    const notes: string[] = [];
-    let start = Uint8Array.of(0x4c, 0x78, 0xad, 0xac);
-    const chain = { notes, identifier: async () => toBase58(start) } as unknown as Chain;
+    const { node } = fixture;
+    const before = node.chainId;
+    onTestFinished(() => {
+      node.chainId = before;
+    });
+    node.chainId = toBase58(Uint8Array.of(0x4c, 0x78, 0xad, 0xac));
+    const chain = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
     const outcome = { status: 'done', title: '', fields: {} } as const;
     await deployments.note(chain, outcome, () => ['app', application]);
     expect(readdirSync(folder)).toEqual(['testnet.json']);
     expect(deployments.read()).toEqual(valid);
     await deployments.note(chain, outcome, () => ['app', { ...application, package: 'no id' }]);
     expect(deployments.read()).toEqual(valid);
-    expect(notes.at(-1)).toContain('Keep the ids that are printed here');
-    start = Uint8Array.of(7, 7, 7, 7);
-    await deployments.note(chain, outcome, () => ['other', application]);
+    expect(chain.notes.at(-1)).toContain('Keep the ids that are printed here');
+    node.chainId = toBase58(Uint8Array.of(7, 7, 7, 7));
+    const elsewhere = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
+    await deployments.note(elsewhere, outcome, () => ['other', application]);
     expect(deployments.read()).toEqual(valid);
-    expect(notes.at(-1)).toContain('is of testnet, whose chain is 4c78adac');
+    expect(elsewhere.notes.at(-1)).toContain(
+      'the chain of testnet is 4c78adac, and that of the node is 07070707',
+    );
     await deployments.note(chain, { ...outcome, status: 'unsigned' }, () => ['app', application]);
-    expect(notes.at(-1)).toContain('when the transaction is executed');
+    expect(chain.notes.at(-1)).toContain('when the transaction is executed');
   });
 
   test('is not needed where all ids are given, and one that is damaged only warns there', async () => {

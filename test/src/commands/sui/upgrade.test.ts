@@ -6,17 +6,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { createdAtPublish } from '../../../../src/commands/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/commands/sui/published.ts';
-import { ChainFixture } from './chain_fixture.ts';
+import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 /** The digests of the first checkpoints begin with these bytes. */
-const TESTNET = toBase58(Uint8Array.from([0x4c, 0x78, 0xad, 0xac, ...new Uint8Array(28)]));
 
 let fixture: ChainFixture;
 let published: string;
 beforeEach(async () => {
   fixture = await ChainFixture.start();
-  fixture.node.chainId = TESTNET;
+  fixture.node.chainId = TESTNET_CHAIN;
   published = fixture.file('Published.toml');
 });
 afterEach(() => fixture.close());
@@ -78,13 +77,17 @@ upgrade-capability = "${upgradeCap}"
     expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
   });
 
-  test('notes nothing where the chain is not that of the network, and reports that', async () => {
+  test('on another chain than that of the network sends nothing, with --again too', async () => {
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
-    const { status, notes } = await publish();
-    expect(status).toBe('done');
-    expect(notes).toContainEqual(
-      expect.stringContaining("the node's chain is 01010101, and that of testnet"),
-    );
+    for (const args of [[], ['--again'], ['--again', '--immutable']]) {
+      const { exit, json } = await run('publish', ...args);
+      expect(exit).toBe(2);
+      expect(json()).toMatchObject({
+        code: 'DEPLOYMENT',
+        error: expect.stringContaining('the chain of testnet is 4c78adac, and that of the node is 01010101'),
+      });
+    }
+    expect(fixture.node.calls).not.toContain('ExecuteTransaction');
     expect(existsSync(published)).toBe(false);
   });
 
@@ -118,6 +121,16 @@ describe('upgrade', () => {
     // Once more, with the capability named.
     const third = (await run('upgrade', upgradeCap as string)).json();
     expect(third).toMatchObject({ before: second, original: first, version: '3' });
+  });
+
+  test('on another chain than that of the network sends nothing, with the capability named too', async () => {
+    const { upgradeCap } = await publish();
+    const sent = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
+    fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
+    for (const args of [[], [upgradeCap as string]]) {
+      expect((await run('upgrade', ...args)).json()).toMatchObject({ code: 'DEPLOYMENT' });
+    }
+    expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sent);
   });
 
   test('that would break those who depend on the package is not sent', async () => {
@@ -219,10 +232,7 @@ describe('Published.toml', () => {
       mainnet: '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S',
       testnet: '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD',
     };
-    const source = readFileSync(
-      new URL('../../../../src/commands/sui/published.ts', import.meta.url),
-      'utf8',
-    );
+    const source = readFileSync(new URL('../../../../src/commands/sui/network.ts', import.meta.url), 'utf8');
     for (const [network, digest] of Object.entries(digests)) {
       const chainId = Buffer.from(fromBase58(digest).slice(0, 4)).toString('hex');
       expect(source).toContain(`${network}: '${chainId}'`);
