@@ -3,7 +3,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { quantity } from 'sui-enclave/errors';
 import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
-import { registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
+import { loadAttestation, registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
 import { UsageError } from '../command.ts';
 import { type Attested, askForAttestation, attestedKeyOf, type Expected } from './attest.ts';
 import type { Chain } from './chain.ts';
@@ -110,8 +110,8 @@ export async function register(
     if (state === 'registered') chain.notes.push(`The enclave at ${report.url} is registered already.`);
   }
   const tx = new Transaction();
-  for (const { candidate } of missing) {
-    const call = { enclavePackage, application, configId, attestation: candidate.document };
+  for (const attestation of missing.map(({ candidate }) => loadAttestation(tx, candidate.document))) {
+    const call = { enclavePackage, application, configId, attestation };
     if (registrarId === undefined) registerEnclave(tx, { ...call, capId });
     else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
   }

@@ -123,14 +123,14 @@ async function allowAndRegister(
   const call = { enclavePackage, application, configId, capId };
   const configVersion = config.configVersion + 1n;
   const tx = new Transaction();
+  const documents = candidates.map(({ document }) => loadAttestation(tx, document));
   if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
-  for (const [index, { document }] of candidates.entries()) {
+  for (const [index, document] of documents.entries()) {
     // The first ends the rotation; from then on, the config allows the image to the others.
     if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
-      const loaded = loadAttestation(tx, document);
       const rotation = beginRotation(tx, { ...call, image, source });
-      finishRotation(tx, { ...call, rotation, document: loaded });
+      finishRotation(tx, { ...call, rotation, document });
     }
   }
   const enclaves = candidates.map(({ url, publicKey }) => ({

@@ -222,6 +222,11 @@ export function destroyRegistrarCap(
 /**
  * Has the chain verify an attestation document, for a later call of the transaction. Call `predictRegistration` of
  * `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
+ *
+ * Load every document before the other calls. The chain's function is a private entry function, and Sui refuses to call one
+ * (`InvalidArgumentToPrivateEntryFunction`) whose arguments, here the clock, an earlier call joined with an object that is not
+ * shared yet, as `newEnclaveConfig` and `newEnclave` return it, or with a shared object by value, as `destroyEnclave` and
+ * `destroyOldEnclave` take it.
  */
 export function loadAttestation(tx: Transaction, attestation: Uint8Array): TransactionResult {
   const document = bytesOf('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
@@ -231,21 +236,32 @@ export function loadAttestation(tx: Transaction, attestation: Uint8Array): Trans
   });
 }
 
-/** Has the chain verify an attestation document as `loadAttestation` does, and registers the enclave that it attests. */
+/**
+ * An attestation document: its bytes, which the call itself loads; or the result of `loadAttestation`, as a transaction needs it
+ * that has created or destroyed something before.
+ */
+export type AttestationInput = Uint8Array | TransactionObjectArgument;
+
+function documentArgument(tx: Transaction, attestation: AttestationInput) {
+  if (attestation instanceof Uint8Array) return loadAttestation(tx, attestation);
+  return object(tx, 'attestation document', attestation);
+}
+
+/** Registers the enclave that the document attests. */
 export function registerEnclave(
   tx: Transaction,
-  call: AdminCall & { readonly attestation: Uint8Array },
+  call: AdminCall & { readonly attestation: AttestationInput },
 ): void {
-  const document = loadAttestation(tx, call.attestation);
+  const document = documentArgument(tx, call.attestation);
   tx.moveCall({ ...target(call, 'register_enclave'), arguments: [...admin(tx, call), document] });
 }
 
 /** `registerEnclave`, for further calls of the transaction: the last must be `shareEnclave`. */
 export function newEnclave(
   tx: Transaction,
-  call: AdminCall & { readonly attestation: Uint8Array },
+  call: AdminCall & { readonly attestation: AttestationInput },
 ): TransactionResult {
-  const document = loadAttestation(tx, call.attestation);
+  const document = documentArgument(tx, call.attestation);
   return tx.moveCall({ ...target(call, 'new_enclave'), arguments: [...admin(tx, call), document] });
 }
 
@@ -260,9 +276,9 @@ export function shareEnclave(
 /** `registerEnclave` by a registrar of the config. */
 export function registerEnclaveAsRegistrar(
   tx: Transaction,
-  call: ConfigCall & { readonly registrarId: ObjectInput; readonly attestation: Uint8Array },
+  call: ConfigCall & { readonly registrarId: ObjectInput; readonly attestation: AttestationInput },
 ): void {
-  const document = loadAttestation(tx, call.attestation);
+  const document = documentArgument(tx, call.attestation);
   tx.moveCall({
     ...target(call, 'register_enclave_as_registrar'),
     arguments: [object(tx, 'config', call.configId), object(tx, 'registrar', call.registrarId), document],

@@ -185,6 +185,36 @@ describe('the builders for move/enclave', () => {
     expect(enclave).toMatchObject({ configId: created('EnclaveConfig'), configVersion: 0n });
   });
 
+  test('newEnclave twice: a transaction that creates loads every document first', async () => {
+    const attestations = [await attestationOf(), await attestationOf()];
+    const calls = await callsOf((tx) => {
+      const documents = attestations.map((attestation) => sui.loadAttestation(tx, attestation));
+      const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'two at once', image });
+      for (const attestation of documents) {
+        const enclave = sui.newEnclave(tx, { ...common, configId: config, capId, attestation });
+        sui.shareEnclave(tx, { ...common, enclave });
+      }
+      sui.shareConfig(tx, { ...common, config });
+    });
+    const names = calls.map((call) => typeof call === 'object' && call.call.split('::')[2]?.split('<')[0]);
+    const load = 'load_nitro_attestation';
+    expect(names.slice(0, 2)).toEqual([load, load]);
+    expect(names.slice(2)).not.toContain(load);
+    expect(calls.filter((call) => typeof call === 'object' && call.call.includes('::new_enclave<'))).toEqual([
+      expect.objectContaining({ args: ['result 3', capId, 'result 0'] }),
+      expect.objectContaining({ args: ['result 3', capId, 'result 1'] }),
+    ]);
+  });
+
+  test('a document that is neither bytes nor the result of loadAttestation is refused', () => {
+    const attestation = 'a0' as unknown as Uint8Array;
+    for (const register of [sui.registerEnclave, sui.newEnclave]) {
+      expect(() => register(new Transaction(), { ...common, configId, capId, attestation })).toThrow(
+        'the id of the attestation document',
+      );
+    }
+  });
+
   test('newRegistrarCap, registerEnclaveAsRegistrar, revokeRegistrarCap: a registrar registers until it is revoked', async () => {
     const created = await run((tx) => {
       tx.transferObjects([sui.newRegistrarCap(tx, { ...common, configId, capId })], fixture.address);
