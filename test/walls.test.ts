@@ -1,4 +1,4 @@
-/** The walls between the packages: ARCHITECTURE.md. Node and the compiler report neither of the two breaches below. */
+/** The walls between the packages: ARCHITECTURE.md. Node and the compiler report none of the breaches below. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -248,6 +248,16 @@ test('the console uses nothing but what is published, and no package imports it'
   );
   const others = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap((item) => item.files);
   expect(others.filter((file) => importsOf(file).some((item) => item.includes('console/')))).toEqual([]);
+});
+
+test('no path comes from the text of a URL, where a space is %20', () => {
+  const files = globSync('{src,scripts,test,examples,deploy}/**/*.{ts,tsx,cjs,mjs,js}', {
+    cwd: ROOT,
+    exclude: ['**/node_modules/**', '**/dist/**'],
+  });
+  const pathname = /new URL\([^()]*\bimport\.meta\.url\)\.pathname\b/;
+  expect(pathname.test(`new URL('.', import.meta.${'url'}).pathname`)).toBe(true);
+  expect(files.filter((file) => pathname.test(read(file)))).toEqual([]);
 });
 
 test('scripts and packages never import test', () => {

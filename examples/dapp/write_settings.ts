@@ -3,6 +3,7 @@
  * `make dev-wallet`, from what they and the admin's commands have written in this clone.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parsePcrs } from 'sui-enclave/client';
 import { readSettings } from './src/settings.ts';
 
@@ -33,4 +34,4 @@ const settings = readSettings({
 });
 const file = new URL('public/settings.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(settings, null, 2)}\n`);
-process.stdout.write(`Wrote ${file.pathname}\n`);
+process.stdout.write(`Wrote ${fileURLToPath(file)}\n`);

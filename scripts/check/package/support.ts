@@ -3,13 +3,14 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 
 export const run = promisify(execFile);
 
-export const ROOT = new URL('../../../', import.meta.url).pathname;
+export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Steps in order by what they show: each needs the result of the one before it, and says what it found. */
 export type Steps = Record<string, () => Promise<string>>;

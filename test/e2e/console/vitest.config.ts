@@ -1,9 +1,10 @@
 /** `npm run test:console`: the console in headless Chromium (Debian's, or the one that CHROMIUM names). */
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    root: new URL('../../..', import.meta.url).pathname,
+    root: fileURLToPath(new URL('../../..', import.meta.url)),
     include: ['test/e2e/console/*.e2e.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -1,5 +1,6 @@
 /** The page of src/library/zklogin/README.md as somebody serves it on a port of their own, with the services of make dev-wallet. */
 import { createServer } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 import { expect, onTestFinished, test } from 'vitest';
@@ -10,7 +11,7 @@ import type { Addresses } from './readme/my_wallet.ts';
 
 async function servePage(addresses: Addresses): Promise<string> {
   const bundle = await rolldown({
-    input: new URL('./readme/page.ts', import.meta.url).pathname,
+    input: fileURLToPath(new URL('./readme/page.ts', import.meta.url)),
     platform: 'browser',
     logLevel: 'silent',
   });

@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -21,7 +22,7 @@ import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 
-const ROOT = new URL('../../../', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const LIBRARY = `${ROOT}build/e2e/library`;
 const HTML = `<!doctype html><title>wallet</title><link rel="icon" href="data:,">
   <script type="module">import { getSalt } from '/index.js'; Object.assign(globalThis, { getSalt });</script>`;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { exportJWK, generateKeyPair } from 'jose';
 import { Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
@@ -85,7 +86,7 @@ export async function startDappServices(): Promise<DappServices> {
 
 async function bundlePage(): Promise<string> {
   const bundle = await rolldown({
-    input: new URL('./standard_page.ts', import.meta.url).pathname,
+    input: fileURLToPath(new URL('./standard_page.ts', import.meta.url)),
     platform: 'browser',
     logLevel: 'silent',
   });

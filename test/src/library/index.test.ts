@@ -1,5 +1,6 @@
 /** The errors of the published library: one code for each cause, one class for each area. */
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import * as attestation from '../../../src/library/attestation/index.ts';
 import * as client from '../../../src/library/client/index.ts';
@@ -8,7 +9,7 @@ import * as sui from '../../../src/library/sui/index.ts';
 import * as wallet from '../../../src/library/wallet/index.ts';
 import * as zklogin from '../../../src/library/zklogin/index.ts';
 
-const ROOT = new URL('../../../', import.meta.url).pathname;
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const ENTRIES = { attestation, client, sui, wallet, zklogin };
 const AREAS = [
   { name: 'attestation', base: attestation.AttestationError, codes: attestation.ATTESTATION_CODES },

@@ -1,5 +1,6 @@
 /** What authors import: the compiler refuses what they may get wrong. `npm run types` checks these tests too. */
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
@@ -133,7 +134,7 @@ test('an error class takes the codes of its table', () => {
 });
 
 test('all this needs no cast, neither here nor in an application', () => {
-  const cwd = new URL('../../../', import.meta.url).pathname;
+  const cwd = fileURLToPath(new URL('../../../', import.meta.url));
   const files = globSync(
     [
       'src/server/{app,index,boot,server,signer}.ts',

@@ -2,13 +2,14 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { schemaEntry } from '../../../src/commands/image/ramdisks.ts';
 import { fetchSchema } from '../../../src/library/client/index.ts';
 import { readSchemaFile } from '../../../src/server/schema_file.ts';
 import { FIXTURE_APPS, startServer } from './support.ts';
 
-const WEATHER = new URL('../../../src/apps/weather/', import.meta.url).pathname;
+const WEATHER = fileURLToPath(new URL('../../../src/apps/weather/', import.meta.url));
 const committed = readFileSync(`${WEATHER}schema.json`);
 
 function folderWith(content: string | Uint8Array): string {
@@ -76,5 +77,5 @@ describe('readSchemaFile', () => {
 
 test('the build copies the file of an application into its ramdisk, if there is one', () => {
   expect(schemaEntry(WEATHER)).toEqual([['app/schema.json', { data: committed }]]);
-  expect(schemaEntry(new URL('dice', FIXTURE_APPS).pathname)).toEqual([]);
+  expect(schemaEntry(fileURLToPath(new URL('dice', FIXTURE_APPS)))).toEqual([]);
 });

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { main } from '../../../../src/commands/verify/verify_enclave.ts';
 import { freePort } from '../../../enclave/init.ts';
@@ -10,7 +11,7 @@ import { FakeEnclave } from '../../library/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { call, spawnScript } from '../run.ts';
 
-const VECTORS = new URL('../../../vectors/', import.meta.url).pathname;
+const VECTORS = fileURLToPath(new URL('../../../vectors/', import.meta.url));
 const WEATHER = join(VECTORS, 'nautilus-weather.hex');
 const AT = '2025-04-15T02:25:23.696Z';
 

@@ -1,5 +1,6 @@
 /** `EnclaveClient.forConfig`: what an EnclaveConfig on Sui says, on the loopback node. */
 import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { bcs } from '@mysten/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { type OutputChunk, rolldown } from 'rolldown';
@@ -233,7 +234,7 @@ describe('the config', () => {
 
 test('a page that trusts a policy of its own loads nothing of Sui', async () => {
   const bundle = await rolldown({
-    input: new URL('../../../../src/library/client/index.ts', import.meta.url).pathname,
+    input: fileURLToPath(new URL('../../../../src/library/client/index.ts', import.meta.url)),
     platform: 'browser',
     logLevel: 'silent',
   });

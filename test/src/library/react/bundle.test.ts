@@ -2,10 +2,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type OutputChunk, rolldown } from 'rolldown';
 import { expect, onTestFinished, test } from 'vitest';
 
-const LIBRARY = new URL('../../../../src/library/', import.meta.url).pathname;
+const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
 
 /** Bundles a page, without its packages. The modules of each chunk, and what they import from packages. */
 async function bundle(code: string) {

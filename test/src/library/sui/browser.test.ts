@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
@@ -31,7 +32,7 @@ test('sui-enclave/sui imports nothing that a browser lacks', () => {
 test('it bundles for a browser: its dependencies need nothing of Node either', async () => {
   const warnings: string[] = [];
   const bundle = await rolldown({
-    input: new URL('../../../../src/library/sui/index.ts', import.meta.url).pathname,
+    input: fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url)),
     platform: 'browser',
     onLog: (_, { message }) => warnings.push(message),
   });
@@ -42,7 +43,7 @@ test('it bundles for a browser: its dependencies need nothing of Node either', a
 });
 
 test('a bundle has only what is imported: a reader brings neither builders nor the extension', async () => {
-  const entry = new URL('../../../../src/library/sui/index.ts', import.meta.url).pathname;
+  const entry = fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url));
   const bundleOf = async (name: string) => {
     const bundle = await rolldown({
       input: 'app',

@@ -1,9 +1,10 @@
 /** What a page loads with the entries of the wallet, later chunks included, and that the others don't grow by it. */
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { expect, test } from 'vitest';
 
-const LIBRARY = new URL('../../../../src/library/', import.meta.url).pathname;
+const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
 
 async function bundleOf(entry: string): Promise<{ modules: string[]; size: number; foreign: string[] }> {
   const warnings: string[] = [];

@@ -2,6 +2,7 @@
 import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type OutputChunk, rolldown } from 'rolldown';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 
@@ -12,7 +13,7 @@ let chunks: OutputChunk[] = [];
 
 beforeAll(async () => {
   const bundle = await rolldown({
-    input: ENTRY.pathname,
+    input: fileURLToPath(ENTRY),
     platform: 'browser',
     onLog: (_, { message }) => warnings.push(message),
   });

@@ -1,9 +1,10 @@
 /** `npm run test:prover`: the small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. */
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    root: new URL('../../../../', import.meta.url).pathname,
+    root: fileURLToPath(new URL('../../../../', import.meta.url)),
     include: [
       'test/src/prover/{circuit,backend,frontend}/*.prover.ts',
       'test/src/commands/dev/prover/*.prover.ts',

@@ -129,11 +129,13 @@ export class Child {
     this.process = fork(root('test/src/server/nsm/child.ts'), [], {
       execPath: pinnedNode,
       execArgv: [],
+      cwd: root('.'),
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       env: {
         ...env,
-        LD_PRELOAD: [...preload, root('build/test/nsm_driver.so')].join(':'),
+        // From the working directory: the variable has no way to write a space or a colon of a path.
+        LD_PRELOAD: [...preload, 'build/test/nsm_driver.so'].join(':'),
         NSM_TEST_DEVICE: '/dev/nsm',
         NSM_TEST_SOCKET: socketPath,
         NSM_TEST_ADDON: addon,
