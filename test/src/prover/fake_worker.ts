@@ -49,7 +49,7 @@ export function fakeWorker(onFrame: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'fake-worker-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const program = join(folder, 'worker');
-  const script = `#!${process.execPath}
+  const script = `#!/usr/bin/env node
     const fs = require('node:fs');
     const folder = ${JSON.stringify(folder)};
     const write = (bytes) => process.stdout.write(bytes);

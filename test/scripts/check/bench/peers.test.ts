@@ -38,7 +38,7 @@ function writePeer(source: string) {
   const folder = mkdtempSync(join(tmpdir(), 'peer-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const bin = join(folder, 'peer.cjs');
-  writeFileSync(bin, `#!${process.execPath}\n${source}`);
+  writeFileSync(bin, `#!/usr/bin/env node\n${source}`);
   chmodSync(bin, 0o755);
   return { bin, told: () => JSON.parse(readFileSync(join(folder, 'told.json'), 'utf8')) };
 }

@@ -1,5 +1,4 @@
 /** The systemd unit of the keeper: its command is one that the command accepts, and it has no more rights than needed. */
-import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -14,6 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { expect, onTestFinished, test } from 'vitest';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
 import { startServer } from '../../server/support.ts';
 import { callScript } from '../run.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
@@ -72,9 +72,6 @@ test('has the restrictions of the provisioning watcher, and no others', () => {
   expect([valuesOf('Restart'), valuesOf('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
-test.skipIf(spawnSync('systemd-analyze', ['--version']).status !== 0)('is accepted by systemd', () => {
-  const file = join(folder(), NAME);
-  writeFileSync(file, UNIT.replaceAll('/opt/sui-enclave', ROOT.replace(/\/$/, '')));
-  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
-  expect([status, stderr]).toEqual([0, '']);
+test.runIf(systemdIsHere)('is accepted by systemd', () => {
+  expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
 });

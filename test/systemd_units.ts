@@ -1,0 +1,35 @@
+/** Has systemd read units, where it is installed. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+
+export const systemdIsHere = spawnSync('systemd-analyze', ['--version']).status === 0;
+
+/**
+ * Verifies units as if this clone were in /opt/sui-enclave.
+ *
+ * @param units their texts, by name
+ * @returns the exit code of systemd-analyze, and what it has against them
+ */
+export function verifyUnits(
+  units: Readonly<Record<string, string>>,
+): [status: number | null, errors: string] {
+  const folder = mkdtempSync(join(tmpdir(), 'units-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  // Where this clone is in a folder with a space in its name, the path of the link has none.
+  const clone = join(folder, 'clone');
+  symlinkSync(ROOT, clone);
+  const files = Object.entries(units).map(([name, text]) => {
+    writeFileSync(join(folder, name), text.replaceAll('/opt/sui-enclave', clone));
+    return join(folder, name);
+  });
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...files], {
+    encoding: 'utf8',
+  });
+  return [status, stderr];
+}
