@@ -62,14 +62,20 @@ export interface Host {
 export function thisHost(env: Environment): Host {
   if (process.getuid?.() !== 0) throw new UsageError('it writes units and users: run it as root, with sudo');
   const main = fileURLToPath(new URL(IS_CLONE ? '../main.ts' : '../bin.cjs', import.meta.url));
-  for (const path of [process.execPath, main]) {
-    if (/^\/(home|root)\//.test(path)) {
-      throw new UsageError(
-        `services may not read ${path}: install this program elsewhere, such as in /opt/sui-enclave`,
-      );
-    }
-  }
-  return { root: '/', env, program: [process.execPath, main] };
+  const program = [process.execPath, main] as const;
+  for (const path of program) requireStartable(path);
+  return { root: '/', env, program };
+}
+
+/** @throws UsageError, if the services of systemd can't start a program that is there */
+export function requireStartable(path: string): void {
+  const fault = /^\/(home|root)\//.test(path)
+    ? 'services may not read'
+    : /["'\\\p{Cc}]/u.test(path) && 'a unit of systemd can not name';
+  if (!fault) return;
+  throw new UsageError(
+    `${fault} ${JSON.stringify(path)}: install this program elsewhere, such as in /opt/sui-enclave`,
+  );
 }
 
 /** The units of an enclave, in the order of their start. */
@@ -189,6 +195,12 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
   writeFileSync(join(dropIn, 'secrets.conf'), `${lines.join('\n')}\n`, { mode: 0o644 });
 }
 
+/** The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no variables. */
+function formatProgram([node, main]: Host['program']): string {
+  const quote = (path: string) => (/^[\w/.@+-]+$/.test(path) ? path : `"${path.replaceAll('%', '%%')}"`);
+  return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
+}
+
 /** Units, users and folders; and has systemd read them. */
 export function writeUnits(host: Host, name: string): void {
   const { root, program } = host;
@@ -197,7 +209,7 @@ export function writeUnits(host: Host, name: string): void {
   }
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
     const text = readFileSync(new URL(`./units/${unit}`, import.meta.url), 'utf8');
-    const own = text.replaceAll(PROGRAM, program.join(' '));
+    const own = text.replaceAll(PROGRAM, () => formatProgram(program));
     replace(join(root, FOLDERS.units, unit), 0o644, (path) => writeFileSync(path, own));
   }
   const state = `/${FOLDERS.state}`;

@@ -1,5 +1,4 @@
 /** What host install, upgrade and remove do to the files of a machine, and what they have systemd do. */
-import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
@@ -14,17 +13,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { formatPcrs, measureImage } from '../../../../src/commands/image/eif/measure.ts';
 import { readEif } from '../../../../src/commands/image/eif/read.ts';
-import type { Host } from '../../../../src/commands/parent/host.ts';
+import { type Host, requireStartable } from '../../../../src/commands/parent/host.ts';
 import { type InstallOptions, install } from '../../../../src/commands/parent/host_install.ts';
 import { remove } from '../../../../src/commands/parent/host_remove.ts';
 import { upgrade } from '../../../../src/commands/parent/host_upgrade.ts';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { callScript } from '../run.ts';
 import { Parent } from './fakes.ts';
-
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 let parent: Parent;
 let host: Host;
@@ -184,13 +182,36 @@ describe('host install', () => {
     expect(read('etc/sui-enclave/green/settings.env')).toMatch(/--port 3001$/m);
   });
 
-  test('needs root', () => {
-    const command = [process.execPath, join(ROOT, 'src/commands/parent/host_install.ts'), 'weather'] as const;
-    const isRoot = process.getuid?.() === 0;
-    const [program, ...args] = isRoot
-      ? (['setpriv', '--reuid', '65534', '--clear-groups', ...command] as const)
-      : command;
-    const { status, stderr } = spawnSync(program, args, { encoding: 'utf8', cwd: '/' });
+  test('starts a program in a folder whose name has spaces and characters of systemd', () => {
+    const folder = join(parent.dir, 'with 50 % of $HOME');
+    mkdirSync(folder);
+    const main = join(folder, 'main.cjs');
+    writeFileSync(main, '');
+    symlinkSync('/bin/true', join(folder, 'node'));
+    install({ ...host, program: [join(folder, 'node'), main] }, 'weather', options(build()));
+    const unit = read('etc/systemd/system/sui-enclave@.service');
+    const quoted = `${parent.dir}/with 50 %% of $HOME`;
+    expect(/^ExecStart=(.*) run_enclave /m.exec(unit)?.[1]).toBe(
+      `"${quoted}/node" "${quoted.replace('$', '$$$$')}/main.cjs"`,
+    );
+    if (systemdIsHere) expect(verifyUnits({ 'sui-enclave@.service': unit })).toEqual([0, '']);
+  });
+
+  test.each([
+    '/home/admin/main.cjs',
+    '/root/main.cjs',
+    `/opt/it's/node`,
+    '/opt/"a"/node',
+    '/opt/a\\b',
+    '/opt/a\nb',
+  ])('refuses a program at %j', (path) => {
+    expect(() => requireStartable(path)).toThrow(expect.objectContaining({ code: 'USAGE' }));
+  });
+
+  test('needs root', async () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { status, stderr } = await callScript('parent/host_install.ts', ['weather']);
     expect([status, stderr]).toEqual([
       2,
       expect.stringMatching(/^USAGE: it writes units and users: run it as root/),
