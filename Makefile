@@ -1,4 +1,4 @@
-# Everything starts here. A clone, Node 20 or newer, npm, make and a C++ compiler are enough: the pinned Node
+# Everything starts here. A clone, Node 20.19+, 22.12+ or 24+, npm, make and a C++ compiler are enough: the pinned Node
 # and all else come with `npm ci`.
 
 # The pinned Node comes first for every command, as it does in npm scripts.
@@ -52,7 +52,7 @@ console: install
 	@node src/console/build.ts
 
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
-test: install addon
+test: compiler install addon
 	@mkdir -p build
 	@{ npm run --silent types -- --incremental --tsBuildInfoFile build/types.tsbuildinfo && \
 	  npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
@@ -69,8 +69,14 @@ $(INSTALLED): package.json package-lock.json
 
 # Builds the native NSM addon. Where the pinned Node is not available, everything else works without it.
 addon: install
-	@if [ -d $(NODE_HEADERS) ]; then $(MAKE) --no-print-directory --silent build/nsm.node; \
-	else echo 'No NSM addon here: it is built on Linux x64 only. ATTEST=emulated works without it.'; fi
+	@if ! [ -d $(NODE_HEADERS) ]; then echo 'No NSM addon here: it is built on Linux x64 only. ATTEST=emulated works without it.'; \
+	elif ! command -v $(CXX) >/dev/null; then echo 'No NSM addon here: install g++ to build it. ATTEST=emulated works without it.'; \
+	else $(MAKE) --no-print-directory --silent build/nsm.node; fi
+
+# Checks that there is a C++ compiler, since tests run native programs.
+.PHONY: compiler
+compiler:
+	@command -v $(CXX) >/dev/null && command -v $(CC) >/dev/null || { echo 'No C++ compiler here: install g++.' >&2; exit 1; }
 
 ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
@@ -85,7 +91,7 @@ build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 # own, compiled as one file (which takes a third of the time), the relay with sanitizers and a stand-in for vsock, and the
 # emulator of the NSM's driver. npm test makes them too, so that none tests an old binary.
 .PHONY: test-natives
-test-natives: build/test/init build/test/relay build/test/nsm_driver.so
+test-natives: compiler build/test/init build/test/relay build/test/nsm_driver.so
 
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
   -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
@@ -115,7 +121,7 @@ build/test/nsm_driver.so: test/src/server/nsm/preload.c
 	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
 
 # Runs the commands as processes, and follows the READMEs step by step.
-test-e2e: install addon
+test-e2e: compiler install addon
 	npm run --silent test:e2e
 
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs

@@ -56,6 +56,23 @@ function fail(message) {
   process.exit(1);
 }
 
+/**
+ * With a Node that is too old, npm leaves out what needs a newer one, and ends well. On Linux on x64 the pinned Node comes
+ * with the packages, and the limits are those of the bundler's binding; elsewhere the project runs in this Node.
+ */
+function requireNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isPinnedHere = process.platform === 'linux' && process.arch === 'x64';
+  if (major >= 24) return;
+  if (isPinnedHere && ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major === 23))
+    return;
+  const accepted = isPinnedHere ? '20.19+, 22.12+ or 24+' : '24+';
+  fail(
+    `This project is installed with Node ${accepted}, and this is ${process.version} (${process.execPath}).\n` +
+      'README.md says how to get one on Debian.',
+  );
+}
+
 /** As make decides it. */
 function isInstalled(folder, installed) {
   const changed = (file) => statSync(file, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
@@ -65,6 +82,7 @@ function isInstalled(folder, installed) {
 
 const [folder = '.', ...options] = process.argv.slice(2);
 const installed = join(folder, 'node_modules/.package-lock.json');
+requireNode();
 const descriptor = lock();
 // Another command may have installed them meanwhile.
 if (!isInstalled(folder, installed)) {

@@ -58,10 +58,11 @@ beforeEach(() => {
   for (const folder of ['bin', 'scripts/check', 'src/server/nsm', 'src/prover/native', 'src/prover/circuit'])
     mkdirSync(path(folder), { recursive: true });
   for (const file of COPIED) copyFileSync(join(ROOT, file), path(file));
-  const empty = ['log', 'src/server/nsm/addon.cc'];
-  for (const folder of ['', 'src/prover/circuit/'])
-    empty.push(`${folder}package.json`, `${folder}package-lock.json`);
-  for (const file of empty) writeFileSync(path(file), '');
+  for (const file of ['log', 'src/server/nsm/addon.cc']) writeFileSync(path(file), '');
+  for (const folder of ['', 'src/prover/circuit/']) {
+    writeFileSync(path(`${folder}package.json`), '{}');
+    writeFileSync(path(`${folder}package-lock.json`), '{"packages":{}}');
+  }
   for (const [name, text] of [
     ['npm', NPM],
     ['cxx', CXX],
@@ -80,9 +81,13 @@ interface Starter {
 
 /** A terminal, whose processes are a group. */
 function make(...targets: string[]): Starter {
+  return makeWith({}, ...targets);
+}
+
+function makeWith(env: Readonly<Record<string, string>>, ...targets: string[]): Starter {
   const child = spawn('make', targets, {
     cwd: clone,
-    env: programs(),
+    env: { ...programs(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -188,6 +193,89 @@ test('an installation that was interrupted, or is older than the lockfile, is re
   rmSync(path('hold'));
   expect(await make('install').ended).toBe(0);
   expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
+});
+
+/** An environment in which Node says that it is another version. */
+function asNode(version: string): Record<string, string> {
+  const source = `Object.defineProperty(process.versions, 'node', { value: '${version}' });
+    Object.defineProperty(process, 'version', { value: 'v${version}' });`;
+  writeFileSync(path('version.cjs'), source);
+  return { NODE_OPTIONS: `--require "${path('version.cjs')}"` };
+}
+
+const isPinnedHere = process.platform === 'linux' && process.arch === 'x64';
+
+describe.runIf(isPinnedHere)('the Node that installs', () => {
+  /** As npm decides which optional packages it leaves out. */
+  test('is one for every part of the bundler', () => {
+    const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+    for (const name of ['rolldown', '@rolldown/binding-linux-x64-gnu']) {
+      expect([name, packages[`node_modules/${name}`].engines.node]).toEqual([name, '^20.19.0 || >=22.12.0']);
+    }
+    const limits = Object.entries<{ engines?: { node?: string }; optional?: boolean }>(packages)
+      .filter(([name, { optional }]) => optional && /linux-x64-gnu$/.test(name))
+      .map(([, { engines }]) => engines?.node);
+    expect(new Set(limits)).toEqual(new Set(['^20.19.0 || >=22.12.0', '>= 12.0.0']));
+  });
+
+  test.each(['16.20.2', '18.20.8', '20.18.3', '21.7.3', '22.11.0'])(
+    '%s is refused before npm',
+    async (version) => {
+      const { ended, output } = makeWith(asNode(version), 'install');
+      expect(await ended).toBe(2);
+      expect(output()).toContain(
+        `with Node 20.19+, 22.12+ or 24+, and this is v${version} (${process.execPath})`,
+      );
+      expect(log()).toEqual(['']);
+    },
+  );
+
+  test.each(['20.19.0', '22.12.0', '23.11.1', '24.0.0', '26.10.0'])('%s is accepted', async (version) => {
+    const { ended } = makeWith(asNode(version), 'node_modules/.package-lock.json');
+    expect(await ended).toBe(0);
+    expect(stepsOf()).toEqual(['begin', 'end']);
+  });
+});
+
+describe('an installation from which npm has left out the part of the bundler for this machine', () => {
+  const binding = `node_modules/@rolldown/binding-${process.platform}-${process.arch}-gnu`;
+
+  beforeEach(async () => {
+    writeFileSync(path('package-lock.json'), JSON.stringify({ packages: { [binding]: {} } }));
+    mkdirSync(path('node_modules'));
+    writeFileSync(path('node_modules/.package-lock.json'), '');
+  });
+
+  test('is repeated', async () => {
+    writeFileSync(path('bin/npm'), `${NPM}mkdir -p ${binding}\n`);
+    expect(await make('install').ended).toBe(0);
+    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(await make('install').ended).toBe(0);
+    expect(log()).toHaveLength(2);
+  });
+
+  test('is reported where that does not help', async () => {
+    const { ended, output } = make('install');
+    expect(await ended).toBe(2);
+    expect(output()).toContain(`npm has not installed ${binding.replace(/-gnu$/, '')}*`);
+    expect(stepsOf()).toEqual(['begin', 'end']);
+  });
+});
+
+describe('without a C++ compiler', () => {
+  test('the addon is not built, and servers start without it', async () => {
+    const { ended, output } = makeWith({ CXX: 'no-such-compiler' }, 'addon');
+    expect(await ended).toBe(0);
+    expect(output()).toContain(
+      'No NSM addon here: install g++ to build it. ATTEST=emulated works without it.\n',
+    );
+  });
+
+  test.each(['test', 'test-natives'])('make %s says what to install', async (target) => {
+    const { ended, output } = makeWith({ CXX: 'no-such-compiler' }, target);
+    expect(await ended).toBe(2);
+    expect(output()).toMatch(/^No C\+\+ compiler here: install g\+\+\.\nmake: .*\n$/m);
+  });
 });
 
 test("the circuit's tools of make prover are installed once too, without their scripts", async () => {
