@@ -1,13 +1,24 @@
 #!/usr/bin/env node
-// The program of the installed package. It runs in whatever Node comes first, so it is written for old ones: CommonJS, no
-// types. A Node that can't run TypeScript can't load an application.
+// The program, in a clone and in the installed package. It runs in whatever Node comes first, so it is written for old ones:
+// CommonJS, no types. A Node that can't run TypeScript can't load an application.
 'use strict';
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
 
-if (process.features.typescript) {
-  import('./main.js').then(({ runProgram }) => runProgram());
-} else {
-  console.error(
-    `sui-enclave needs a Node that runs TypeScript, 22.18 or newer, and this is ${process.version} (${process.execPath}).`,
-  );
+const isClone = existsSync(join(__dirname, 'main.ts'));
+
+function fail(message) {
+  console.error(message);
   process.exitCode = 2;
+}
+
+if (!process.features.typescript) {
+  fail(
+    `sui-enclave needs a Node that runs TypeScript, 22.18 or newer, and this is ${process.version} (${process.execPath}).` +
+      (isClone ? ' On Linux x64 `make install` brings one.' : ''),
+  );
+} else if (isClone && !existsSync(join(__dirname, '../../node_modules'))) {
+  fail('The packages of this clone are not installed: run `make install`.');
+} else {
+  import(isClone ? './main.ts' : './main.js').then(({ runProgram }) => runProgram());
 }

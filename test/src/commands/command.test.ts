@@ -269,15 +269,15 @@ describe('the program', () => {
     const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
     const lines = [...Object.values(scripts), ...makefile.split('\n')];
     const run = lines.flatMap((line) => [
-      ...line.matchAll(/\bnode .*?src\/commands\/([\w/]+\.ts)(?: (\w+))?/g),
+      ...line.matchAll(/\bnode .*?src\/commands\/([\w/]+\.(?:ts|cjs))(?: (\w+))?/g),
     ]);
     expect(run.length).toBeGreaterThan(40);
     for (const [, path, name = ''] of run) {
-      expect(path).toBe('main.ts');
+      expect(path).toMatch(/^(main\.ts|bin\.cjs)$/);
       if (name !== '') expect(Object.keys(COMMANDS)).toContain(name);
     }
     for (const [name, line] of Object.entries(scripts)) {
-      const [, command] = /^(?:exec )?node src\/commands\/main\.ts (\w+)$/.exec(line) ?? [];
+      const [, command] = /^(?:exec )?node src\/commands\/bin\.cjs (\w+)$/.exec(line) ?? [];
       if (command !== undefined) expect(command).toBe(name);
     }
   });

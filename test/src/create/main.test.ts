@@ -204,7 +204,7 @@ test.each(['src/commands/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that 
       status: 2,
       stdout: '',
       stderr: expect.stringMatching(
-        /^.* needs a Node that runs TypeScript, 22\.18 or newer, and this is v.*\n$/,
+        /^.* needs a Node that runs TypeScript, 22\.18 or newer, and this is v\d\S* \(.*\)\.( On Linux x64 `make install` brings one\.)?\n$/,
       ),
     }),
   );
