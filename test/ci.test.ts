@@ -1,0 +1,63 @@
+/** `.ci/run`: what it installs on a machine that lacks it. */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+
+const SCRIPT = readFileSync(fileURLToPath(new URL('../.ci/run', import.meta.url)), 'utf8');
+const FUNCTIONS = ['have', 'find_all'].map((name) => {
+  const [text = ''] = new RegExp(`^${name}\\(\\) \\{\\n[^]*?^\\}$`, 'm').exec(SCRIPT) ?? [];
+  return text;
+});
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'ci-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'bin'));
+});
+
+const addProgram = (name: string, text = '') =>
+  writeFileSync(join(folder, 'bin', name), `#!/bin/bash\n${text}\n`, { mode: 0o755 });
+
+/** Runs `have` where nothing but the fakes is installed. */
+function have(...args: string[]) {
+  const script = [...FUNCTIONS, 'have "$@"'].join('\n');
+  const { status, stdout } = spawnSync('/bin/bash', ['-euc', script, 'bash', ...args], {
+    encoding: 'utf8',
+    env: { PATH: join(folder, 'bin') },
+  });
+  return { isThere: status === 0, calls: stdout.trimEnd().split('\n').filter(Boolean) };
+}
+
+const APT = ['apt-get update -qq', 'apt-get install -qq -y buildah xz-utils'];
+
+test('installs nothing where every program and file is there', () => {
+  addProgram('buildah');
+  addProgram('xz');
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: [] });
+  expect(have(`xz ${folder}/bin`, 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: [] });
+});
+
+test('installs the packages if any program or file is missing', () => {
+  addProgram('buildah');
+  const xz = join(folder, 'bin/xz');
+  addProgram('apt-get', `echo "apt-get $*"; [ "$1" = update ] || { echo >${xz}; /bin/chmod +x ${xz}; }`);
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: true, calls: APT });
+  expect(have(`buildah ${folder}/header.h`, 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: APT });
+});
+
+test('fails if a program is missing after that, or nothing can be installed', () => {
+  addProgram('apt-get', 'echo "apt-get $*"');
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: APT });
+  addProgram('apt-get', 'exit 100');
+  expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: [] });
+});
+
+test('what make test needs is installed before it', () => {
+  const [before = ''] = SCRIPT.split(/^make test\b/m);
+  for (const name of ['xz', 'g++', 'flock', 'systemd-analyze'])
+    expect(before).toMatch(new RegExp(`^have .*\\b${name.replaceAll('+', '\\+')}`, 'm'));
+});
