@@ -1,5 +1,5 @@
 /** Reads Debian's packages (deb(5), an ar archive) and the tar archive inside. */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { ImageError } from './errors.ts';
 
@@ -36,11 +36,21 @@ function decompress(name: string, data: Buffer): Buffer {
     case 'data.tar.zst':
       return zstdDecompressSync(data, { maxOutputLength: MAX_DATA_BYTES });
     case 'data.tar.xz':
-      // Node can't decompress xz; every Linux that can make a Debian system has a program for it.
-      return execFileSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
+      return decompressXz(data);
     default:
       throw new ImageError('ARCHIVE_INVALID', `a package's ${name} is compressed in an unknown way`);
   }
+}
+
+/** Node can't decompress xz; every Linux that can make a Debian system has a program for it. */
+function decompressXz(data: Buffer): Buffer {
+  const { status, stdout, error } = spawnSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
+  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+    throw new ImageError('COMMAND_FAILED', "xz is not installed: install Debian's package xz-utils");
+  }
+  if (error || status !== 0)
+    throw new ImageError('ARCHIVE_INVALID', "a package's data.tar.xz can't be decompressed");
+  return stdout;
 }
 
 export interface TarEntry {

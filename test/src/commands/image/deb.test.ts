@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { dataArchive, readTarFile, tarEntries } from '../../../../src/commands/image/deb.ts';
 import { makeDeb, makeTar } from './packages.ts';
 
 const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
+/** Its program is not on every machine. */
+const xz = spawnSync('xz', ['-c'], { input: TAR });
 const HEAD = { 'debian-binary': Buffer.from('2.0\n'), 'control.tar.xz': Buffer.from('odd') };
 
 describe('a package', () => {
@@ -12,9 +14,29 @@ describe('a package', () => {
     ['data.tar', TAR],
     ['data.tar.gz', gzipSync(TAR)],
     ['data.tar.zst', zstdCompressSync(TAR)],
-    ['data.tar.xz', spawnSync('xz', ['-c'], { input: TAR }).stdout],
   ])('gives the archive in %s', (name, data) => {
     expect(dataArchive(makeDeb({ ...HEAD, [name]: data })).equals(TAR)).toBe(true);
+  });
+
+  test.runIf(xz.status === 0)('gives the archive in data.tar.xz', () => {
+    expect(dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': xz.stdout })).equals(TAR)).toBe(true);
+  });
+
+  test('compressed by xz is refused where that is not installed', () => {
+    vi.stubEnv('PATH', '/nowhere');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('xz') }))).toThrow(
+      expect.objectContaining({
+        code: 'COMMAND_FAILED',
+        message: expect.stringMatching(/^xz is not installed.*xz-utils/),
+      }),
+    );
+  });
+
+  test.runIf(xz.status === 0)('that is not of xz is refused', () => {
+    expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('odd') }))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 
   test.each([
