@@ -69,7 +69,7 @@ function requireNode() {
   const accepted = isPinnedHere ? '20.19+, 22.12+ or 24+' : '24+';
   fail(
     `This project is installed with Node ${accepted}, and this is ${process.version} (${process.execPath}).\n` +
-      'README.md says how to get one on Debian.',
+      'CONTRIBUTING.md says how to get one on Debian.',
   );
 }
 

@@ -1,0 +1,281 @@
+/**
+ * `npm run bare`: what a reader does on a new machine. Makes a bare Debian in a temporary folder, installs what CONTRIBUTING.md
+ * names and nothing else, clones this repository there as an ordinary user, and runs `make dev` with the README's request,
+ * `make test`, `make play`, and an application that `create-sui-enclave` writes. Each step runs in namespaces of its own: at
+ * its end, none of its processes and mounts is left. Servers run in a network that has nothing but loopback.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { command, type Io, runAsProcess, UsageError } from '../../src/commands/command.ts';
+import { CodedError } from '../../src/library/errors.ts';
+
+/** Every code of a BareError, and what it means. */
+export const BARE_CODES = {
+  STEP_FAILED: 'A step failed: its output ends with the reason.',
+} as const;
+
+class BareError extends CodedError<keyof typeof BARE_CODES> {}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const RELEASE = 'bookworm';
+const USER = 'reader';
+const HOME = `/home/${USER}`;
+
+export interface Step {
+  readonly name: string;
+  /** Of bash. */
+  readonly script: string;
+  /** Whether it runs as root. Default: as the ordinary user. */
+  readonly asRoot?: boolean;
+  /** Whether it reaches registries. Default: nothing but loopback. */
+  readonly hasNetwork?: boolean;
+}
+
+/** A command that a reader types into a terminal. */
+function findCommand(page: string, pattern: RegExp): string {
+  const [text] = pattern.exec(page) ?? [];
+  if (text === undefined) throw new UsageError(`the pages have no command like ${pattern}`);
+  return text.trim();
+}
+
+/** A script that starts a server, waits until it has printed a line, runs commands and ends it. */
+const serve = (server: string, ready: string, commands: string) => `
+: >~/server.log
+${server} >~/server.log 2>&1 & server=$!
+until grep -q '${ready}' ~/server.log; do
+  kill -0 $server || { cat ~/server.log; exit 1; }
+  sleep 0.2
+done
+${commands}
+kill $server
+wait $server || true`;
+
+/** @param pages the text of CONTRIBUTING.md and README.md: their commands are the ones that run */
+export function readSteps(pages: string): readonly Step[] {
+  const packages = findCommand(pages, /apt install [\w+ -]+/)
+    .replace('apt install', '')
+    .trim();
+  const node = findCommand(pages, /^npm install --global [^#\n]+/m);
+  const request = findCommand(pages, /^curl -s http:\/\/127\.0\.0\.1:3000\/process_data [^`]+/m);
+  const isSigned = `| tee ~/answer.json; grep -q '"signature":"[0-9a-f]\\{128\\}"' ~/answer.json`;
+  return [
+    {
+      name: 'install the packages of Debian',
+      asRoot: true,
+      hasNetwork: true,
+      script: `apt-get update -qq && apt-get install -qq -y --no-install-recommends ${packages}`,
+    },
+    { name: 'install Node', hasNetwork: true, script: `cd; ${node}` },
+    { name: 'clone', script: 'cd; git clone -q /var/tmp/repository.bundle sui-enclave' },
+    { name: 'install the packages of npm', hasNetwork: true, script: 'make install' },
+    {
+      name: "make dev, with the README's request",
+      script: serve('make dev', 'curl -s http', `${request} ${isSigned}`),
+    },
+    { name: 'make test', script: 'make test' },
+    {
+      name: 'build what make play serves',
+      hasNetwork: true,
+      script: 'make package examples/dapp/dist/index.html',
+    },
+    {
+      name: 'make play',
+      script: serve('make play', '^Dapp: ', 'curl -sf "$(sed -n "s/^Dapp: *//p" ~/server.log)" >/dev/null'),
+    },
+    {
+      name: 'create an application',
+      hasNetwork: true,
+      script: `cd; npm exec --yes --package="$(ls sui-enclave/out/create-sui-enclave-*.tgz)" -- create-sui-enclave my-oracle --from sui-enclave/out
+cd my-oracle; npm ci`,
+    },
+    {
+      name: 'its dev',
+      script: `cd ~/my-oracle; ${serve('npx --offline sui-enclave dev', 'curl -s http', `bash -c "$(grep -m1 -o 'curl -s http.*' ~/server.log)" ${isSigned}`)}`,
+    },
+    { name: 'its test', script: 'cd ~/my-oracle; npx --offline sui-enclave test' },
+  ];
+}
+
+export const readPages = () =>
+  ['CONTRIBUTING.md', 'README.md'].map((name) => readFileSync(join(ROOT, name), 'utf8')).join('\n');
+
+/** Runs as root in namespaces of their own: mounts what programs expect, and becomes the user. */
+const ENTER = `set -eu
+root=$1 user=$2 script=$3; shift 3
+mount -t proc proc "$root/proc"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+ip link set lo up
+exec chroot --userspec="$user" "$root" env -i "$@" bash -euo pipefail -c "$script"`;
+
+const read = (program: string, ...args: string[]) => execFileSync(program, args, { encoding: 'utf8' }).trim();
+
+/** A program that is missing, or fails, ends the command. Its output goes to standard error. */
+function run(name: string, program: string, ...args: string[]): void {
+  const { status, signal, error } = spawnSync(program, args, { stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  const reason = error
+    ? `${program} can't be run: ${(error as NodeJS.ErrnoException).code}`
+    : `exit code ${status ?? signal}`;
+  throw new BareError('STEP_FAILED', `${name}: ${reason}`);
+}
+
+/** The mirror of this machine's own Debian, if it is of the same release. Default: debootstrap's. */
+function findMirror(): string[] {
+  const lines = read(
+    'apt-get',
+    'indextargets',
+    '--format',
+    '$(CODENAME) $(SITE)',
+    'Created-By: Packages',
+  ).split('\n');
+  const [, site] = lines.map((line) => line.split(' ')).find(([codename]) => codename === RELEASE) ?? [];
+  return site === undefined ? [] : [site];
+}
+
+/** A setting of npm on this machine, which may be in a file, in the environment or a default. */
+function readNpmSetting(name: string): string | undefined {
+  const value = read('npm', 'config', 'get', name);
+  return ['', 'null', 'undefined'].includes(value) ? undefined : value;
+}
+
+interface Machine {
+  readonly environment: readonly string[];
+  readonly files: readonly string[];
+}
+
+/**
+ * Hands this machine's ways to the registries on: apt's settings for its downloads, npm's file of the user with its registry
+ * and proxies, name servers, and the certificates of the authorities that it trusts.
+ *
+ * @returns the environment of every step, and files of this machine that each finds in its place
+ */
+function copyConfiguration(root: string): Machine {
+  const files = new Set(['/etc/resolv.conf', '/etc/hosts']);
+  writeFileSync(join(root, 'etc/apt/apt.conf.d/99machine'), read('apt-config', 'dump', 'Acquire'), {
+    mode: 0o600,
+  });
+  const userConfig = readNpmSetting('userconfig');
+  const lines = userConfig !== undefined && existsSync(userConfig) ? [readFileSync(userConfig, 'utf8')] : [];
+  for (const name of ['registry', 'proxy', 'https-proxy', 'cafile']) {
+    const value = readNpmSetting(name);
+    if (value !== undefined) lines.push(`${name}=${value}`);
+    if (value !== undefined && name === 'cafile') files.add(value);
+  }
+  mkdirSync(join(root, HOME), { recursive: true });
+  writeFileSync(join(root, HOME, '.npmrc'), `${lines.join('\n')}\n`, { mode: 0o600 });
+  const environment = Object.entries(process.env).flatMap(([name, value = '']) => {
+    const isFile = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE'].includes(name) && existsSync(value);
+    if (isFile) files.add(value);
+    return isFile || /^(https?|no)_proxy$/i.test(name) ? [`${name}=${value}`] : [];
+  });
+  return { environment, files: [...files].filter((file) => existsSync(file)) };
+}
+
+function enter(root: string, { environment, files }: Machine, step: Step): void {
+  // Each time: Debian's ca-certificates writes its own list where that of this machine may be.
+  for (const file of files) {
+    mkdirSync(join(root, dirname(file)), { recursive: true });
+    copyFileSync(file, join(root, file));
+  }
+  const { name, script, asRoot = false, hasNetwork = false } = step;
+  const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+  const variables = asRoot
+    ? ['HOME=/root', `PATH=${path}`, 'DEBIAN_FRONTEND=noninteractive']
+    : [`HOME=${HOME}`, `PATH=${HOME}/.local/bin:${path}`, 'LANG=C.UTF-8'];
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child', ...(hasNetwork ? [] : ['--net'])];
+  const program = asRoot ? script : `cd; [ ! -d sui-enclave ] || cd sui-enclave; ${script}`;
+  const user = asRoot ? 'root' : USER;
+  run(
+    name,
+    'unshare',
+    ...namespaces,
+    'sh',
+    '-c',
+    ENTER,
+    'sh',
+    root,
+    user,
+    program,
+    ...environment,
+    ...variables,
+  );
+}
+
+/** @returns the seconds that it took */
+function measure(
+  io: Io,
+  name: string,
+  work: () => void,
+): { readonly name: string; readonly seconds: number } {
+  io.error(`\n== ${name}`);
+  const start = performance.now();
+  work();
+  const seconds = Math.round((performance.now() - start) / 1000);
+  io.error(`== ${name}: ${seconds} s`);
+  return { name, seconds };
+}
+
+export const main = command({
+  name: 'bare',
+  program: 'npm run bare --',
+  purpose: `Makes a bare Debian 12 in a temporary folder, with what CONTRIBUTING.md names and nothing else, clones the last commit there
+as an ordinary user, and runs make dev with the README's request, make test, make play, and an application that
+create-sui-enclave writes. Prints the time of each step, and ends at the first that fails.
+Needs root, Debian's packages debootstrap and iproute2, 5 GB of disk in TMPDIR, and the registries of Debian and npm, to which it
+hands this machine's settings of apt and npm on.`,
+  arguments: {},
+  options: { keep: { help: 'keep the folder, to look into it' } },
+  notes: 'exit codes: 0 all steps passed; 1 a step failed; 2 invalid command line, or not root',
+  run({ options: { keep } }, { io }) {
+    if (process.getuid?.() !== 0)
+      throw new UsageError('it makes namespaces and devices: run it as root, with sudo');
+    const steps = readSteps(readPages());
+    const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-bare-'));
+    const root = join(folder, 'root');
+    try {
+      const times = [
+        measure(io, 'debootstrap', () =>
+          run('debootstrap', 'debootstrap', '--variant=minbase', RELEASE, root, ...findMirror()),
+        ),
+      ];
+      const machine = copyConfiguration(root);
+      run(
+        'clone',
+        'git',
+        '-C',
+        ROOT,
+        'bundle',
+        'create',
+        '--quiet',
+        join(root, 'var/tmp/repository.bundle'),
+        'HEAD',
+      );
+      run('user', 'chroot', root, 'useradd', '--shell', '/bin/bash', USER);
+      run('user', 'chroot', root, 'chown', '--recursive', `${USER}:`, HOME);
+      for (const step of steps) times.push(measure(io, step.name, () => enter(root, machine, step)));
+      const commit = read('git', '-C', ROOT, 'rev-parse', 'HEAD');
+      const lines = times.map(({ name, seconds }) => `${String(seconds).padStart(5)} s  ${name}`);
+      return {
+        json: { commit, steps: times },
+        text: [`All steps passed, on ${commit}:`, ...lines].join('\n'),
+      };
+    } finally {
+      if (keep) io.error(`Kept: ${root}`);
+      else rmSync(folder, { recursive: true, force: true });
+    }
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);
