@@ -1,0 +1,64 @@
+/** A clone in a folder with a space and a percent sign in its name: what starts programs or bundles modules by their path. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Two cores, on which more than this runs. */
+const TIMEOUT_MS = 240_000;
+const folder = mkdtempSync(join(tmpdir(), 'with 50%20 of '));
+const clone = join(folder, 'clone');
+
+/** The files of this clone, with their times, so that make compiles none of the native programs again. */
+beforeAll(() => {
+  mkdirSync(join(clone, 'node_modules'), { recursive: true });
+  const copy = 'git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -p -t "$0"';
+  execFileSync('sh', ['-c', copy, clone], { cwd: ROOT });
+  for (const name of readdirSync(join(ROOT, 'node_modules'))) {
+    const path = join(ROOT, 'node_modules', name);
+    // The packages of this repository are those of the copy.
+    const target = lstatSync(path).isSymbolicLink() ? readlinkSync(path) : path;
+    symlinkSync(target, join(clone, 'node_modules', name));
+  }
+  symlinkSync(join(ROOT, 'build'), join(clone, 'build'));
+  const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.com'];
+  execFileSync('git', ['init', '--quiet'], { cwd: clone });
+  execFileSync('git', [...identity, 'commit', '--quiet', '--allow-empty', '--message', 'a'], { cwd: clone });
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const run = (...args: string[]) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: clone,
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1' },
+  });
+  return { status, output: stdout + stderr };
+};
+
+test(
+  'runs the tests that preload, bundle and read by a path',
+  () => {
+    const files = [
+      'test/src/server/nsm/addon.test.ts',
+      'test/src/server/schema_file.test.ts',
+      'test/src/library/index.test.ts',
+      'test/src/library/react/bundle.test.ts',
+    ];
+    const { status, output } = run('node_modules/vitest/vitest.mjs', 'run', ...files);
+    expect([status, output]).toEqual([0, expect.stringMatching(/Test Files.* 4 passed/)]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'packs the packages',
+  () => {
+    const { status, output } = run('scripts/check/pack.ts');
+    expect([status, output]).toEqual([0, expect.stringMatching(/^out\/create-sui-enclave-.*\.tgz: /m)]);
+  },
+  TIMEOUT_MS,
+);
