@@ -11,7 +11,8 @@ export interface ExchangeRequest {
   /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array | undefined;
+  /** Never text: Node would encode the headers as UTF-8 with it, though they are Latin-1. */
+  readonly body: Uint8Array | undefined;
   /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
   readonly timeoutMs: number;
   /** Maximum size of the answer's body, in bytes. */
@@ -115,7 +116,8 @@ export function createExchange(origin: string, authority: string | undefined, ho
   const send = isTls ? https.request : http.request;
   const host = { agent, hostname: hostname.replace(/^\[|\]$/g, ''), port };
   return async (request) => {
-    const { path, method, headers, signal } = request;
+    const { path, method, signal } = request;
+    const headers = withLength(request);
     const end = performance.now() + request.timeoutMs;
     let { timeoutMs } = request;
     for (;;) {
@@ -129,6 +131,14 @@ export function createExchange(origin: string, authority: string | undefined, ho
       }
     }
   };
+}
+
+/**
+ * Node would send the body of a GET, HEAD or DELETE without its length, so that the host would take it for the next
+ * request of the connection (RFC 9112, section 6.3).
+ */
+function withLength({ headers, body }: ExchangeRequest): ExchangeRequest['headers'] {
+  return body === undefined ? headers : { ...headers, 'content-length': String(body.byteLength) };
 }
 
 /**

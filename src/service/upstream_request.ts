@@ -57,10 +57,11 @@ export function requireOptions(given: unknown, own: OwnOptions): void {
 export function readRequest(given: unknown, own: OwnOptions, timeoutMs: number): UpstreamRequest {
   requireNames(given, own);
   const headers = headersOf(ownOf(given, 'headers'));
+  const method = methodOf(ownOf(given, 'method'));
   return {
-    method: methodOf(ownOf(given, 'method')),
+    method,
     path: pathOf(ownOf(given, 'url'), ownOf(given, 'params')),
-    body: bodyOf(ownOf(given, 'data'), headers),
+    body: bodyOf(ownOf(given, 'data'), method, headers),
     headers,
     timeoutMs: timeoutOf(ownOf(given, 'timeout'), timeoutMs),
     signal: signalOf(ownOf(given, 'signal')),
@@ -178,33 +179,55 @@ function requireHeader(name: string, value: unknown): string | undefined {
   }
 }
 
-/** @param headers gets the type of the body, where the body says it */
-function bodyOf(data: unknown, headers: Record<string, string>): string | Uint8Array | undefined {
+/**
+ * @param headers gets the type of the body, where the body says it
+ * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
+ */
+function bodyOf(
+  data: unknown,
+  method: UpstreamRequest['method'],
+  headers: Record<string, string>,
+): Uint8Array | undefined {
   if (data === undefined || data === null) return undefined;
+  if (method === 'GET' || method === 'HEAD') {
+    throw new ApplicationMistake(
+      'data of an upstream request must be left out with GET and HEAD, whose bodies have no meaning (RFC 9110, section 9.3.1): send it as params, or with POST',
+    );
+  }
   if (data instanceof URLSearchParams) {
     headers['content-type'] ??= 'application/x-www-form-urlencoded';
-    return URLSearchParams.prototype.toString.call(data);
+    return Buffer.from(URLSearchParams.prototype.toString.call(data));
   }
-  const isRaw = typeof data === 'string' || data instanceof Uint8Array;
-  const body = isRaw ? data : jsonOf(data);
+  const raw = rawBodyOf(data);
+  const isRaw = raw !== undefined;
+  const body = raw ?? jsonOf(data);
   if (!isRaw) headers['content-type'] ??= 'application/json';
   const type = headers['content-type'];
   if (body === undefined || type === undefined || (!isRaw && !JSON_TYPE.test(type))) {
     throw new ApplicationMistake(
-      'data of an upstream request must be a string or Uint8Array, with a content-type among the headers; or a plain object or list, as JSON; or URLSearchParams',
+      'data of an upstream request must be a string or Uint8Array, with a content-type among the headers; or a plain object or list, as JSON; or URLSearchParams. A string must not have a lone surrogate',
     );
   }
   return body;
 }
 
+/** Undefined for what is not text or bytes. UTF-8 can't represent a lone surrogate. */
+function rawBodyOf(data: unknown): Uint8Array | undefined {
+  if (typeof data === 'string') return data.isWellFormed() ? Buffer.from(data) : undefined;
+  // Proxies, and objects that only inherit from Uint8Array, have no bytes.
+  return ArrayBuffer.isView(data) && data instanceof Uint8Array ? new Uint8Array(data) : undefined;
+}
+
 const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
 
 /** Undefined for what JSON can't hold, such as an instance of a class, or a bigint. */
-function jsonOf(data: unknown): string | undefined {
+function jsonOf(data: unknown): Uint8Array | undefined {
   const prototype: unknown = typeof data === 'object' ? Object.getPrototypeOf(data) : undefined;
   const isPlain = prototype === Object.prototype || prototype === null || Array.isArray(data);
   try {
-    return isPlain ? JSON.stringify(data) : undefined;
+    // A `toJSON` of its own may return nothing.
+    const json: string | undefined = isPlain ? JSON.stringify(data) : undefined;
+    return json === undefined ? undefined : Buffer.from(json);
   } catch {
     return undefined;
   }

@@ -1,0 +1,216 @@
+/** What a strict host parses on a kept connection is what was asked: no body becomes the next request. */
+import { createServer, type Socket } from 'node:net';
+import type { Method } from 'axios';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { ApplicationMistake } from '../../../src/library/errors.ts';
+import { createUpstream, type UpstreamBounds } from '../../../src/service/upstream.ts';
+import { listen, RAW } from './hosts.ts';
+
+interface ParsedRequest {
+  readonly method: string;
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/**
+ * Reads one request by RFC 9112 alone: a body is there only with a Content-Length, whatever the method.
+ *
+ * @returns undefined if more bytes are needed
+ * @throws if it is not a request of HTTP/1.1, is chunked, or has a header that decides about framing twice
+ */
+function parseRequest(bytes: Buffer): { request: ParsedRequest; length: number } | undefined {
+  const headLength = bytes.indexOf('\r\n\r\n');
+  if (headLength === -1) return undefined;
+  const [first = '', ...lines] = bytes.toString('latin1', 0, headLength).split('\r\n');
+  const [, method = '', target = ''] = /^([A-Z]+) (\/[!-~]*) HTTP\/1\.1$/.exec(first) ?? [];
+  if (method === '') throw new Error(`not a request line: ${first}`);
+  const headers: Record<string, string> = Object.create(null);
+  for (const line of lines) {
+    const at = line.indexOf(':');
+    const name = line.slice(0, at).toLowerCase();
+    if (!TOKEN.test(name) || name in headers) throw new Error(`not a header, or repeated: ${line}`);
+    headers[name] = trimBlanks(line.slice(at + 1));
+  }
+  const { 'content-length': bodyLength = '0', 'transfer-encoding': coding } = headers;
+  if (coding !== undefined || !/^(0|[1-9]\d*)$/.test(bodyLength)) throw new Error('not a length');
+  const start = headLength + 4;
+  const length = start + Number(bodyLength);
+  if (bytes.length < length) return undefined;
+  return { request: { method, target, headers, body: bytes.subarray(start, length) }, length };
+}
+
+/** A host that answers each request with its number, and keeps its connections. */
+async function strictHost(bounds?: UpstreamBounds) {
+  const requests: ParsedRequest[] = [];
+  const faults: unknown[] = [];
+  let connections = 0;
+  const serve = (socket: Socket) => {
+    connections += 1;
+    let bytes: Buffer = Buffer.alloc(0);
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => {
+      bytes = Buffer.concat([bytes, chunk]);
+      try {
+        for (let parsed = parseRequest(bytes); parsed; parsed = parseRequest(bytes)) {
+          bytes = Buffer.from(bytes.subarray(parsed.length));
+          const id = parsed.request.headers['x-id'] ?? 'none';
+          requests.push(parsed.request);
+          const body = parsed.request.method === 'HEAD' ? '' : id;
+          socket.write(`HTTP/1.1 200 OK\r\nX-Id: ${id}\r\nContent-Length: ${id.length}\r\n\r\n${body}`);
+        }
+      } catch (fault) {
+        faults.push(fault);
+        socket.destroy();
+      }
+    });
+  };
+  const client = createUpstream(`http://127.0.0.1:${await listen(createServer(serve))}`)(bounds);
+  return { client, requests, faults, connections: () => connections };
+}
+
+/** Parsed by a host that was told no length. */
+const SMUGGLED = 'POST /smuggled HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n';
+
+interface Call {
+  readonly method: Method;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: unknown;
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'get', 'head', 'delete'] as const;
+const TYPE = { 'content-type': 'application/octet-stream' };
+const JSON_TYPE = { 'content-type': 'application/vnd.x+json' };
+
+const data: fc.Arbitrary<Pick<Call, 'data' | 'headers'>> = fc.oneof(
+  fc.constantFrom(undefined, null).map((data) => ({ data, headers: {} })),
+  fc
+    .oneof(
+      fc.constantFrom('', '\r\n', '0\r\n\r\n', SMUGGLED, `\r\n\r\n${SMUGGLED}`),
+      fc.string({ unit: 'grapheme' }),
+      fc.uint8Array({ maxLength: 300 }),
+      fc.constant(new TextEncoder().encode(SMUGGLED)),
+    )
+    .map((data) => ({ data, headers: TYPE })),
+  fc.constantFrom({}, [], { a: 'ä' }, [SMUGGLED]).map((data) => ({ data, headers: JSON_TYPE })),
+  fc.constantFrom('', 'a=1&b=ä\r\n').map((text) => ({ data: new URLSearchParams(text), headers: {} })),
+);
+const header = fc.tuple(
+  fc.stringMatching(/^X-[!#$%&'*+.^_`|~0-9A-Za-z-]{1,8}$/).filter((name) => !/^x-id$/i.test(name)),
+  fc.stringMatching(/^[\t !-~\x80-\xff]{0,20}$/),
+);
+const headers = fc.uniqueArray(header, { selector: ([name]) => name.toLowerCase() });
+const call: fc.Arbitrary<Call> = fc
+  .tuple(fc.constantFrom(...METHODS), data, headers)
+  .map(([method, { data, headers }, more]) => ({
+    method,
+    data,
+    headers: { ...Object.fromEntries(more), ...headers },
+  }));
+
+/** Without white space around, which is not part of a header's value. */
+const trimBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '');
+
+function bytesOf(data: unknown): Buffer {
+  if (data === undefined || data === null) return Buffer.alloc(0);
+  if (typeof data === 'string' || data instanceof Uint8Array) return Buffer.from(data as string);
+  return Buffer.from(data instanceof URLSearchParams ? data.toString() : JSON.stringify(data));
+}
+
+const isRefused = ({ method, data }: Call) =>
+  /^(get|head)$/i.test(method) && data !== undefined && data !== null;
+
+test('over any methods, bodies and headers, in turn and at once', async () => {
+  const { client, requests, faults, connections } = await strictHost();
+  let calls = 0;
+
+  /** Makes a call, which has exactly one answer: its own. */
+  const make = async (call: Call) => {
+    calls += 1;
+    const id = String(calls);
+    const { method, data, headers } = call;
+    const answer = client.request<Buffer>({
+      ...{ ...RAW, url: `/${id}`, method, data },
+      headers: { ...headers, 'X-Id': id },
+    });
+    if (isRefused(call)) return await expect(answer).rejects.toBeInstanceOf(ApplicationMistake);
+    const isHead = /^head$/i.test(method);
+    expect(await answer).toMatchObject({ status: 200, data: Buffer.from(isHead ? '' : id) });
+    expect((await answer).headers['x-id']).toBe(id);
+    const [parsed, ...more] = requests.filter(({ target }) => target === `/${id}`);
+    expect(more).toEqual([]);
+    expect([parsed?.method, parsed?.body]).toEqual([method.toUpperCase(), bytesOf(data)]);
+    for (const [name, value] of Object.entries(headers)) {
+      expect(parsed?.headers[name.toLowerCase()]).toBe(trimBlanks(value));
+    }
+  };
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(call, { minLength: 1, maxLength: 8 }), fc.boolean(), async (all, isAtOnce) => {
+      requests.length = 0;
+      if (isAtOnce) await Promise.all(all.map(make));
+      else for (const call of all) await make(call);
+      expect(faults).toEqual([]);
+      expect(requests).toHaveLength(all.filter((call) => !isRefused(call)).length);
+    }),
+    { numRuns: 150 },
+  );
+  // Of each call at once, used again and again.
+  expect(connections()).toBeLessThanOrEqual(8);
+});
+
+describe('data', () => {
+  test.each(['get', 'head'] as const)('with %s is refused, by an error that says why', async (method) => {
+    const { client, requests } = await strictHost();
+    for (const data of ['', SMUGGLED, {}, new Uint8Array(0), new URLSearchParams()]) {
+      const refused = client[method]('/', { data, headers: TYPE });
+      await expect(refused).rejects.toBeInstanceOf(ApplicationMistake);
+      await expect(refused).rejects.toThrow(
+        /^data of an upstream request must be left out with GET and HEAD/,
+      );
+    }
+    client.interceptors.request.use((config) => ({ ...config, data: SMUGGLED }));
+    await expect(client[method]('/', { headers: TYPE })).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(requests).toEqual([]);
+  });
+
+  test('with DELETE has its length, and the next caller gets the answer to its own request', async () => {
+    const { client, requests, connections } = await strictHost();
+    for (let turn = 0; turn < 20; turn += 1) {
+      await client.delete('/', { ...RAW, data: SMUGGLED, headers: { ...TYPE, 'x-id': `evil${turn}` } });
+      const { data } = await client.get<Buffer>('/', { ...RAW, headers: { 'x-id': `honest${turn}` } });
+      expect(data.toString()).toBe(`honest${turn}`);
+    }
+    expect(requests.filter(({ target }) => target === '/smuggled')).toEqual([]);
+    expect(connections()).toBe(1);
+  });
+
+  test('of bytes is what its memory contains at the call, whatever the object claims or becomes', async () => {
+    const buffer = new ArrayBuffer(8, { maxByteLength: 8 });
+    const { client, requests } = await strictHost({ budget: () => buffer.resize(0) });
+    const lying = Object.defineProperties(new TextEncoder().encode('12345678'), {
+      length: { value: 2 },
+      byteLength: { value: 2 },
+      slice: { value: () => new Uint8Array(1) },
+    });
+    for (const data of [new Uint8Array(buffer).fill(0x61), lying]) {
+      await client.post('/', data, { ...RAW, headers: TYPE });
+    }
+    expect(requests.map(({ body }) => body.toString())).toEqual(['aaaaaaaa', '12345678']);
+  });
+
+  test.each([
+    ['a text with a lone surrogate', '\ud800'],
+    ['a text with one at its end', 'a\udc00'],
+    ['an object that only inherits from Uint8Array', Object.create(Uint8Array.prototype)],
+    ['a proxy of bytes', new Proxy(new Uint8Array(2), {})],
+  ])('that is %s is refused', async (_what, data) => {
+    const { client, requests } = await strictHost();
+    client.interceptors.request.use((config) => ({ ...config, data }));
+    await expect(client.post('/', '', { headers: TYPE })).rejects.toBeInstanceOf(ApplicationMistake);
+    expect(requests).toEqual([]);
+  });
+});
