@@ -83,7 +83,8 @@ export const SERVER_SETTINGS = {
   BODY_LIMIT_BYTES: {
     schema: integerBetween(1024, 16 * 1024 ** 2),
     default: '65536',
-    meaning: 'the maximum size of a body. A body must arrive within 5 s, plus one second for every 16 KiB',
+    meaning:
+      'the maximum size of a body. A body must arrive within 5 s, plus one second for every 16 KiB. One in more than 256 pieces, plus one for every 16 bytes, ends the connection without an answer. The limits on size and pieces apply also where no endpoint reads the body, as with GET',
   },
   MAX_CONNECTIONS: {
     schema: integerBetween(FEWEST_CONNECTIONS, 100_000),

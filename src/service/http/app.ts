@@ -13,7 +13,7 @@ import { ServerError } from '../errors.ts';
 import { cors, type Origins } from './cors.ts';
 import type { AnswerError } from './errors.ts';
 import type { InFlight } from './in_flight.ts';
-import { discardBody } from './json_body.ts';
+import type { JsonBodies } from './json_body.ts';
 import { addHeader } from './respond.ts';
 import { originForm } from './target.ts';
 
@@ -33,16 +33,17 @@ export interface AppOptions {
 
 export interface AppParts extends AppOptions {
   readonly inFlight: InFlight;
+  readonly bodies: JsonBodies;
   readonly answerError: AnswerError;
   /** Adds the endpoints. */
   routes(app: Express): void;
 }
 
 /** @throws ConfigError if two endpoints have the same path */
-export function createApp({ inFlight, answerError, routes, ...options }: AppParts): Express {
+export function createApp({ inFlight, bodies, answerError, routes, ...options }: AppParts): Express {
   const app = express();
   configure(app, options);
-  app.use(receive(inFlight, answerError));
+  app.use(receive(inFlight, bodies, answerError));
   app.use(cors(options.corsOrigins, options.exposedHeaders));
   routes(app);
   requireDistinctPaths(app);
@@ -79,13 +80,13 @@ export function listenerOf(app: Express): RequestListener {
 }
 
 /** Gives the request its id and deadline, and checks it. In one handler, since Express charges for each. */
-function receive(inFlight: InFlight, answerError: AnswerError): RequestHandler {
+function receive(inFlight: InFlight, bodies: JsonBodies, answerError: AnswerError): RequestHandler {
   return (request, response, next) => {
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
     if (!inFlight.track(request, response, fail)) return;
     checkRequest(request);
     // The body of a GET means nothing (RFC 9110, section 9.3.1).
-    if (request.method === 'GET' || request.method === 'HEAD') discardBody(request);
+    if (request.method === 'GET' || request.method === 'HEAD') bodies.discard(request);
     next();
   };
 }

@@ -1,6 +1,7 @@
-import { IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Listed, OrderedList } from '../ordered_list.ts';
+import { BoundedRequest } from './body_pieces.ts';
 
 /**
  * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one read, and
@@ -180,7 +181,7 @@ function abandon({ request, response }: Pending): void {
  * all requests in the same read.
  */
 export function createRequestClass(connections: Connections): typeof IncomingMessage {
-  return class extends IncomingMessage {
+  return class extends BoundedRequest {
     constructor(socket: Socket) {
       super(socket);
       if (connections.isFull(socket)) Object.defineProperty(this, 'upgrade', { get: () => true, set() {} });

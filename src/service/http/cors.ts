@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { discardBody, hasBody } from './json_body.ts';
 import { addHeader, writeHead } from './respond.ts';
 
 const METHODS = 'GET, HEAD, POST';
@@ -42,6 +43,8 @@ export function cors(origins: '*' | Origins, exposed: readonly string[] = []): R
       if (asked !== undefined) addHeader(response, 'access-control-allow-headers', asked);
       addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);
     }
+    if (hasBody(request)) addHeader(response, 'connection', 'close');
+    discardBody(request);
     writeHead(response, 204, []);
     response.end();
   };

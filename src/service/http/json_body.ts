@@ -10,12 +10,6 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$
 /** A body must arrive within this time, plus one second for every MIN_BYTES_PER_SECOND bytes received. */
 const BODY_TIMEOUT_MS = 5000;
 const MIN_BYTES_PER_SECOND = 16 * 1024;
-/**
- * A body may arrive in this many pieces, plus one for every BYTES_PER_PIECE bytes. Each piece costs the same work
- * regardless of its size, which the caller chooses (RFC 9112, section 7.1).
- */
-const MAX_PIECES = 256;
-const BYTES_PER_PIECE = 16;
 /** How often deadlines are checked. */
 const SWEEP_MS = 250;
 /** Memory limit for all incomplete bodies together; at least four bodies of the maximum size fit. */
@@ -26,7 +20,10 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Lets go of a body that nobody will read. Node would keep up to 64 KiB of it until the answer is sent. */
+/**
+ * Lets go of a body that nobody will read. Node would keep up to 64 KiB of it until the answer is sent, and drop the
+ * rest without counting its pieces.
+ */
 export function discardBody(request: IncomingMessage): void {
   if (!request.readableEnded && hasBody(request)) request.resume();
 }
@@ -35,7 +32,6 @@ export function discardBody(request: IncomingMessage): void {
 interface Reading extends Listed<Reading> {
   readonly start: number;
   bytes: number;
-  pieces: number;
   /** The first `bytes` bytes are the body so far. */
   buffer: Buffer;
   readonly fail: (error: Error) => void;
@@ -113,16 +109,36 @@ export class JsonBodies {
     return await this.#read(request);
   }
 
+  /**
+   * Lets go of a body to which no endpoint gives a meaning, within the same limit of size: beyond it, the connection
+   * ends without an answer.
+   *
+   * @throws BODY_TOO_LARGE if its Content-Length says so
+   */
+  discard(request: IncomingMessage): void {
+    if (!hasBody(request)) return;
+    this.#requireSize(request);
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > this.#limitBytes) request.socket.destroy();
+    });
+  }
+
   #read(request: IncomingMessage): Promise<Buffer> {
-    const { 'content-encoding': encoding, 'content-length': length } = request.headers;
+    const { 'content-encoding': encoding } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new ServerError(
         'UNSUPPORTED_MEDIA_TYPE',
         'the body is compressed: send it without Content-Encoding',
       );
     }
-    if (Number(length) > this.#limitBytes) throw this.#tooLarge();
+    this.#requireSize(request);
     return this.#readBytes(request);
+  }
+
+  #requireSize({ headers }: IncomingMessage): void {
+    if (Number(headers['content-length']) > this.#limitBytes) throw this.#tooLarge();
   }
 
   #readBytes(request: IncomingMessage): Promise<Buffer> {
@@ -134,7 +150,6 @@ export class JsonBodies {
       const reading: Reading = {
         start: performance.now(),
         bytes: 0,
-        pieces: 0,
         buffer: Buffer.alloc(0),
         fail,
         list: undefined,
@@ -143,10 +158,7 @@ export class JsonBodies {
       };
       this.#readings.add(reading);
       request.on('data', (chunk: Buffer) => {
-        if (!this.#readings.has(reading)) return;
-        this.#append(reading, chunk);
-        // Without an answer: it would first cost the work for the pieces that have been sent meanwhile.
-        if (reading.pieces > MAX_PIECES + reading.bytes / BYTES_PER_PIECE) request.socket.destroy();
+        if (this.#readings.has(reading)) this.#append(reading, chunk);
       });
       request.on('end', () => {
         const { buffer, bytes } = reading;
@@ -160,7 +172,6 @@ export class JsonBodies {
 
   #append(reading: Reading, chunk: Buffer): void {
     const { buffer, bytes } = reading;
-    reading.pieces += 1;
     reading.bytes += chunk.length;
     if (reading.bytes > this.#limitBytes) reading.fail(this.#tooLarge());
     else this.#hold(reading, append(buffer, bytes, chunk, this.#limitBytes));

@@ -6,6 +6,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError } from 'sui-enclave/errors';
+import { BoundedRequest } from './body_pieces.ts';
+import { discardBody } from './json_body.ts';
 
 /** Figures as one text. */
 export interface Exposition {
@@ -35,7 +37,8 @@ const MAX_CONNECTIONS = 16;
 /** @throws ConfigError if it can't listen there */
 export async function serveMetrics(options: MetricsListenerOptions): Promise<MetricsListener> {
   const { port, expose, setting = 'METRICS_PORT', maxAgeMs = 5000 } = options;
-  const server = createServer({ maxHeaderSize: 4096, keepAlive: false }, (request, response) => {
+  const http = { IncomingMessage: BoundedRequest, maxHeaderSize: 4096, keepAlive: false };
+  const server = createServer(http, (request, response) => {
     answer(request, response, expose).catch(() => request.socket.destroy());
   });
   // In the order of their arrival.
@@ -73,10 +76,12 @@ export async function serveMetrics(options: MetricsListenerOptions): Promise<Met
 }
 
 async function answer(
-  { method, url }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   expose: MetricsListenerOptions['expose'],
 ): Promise<void> {
+  const { method, url } = request;
+  discardBody(request);
   // The unread rest of a request would be parsed as the next one.
   response.shouldKeepAlive = false;
   if (url !== '/metrics') return void response.writeHead(404).end();

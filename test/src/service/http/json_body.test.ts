@@ -64,26 +64,6 @@ describe('a JSON body', () => {
     expect(reader.held).toBe(0);
   });
 
-  test('closes its connection if its pieces are too small', async () => {
-    const request = open();
-    let ended = false;
-    const socket = {
-      destroy() {
-        ended = true;
-        request.destroy(new Error('ended'));
-      },
-    };
-    const read = outcome(bodies().read(Object.assign(request, { socket }) as never));
-    for (let sent = 1; sent <= 273; sent += 1) {
-      expect(ended).toBe(false);
-      request.write('[');
-      await turn();
-    }
-    request.write('[');
-    expect(await read).toBe('MALFORMED_JSON');
-    expect(ended).toBe(true);
-  });
-
   test.each([
     ['{}', 2, {}],
     ['{} ', 2, 'BODY_TOO_LARGE'],

@@ -1,0 +1,65 @@
+/** The limit on the pieces of a body, for every request: also where no endpoint reads the body. */
+import { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+
+/**
+ * A body may arrive in this many pieces, plus one for every BYTES_PER_PIECE bytes. Each piece costs the same work
+ * regardless of its size, which the caller chooses (RFC 9112, section 7.1).
+ */
+const MAX_PIECES = 256;
+const BYTES_PER_PIECE = 16;
+
+/** Where a request keeps BYTES_PER_PIECE times the number of its pieces, less their bytes. */
+const EXCESS = Symbol('excess');
+/** Where a request that has stopped its parser keeps what makes the parser usable again. */
+const RESTORE = Symbol('restore');
+type Counted = IncomingMessage & { [EXCESS]?: number; [RESTORE]?: () => void };
+
+/** A request whose connection ends, without an answer, when its body arrives in too many pieces. */
+export class BoundedRequest extends IncomingMessage {
+  constructor(socket: Socket) {
+    super(socket);
+    // Not a method: Express replaces the prototype.
+    this.push = countPieces;
+    (this as Counted)[EXCESS] = 0;
+  }
+}
+
+/** Called by Node's parser with each piece, and with null at the end of the request. */
+function countPieces(this: Counted, piece: Buffer | null): boolean {
+  if (piece === null) this[RESTORE]?.();
+  else {
+    const excess = (this[EXCESS] as number) + BYTES_PER_PIECE - piece.length;
+    this[EXCESS] = excess;
+    if (excess > MAX_PIECES * BYTES_PER_PIECE) {
+      this.socket.destroy();
+      stopParser(this);
+      return false;
+    }
+  }
+  return IncomingMessage.prototype.push.call(this, piece);
+}
+
+/**
+ * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces, though the
+ * connection is closed. Node offers no means to stop it, but it calls back only functions. It will serve other
+ * connections, so it gets its function back at the end of this request, or else of this turn of the event loop, before it
+ * can be used again.
+ */
+function stopParser(request: Counted): void {
+  const { parser } = request.socket as Socket & { parser?: Record<string, unknown> | null };
+  const name = Object.keys(parser ?? {}).find((name) => isCallback(parser?.[name]));
+  if (!parser || name === undefined) return;
+  const callback = parser[name];
+  parser[name] = null;
+  const restore = () => {
+    parser[name] = callback;
+  };
+  request[RESTORE] = restore;
+  setImmediate(restore);
+}
+
+/** For pieces of a body. */
+function isCallback(value: unknown): boolean {
+  return typeof value === 'function' && value.name === 'parserOnBody';
+}

@@ -1,0 +1,190 @@
+/** A body in many pieces ends its connection at the same bound everywhere, also where nobody reads it. */
+import { once } from 'node:events';
+import { IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { Router } from 'express';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
+import { type ApplicationModule, endpoint } from '../../../../src/server/app.ts';
+import { Connections } from '../../../../src/service/http/connections.ts';
+import { serveMetrics } from '../../../../src/service/http/metrics_listener.ts';
+import { startServer } from '../../server/support.ts';
+
+/** 256, one more for every 16 bytes, and the one that is too many. */
+const MOST = 256 + 17 + 1;
+/** More than two reads of Node. */
+const PIECES = '1\r\nx\r\n'.repeat(25_000);
+
+/** How many pieces of bodies Node's parsers have handed over. */
+let handedOver = 0;
+
+/** Those that count: Node uses a parser again. */
+const counting = new WeakSet<object>();
+
+/** Counts the calls of the function of Node's parser that each piece costs. */
+function countPieces({ parser }: Socket & { parser?: Record<string, (piece: Buffer) => void> }): void {
+  if (parser && counting.has(parser)) return;
+  const name = Object.keys(parser ?? {}).find((name) => parser?.[name]?.name === 'parserOnBody');
+  const original = name === undefined ? undefined : parser?.[name];
+  if (!parser || name === undefined || !original) throw new Error('this Node has another parser');
+  counting.add(parser);
+  parser[name] = function parserOnBody(this: unknown, piece: Buffer) {
+    handedOver += 1;
+    original.call(this, piece);
+  };
+}
+
+beforeEach(() => {
+  handedOver = 0;
+  const { opened } = Connections.prototype;
+  const spy = vi.spyOn(Connections.prototype, 'opened').mockImplementation(function (
+    this: Connections,
+    socket,
+  ) {
+    countPieces(socket as never);
+    opened.call(this, socket);
+  });
+  onTestFinished(() => spy.mockRestore());
+});
+
+function createModule(): ApplicationModule {
+  const router = Router();
+  router.get('/text', (_request, response) => void response.send('hello'));
+  router.get('/hang', () => {});
+  router.get('/stream', (_request, response) => void response.write('a part'));
+  router.post('/json', (request, response) => void response.json(request.body.length));
+  const quote = endpoint({ method: 'GET', path: '/quote', handle: async () => ({ quote: 1 }) });
+  const hang = endpoint({ method: 'GET', path: '/hang', handle: () => new Promise(() => {}) });
+  return { signs: [], create: () => ({ endpoints: [quote, hang], routes: { prefix: '/x', router } }) };
+}
+
+const start = (env: Record<string, string> = {}) =>
+  startServer({ module: createModule(), manifest: { endpoints: [], secrets: [] }, env });
+
+function dial(url: string, bytes: string): Socket {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
+  socket.on('error', () => {}).resume();
+  onTestFinished(() => void socket.destroy());
+  return socket;
+}
+
+/** Also after a reset, which `once` would throw. */
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise<void>((resolve) => socket.once('close', () => resolve()));
+}
+
+const head = (line: string, headers = '') =>
+  `${line} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n${headers}\r\n`;
+const JSON_TYPE = 'Content-Type: application/json\r\n';
+const PREFLIGHT = 'Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n';
+
+describe('a connection ends after 274 pieces of one byte', () => {
+  test.each([
+    ['of GET /', head('GET /')],
+    ['of HEAD /', head('HEAD /')],
+    ['of a GET with a handler', head('GET /quote')],
+    ['of a GET whose handler hangs', head('GET /hang')],
+    ['of an unknown path', head('GET /nowhere')],
+    ['of a POST to an unknown path', head('POST /nowhere', JSON_TYPE)],
+    ['of a method that the endpoint lacks', head('DELETE /quote')],
+    ['of a preflight', head('OPTIONS /quote', PREFLIGHT)],
+    ['of OPTIONS *', head('OPTIONS *')],
+    ['of a request without Host', 'GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'],
+    ['of a request with too many headers', head('GET /', 'a: b\r\n'.repeat(100))],
+    ['of a request that expects 100-continue', head('GET /', 'Expect: 100-continue\r\n')],
+    ['of a request that asks for an upgrade', head('GET /', 'Connection: upgrade\r\nUpgrade: x\r\n')],
+    ['of a set of secrets', head('POST /secrets', JSON_TYPE)],
+    ['of a sealed request', head('POST /sealed', `Content-Type: ${SEALED_TYPE}\r\n`)],
+    ['of a sealed request of another type', head('POST /sealed', JSON_TYPE)],
+    ["of a GET to the application's routes", head('GET /x/text')],
+    ['of one that hangs there', head('GET /x/hang')],
+    ['of one whose answer has begun there', head('GET /x/stream')],
+    ['of a POST there', head('POST /x/json', JSON_TYPE)],
+    ['of an unknown path there', head('POST /x/nowhere')],
+    ['behind a request that hangs', `GET /hang HTTP/1.1\r\nHost: x\r\n\r\n${head('GET /')}`],
+    ['behind a request that is answered', `GET / HTTP/1.1\r\nHost: x\r\n\r\n${head('POST /nowhere')}`],
+  ])('%s', async (_what, bytes) => {
+    const { url, get } = await start();
+    await closed(dial(url, bytes + PIECES));
+    expect(handedOver).toBeLessThanOrEqual(MOST);
+    expect((await get('/quote')).status).toBe(200);
+  });
+});
+
+test.each([20, 60])('%i connections of such bodies keep no honest caller out', async (count) => {
+  const { url, get, post } = await start();
+  const attackers = Array.from({ length: count }, () => dial(url, head('GET /') + PIECES));
+  const ended = Promise.all(attackers.map((socket) => closed(socket)));
+  await Promise.all(attackers.map((socket) => once(socket, 'connect')));
+  for (let turn = 0; turn < 5; turn += 1) expect((await get('/quote')).status).toBe(200);
+  await ended;
+  expect(handedOver).toBeLessThanOrEqual(count * MOST);
+  // The parsers that were stopped serve others, whose bodies are read.
+  const answers = await Promise.all(Array.from({ length: count }, () => post('/x/json', 'x'.repeat(5000))));
+  expect(await Promise.all(answers.map((answer) => answer.json()))).toEqual(Array(count).fill(5000));
+});
+
+test('a parser that was stopped by a request serves one behind it, and those of other connections', async () => {
+  const { url, post } = await start();
+  const whole = `${'1\r\nx\r\n'.repeat(1000)}0\r\n\r\n`;
+  const behind = [
+    `CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`,
+    `GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n`,
+    'garbage\r\n\r\n',
+    head('GET /') + whole,
+  ];
+  for (const bytes of behind) await closed(dial(url, head('GET /') + whole + bytes));
+  for (let turn = 0; turn < 5; turn += 1) {
+    const headers = { connection: 'close', 'content-type': 'text/plain' };
+    expect(await (await post('/x/json', 'x'.repeat(5000), { headers })).json()).toBe(5000);
+  }
+});
+
+test('pieces of 16 bytes are no excess', async () => {
+  const { post } = await start();
+  const body = new ReadableStream({
+    pull(controller) {
+      pieces += 1;
+      if (pieces > 2000) controller.close();
+      else controller.enqueue(new Uint8Array(16));
+    },
+  });
+  let pieces = 0;
+  const answer = await post('/x/json', '', { body, duplex: 'half' } as RequestInit);
+  expect(await answer.json()).toBe(32_000);
+});
+
+describe('a body to which no endpoint gives a meaning', () => {
+  test('has the limit of size of others, by its Content-Length', async () => {
+    const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
+    const ask = async (bytes: number) => {
+      const socket = dial(url, `GET / HTTP/1.1\r\nHost: x\r\nContent-Length: ${bytes}\r\n\r\n`);
+      const [answer] = await once(socket, 'data');
+      return String(answer);
+    };
+    expect(await ask(1025)).toMatch(/^HTTP\/1\.1 413 .*connection: close.*"code":"BODY_TOO_LARGE"/is);
+    expect(await ask(1024)).toMatch(/^HTTP\/1\.1 200 .*Pong!$/s);
+  });
+
+  test('and by its chunks', async () => {
+    const { url } = await start({ BODY_LIMIT_BYTES: '1024' });
+    const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
+    const socket = dial(url, head('GET /hang') + chunk);
+    await expect.poll(() => handedOver).toBe(1);
+    expect(socket.closed).toBe(false);
+    socket.write('1\r\nx\r\n');
+    await closed(socket);
+  });
+});
+
+test('the listener of the metrics has the same bound', async () => {
+  const expose = vi.fn(() => new Promise<never>(() => {}));
+  const listener = await serveMetrics({ port: 0, expose, maxAgeMs: 60_000 });
+  onTestFinished(() => listener.close());
+  const push = vi.spyOn(IncomingMessage.prototype, 'push');
+  onTestFinished(() => push.mockRestore());
+  const socket = dial(listener.url, head('GET /metrics') + PIECES);
+  await closed(socket);
+  expect(expose).toHaveBeenCalledOnce();
+  expect(push.mock.calls.length).toBeLessThanOrEqual(MOST);
+});
