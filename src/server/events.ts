@@ -6,8 +6,9 @@
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
-import { type Logger, placesOf } from 'sui-enclave-service/log';
+import type { Logger } from 'sui-enclave-service/log';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
+import { placesOf } from 'sui-enclave-service/thrown';
 import { presentCause, presentRequestId } from 'sui-enclave-service/waiting';
 import { SEALED_ROUTE } from './sealed_route.ts';
 

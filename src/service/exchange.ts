@@ -2,8 +2,8 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { append } from './append.ts';
-import { codeOf } from './log.ts';
 import { shareOpenFiles } from './open_files.ts';
+import { codeOf } from './thrown.ts';
 
 /** A request whose parts have all been checked: see upstream_request.ts. */
 export interface ExchangeRequest {

@@ -1,5 +1,6 @@
 import { EnclaveError } from 'sui-enclave/errors';
-import { describeError, type Logger } from './log.ts';
+import type { Logger } from './log.ts';
+import { describeError } from './thrown.ts';
 
 /**
  * Replaces Node's report of an uncaught error, which prints its message and properties, whatever they contain. Until

@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import type { AppContext } from '../../../src/server/app.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
 import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { ServerError } from '../../../src/service/errors.ts';
-import { createLog, describeError, hideFromLog, type Logger } from '../../../src/service/log.ts';
+import { createLog, hideFromLog, type Logger } from '../../../src/service/log.ts';
 
 function print(object: object): string {
   let printed = '';
@@ -273,27 +272,6 @@ describe('the log', () => {
     );
   });
 
-  test('prints our own errors with their message', () => {
-    expect(describeError(new ServerError('INVALID_INPUT', 'payload is missing'))).toEqual({
-      type: 'ServerError',
-      code: 'INVALID_INPUT',
-      message: 'payload is missing',
-    });
-  });
-
-  test('prints an ApplicationMistake with its message and location', () => {
-    const printed = describeError(new ApplicationMistake('Roll is not among the types'));
-    expect(printed).toMatchObject({ type: 'ApplicationMistake', code: 'APPLICATION' });
-    expect(printed['message']).toMatch(/^Roll is not/);
-    expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
-  });
-
-  test('prints a ConfigError with its location, since an option of an upstream may be refused in a request', () => {
-    const printed = describeError(new ConfigError('an upstream request has no option proxy'));
-    expect(printed).toMatchObject({ type: 'ConfigError', code: 'CONFIG' });
-    expect(JSON.stringify(printed['stack'])).toMatch(/log\.test\.ts/);
-  });
-
   test('prints the location of a foreign error, but not its message or properties', () => {
     class RequestError extends Error {
       override readonly name = 'RequestError';
@@ -322,27 +300,6 @@ describe('the log', () => {
     });
   });
 
-  test('prints class and code of causes, without their messages and places', () => {
-    const system = Object.assign(new Error('getaddrinfo ENOTFOUND hunter2'), { code: 'ENOTFOUND' });
-    const cause = new Error('hunter2', { cause: system });
-    expect(describeError(new ServerError('OVERLOADED', 'busy', { cause }))).toEqual({
-      type: 'ServerError',
-      code: 'OVERLOADED',
-      message: 'busy',
-      cause: { type: 'Error', code: undefined, cause: { type: 'Error', code: 'ENOTFOUND' } },
-    });
-  });
-
-  test('ends at a cycle of causes', () => {
-    const error = new Error('hunter2');
-    error.cause = error;
-    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
-  });
-
-  test.each(['hunter2', 'Hunter', 'A B', `A${'B'.repeat(64)}`, 5])('does not print the code %o', (code) => {
-    expect(describeError(Object.assign(new Error(), { code }))['code']).toBeUndefined();
-  });
-
   test('prints the messages of foreign errors and causes in development', () => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) }, { withMessages: true });
@@ -354,31 +311,4 @@ describe('the log', () => {
       },
     });
   });
-
-  test('does not mistake a line of a message for a location', () => {
-    const error = new Error('x\n    at https://h/?key=hunter2');
-    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
-    expect(JSON.stringify(describeError(error))).toMatch(/log\.test\.ts/);
-    error.message = 'changed';
-    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
-  });
-
-  test.each([
-    Object.assign(new Error('hunter2'), { constructor: undefined }),
-    Object.assign(new Error('hunter2'), { stack: 5 }),
-    Object.assign(new Error('hunter2'), { message: { hunter2: true } }),
-    Object.setPrototypeOf(
-      new Error('hunter2'),
-      Object.create(Error.prototype, { constructor: { value: 'hunter2' } }),
-    ),
-  ])('survives a malformed foreign error', (error) => {
-    expect(JSON.stringify(describeError(error))).not.toMatch(/hunter2/);
-  });
-
-  test.each([['a string with hunter2'], [null], [undefined], [{ hunter2: true }]])(
-    'survives %o thrown',
-    (thrown) => {
-      expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);
-    },
-  );
 });
