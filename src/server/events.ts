@@ -8,7 +8,7 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { Logger } from 'sui-enclave-service/log';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
-import { placesOf } from 'sui-enclave-service/thrown';
+import { classOf, isInstance, placesOf } from 'sui-enclave-service/thrown';
 import { presentCause, presentRequestId } from 'sui-enclave-service/waiting';
 import { SEALED_ROUTE } from './sealed_route.ts';
 
@@ -124,15 +124,9 @@ function codeIn(code: string | undefined): string | null {
   return code !== undefined && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
 }
 
-function classOf(error: unknown): string {
-  if (!(error instanceof Error)) return typeof error;
-  const name: unknown = error.constructor?.name;
-  return typeof name === 'string' && /^[A-Za-z_$][\w$]{0,63}$/.test(name) ? name : 'Error';
-}
-
 /** Only of a location, never of a message or of a function's name, which may be computed. */
 function placeOf(error: unknown): string {
-  const [first = ''] = (error instanceof Error && placesOf(error)) || [];
+  const [first = ''] = (isInstance(error, Error) && placesOf(error)) || [];
   return /[\w.-]{1,64}:\d{1,7}:\d{1,7}(?=\)?$)/.exec(first)?.[0] ?? 'unknown';
 }
 

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import type { Logger } from 'sui-enclave-service/log';
 import type { Env } from 'sui-enclave-service/settings';
+import { isInstance, messageOf } from 'sui-enclave-service/thrown';
 import * as v from 'valibot';
 import { EnclaveServerError } from './enclave_errors.ts';
 
@@ -205,7 +206,9 @@ async function accepts(
     if (bytes > MAX_HANDOFF_BYTES) throw new ConfigError(`a hand-off is at most ${MAX_HANDOFF_BYTES} bytes`);
     await handOff(parseJson(Buffer.concat(line)));
   } catch (error) {
-    if (error instanceof ConfigError || error instanceof EnclaveServerError) secrets.refused = error.message;
+    if (isInstance(error, ConfigError) || isInstance(error, EnclaveServerError)) {
+      secrets.refused = messageOf(error);
+    }
     log.warn({ err: error }, 'a hand-off of secrets was refused; waiting for the next');
     return false;
   }

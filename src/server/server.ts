@@ -9,6 +9,7 @@ import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { JsonText, sendJson, sendText } from 'sui-enclave-service/http/respond';
 import { validate } from 'sui-enclave-service/http/validate';
 import type { Logger } from 'sui-enclave-service/log';
+import { isInstance } from 'sui-enclave-service/thrown';
 import * as v from 'valibot';
 import type { Application, Endpoint } from './app.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
@@ -201,7 +202,7 @@ async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   try {
     return await handle();
   } catch (thrown) {
-    throw thrown instanceof Error
+    throw isInstance(thrown, Error)
       ? thrown
       : new ApplicationMistake('an endpoint threw a value that is not an Error');
   }

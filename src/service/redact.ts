@@ -3,6 +3,7 @@
  * tokens, salts or proofs to the log in the first place.
  */
 import { quantity } from 'sui-enclave/errors';
+import { isInstance } from './thrown.ts';
 
 const SECRET_NAMES = [
   'accessToken',
@@ -59,7 +60,7 @@ export class Redactor {
   line(line: object): object {
     const left = { values: MAX_VALUES };
     try {
-      if (line instanceof Error) return { err: this.#describeError(line) };
+      if (isInstance(line, Error)) return { err: this.#describeError(line) };
       return this.#properties(line, left, 0);
     } catch {
       return { unreadable: true };
@@ -104,7 +105,7 @@ export class Redactor {
     if (typeof value === 'function') return undefined;
     if (typeof value === 'symbol') return '[Symbol]';
     if (typeof value !== 'object' || value === null) return value;
-    if (value instanceof Error) return this.#describeError(value);
+    if (isInstance(value, Error)) return this.#describeError(value);
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
       return `[${quantity(value.byteLength, 'byte')}]`;
     if (depth >= MAX_DEPTH) return TOO_DEEP;

@@ -1,13 +1,36 @@
-/** What may be said of a thrown value. */
-import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
+/**
+ * Reads thrown values. Applications and their packages may throw anything, also objects whose getters throw, and
+ * proxies: reading one must not end the process, whose key would be lost.
+ */
+import { ApplicationMistake, ConfigError, EnclaveError, quantity } from 'sui-enclave/errors';
 
 /** Causes of causes beyond this depth are not printed, so that a cycle ends. */
 const MAX_CAUSES = 4;
+/** Of a message, in UTF-16 code units. */
+const MAX_MESSAGE = 8192;
+/** Of the text after a message that is searched for places, and of each place, in UTF-16 code units. */
+const MAX_STACK = 65_536;
+const MAX_PLACE = 1024;
+const MAX_PLACES = 50;
+
+/** @returns undefined if it throws */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** As `instanceof`, and false for a value that can't say. */
+export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
+  return attempt(() => thrown instanceof type) ?? false;
+}
 
 /**
  * The part of an error that may be logged. Messages of this project's errors are written for the caller. The message
  * and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so only its class,
- * its code and the locations in its stack are logged, and of its causes the class and the code.
+ * its code and the locations in its stack are logged, and of its causes the class and the code. Never throws.
  *
  * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
  */
@@ -16,33 +39,57 @@ export function describeError(error: unknown, withMessages = false): Record<stri
 }
 
 function describe(error: unknown, withMessages: boolean, depth: number): Record<string, unknown> {
-  if (!(error instanceof Error)) return { type: typeof error };
-  const isOurs = error instanceof EnclaveError;
-  const isPlaced = !isOurs || error instanceof ApplicationMistake || error instanceof ConfigError;
-  const { cause } = error;
+  if (!isInstance(error, Error)) return { type: typeof error };
+  const isOurs = isInstance(error, EnclaveError);
+  const isPlaced = !isOurs || isInstance(error, ApplicationMistake) || isInstance(error, ConfigError);
+  const cause = attempt(() => error.cause);
   return {
-    type: typeof error.constructor === 'function' ? error.constructor.name : 'Error',
+    type: classOf(error),
     code: codeOf(error),
-    ...((isOurs || withMessages) && { message: error.message }),
+    ...((isOurs || withMessages) && { message: messageOf(error) }),
     ...(isPlaced && (depth === 0 || withMessages) && { stack: placesOf(error) }),
-    ...(cause instanceof Error && depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
+    ...(isInstance(cause, Error) &&
+      depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
   };
 }
 
+/** The name of its class, or the type of a value that is not an error. */
+export function classOf(thrown: unknown): string {
+  if (!isInstance(thrown, Error)) return typeof thrown;
+  const name: unknown = attempt(() => thrown.constructor.name);
+  return typeof name === 'string' && /^[A-Za-z_$][\w$]{0,63}$/.test(name) ? name : 'Error';
+}
+
 /** The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like one. */
-export function codeOf(error: unknown): string | undefined {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+export function codeOf(thrown: unknown): string | undefined {
+  const code = attempt(() => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined));
   return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
 }
 
+/** Undefined if there is no text. Only that of an error of this project is for a log: see EnclaveError. */
+export function messageOf(thrown: unknown): string | undefined {
+  const message = textIn(attempt(() => (thrown as Error).message));
+  if (message === undefined || message.length <= MAX_MESSAGE) return message;
+  return `${message.slice(0, MAX_MESSAGE)}… (${quantity(message.length, 'character')})`;
+}
+
 /** The stack without the message that precedes it, whose lines could look like locations. */
-export function placesOf({ stack, message }: Error): string[] | undefined {
-  if (typeof stack !== 'string' || typeof message !== 'string') return undefined;
+export function placesOf(thrown: unknown): string[] | undefined {
+  const stack = textIn(attempt(() => (thrown as Error).stack));
+  const message = textIn(attempt(() => (thrown as Error).message));
+  if (stack === undefined || message === undefined) return undefined;
   const at = stack.indexOf(message);
   // The stack contains the original message: if the message was changed since, its end is unknown.
   if (at === -1) return undefined;
-  return stack
-    .slice(at + message.length)
+  const start = at + message.length;
+  const places = stack
+    .slice(start, start + MAX_STACK)
     .split('\n')
-    .filter((line) => /^\s+at /.test(line));
+    .filter((line) => /^\s+at /.test(line))
+    .map((line) => (line.length > MAX_PLACE ? `${line.slice(0, MAX_PLACE)}…` : line));
+  return places.length > MAX_PLACES ? [...places.slice(0, MAX_PLACES), '…'] : places;
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

@@ -1,6 +1,6 @@
 import { EnclaveError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
-import { describeError } from './thrown.ts';
+import { codeOf, describeError, isInstance, messageOf } from './thrown.ts';
 
 /**
  * Replaces Node's report of an uncaught error, which prints its message and properties, whatever they contain. Until
@@ -17,12 +17,18 @@ export function handleUncaught(
   const onUncaught = (error: unknown): void => {
     if (running) {
       running.error({ err: error }, 'an error occurred outside of any request: the server continues');
-      tell(error);
+      try {
+        tell(error);
+      } catch (err) {
+        // An error in this handler would end the process.
+        running.error({ err }, 'an error outside of any request could not be reported');
+      }
       return;
     }
-    const known = error instanceof EnclaveError;
-    process.stderr.write(`sui-enclave: ${known ? error.message : JSON.stringify(describeError(error))}\n`);
-    beforeExit(known ? error.code : 'INTERNAL');
+    const isOurs = isInstance(error, EnclaveError);
+    const text = isOurs ? messageOf(error) : undefined;
+    process.stderr.write(`sui-enclave: ${text ?? JSON.stringify(describeError(error))}\n`);
+    beforeExit((isOurs ? codeOf(error) : undefined) ?? 'INTERNAL');
     process.exit(1);
   };
   process.on('uncaughtException', onUncaught);

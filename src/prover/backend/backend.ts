@@ -167,7 +167,7 @@ function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Serv
     onEnd: parts.metrics && ((end) => parts.metrics?.ended(end)),
     routes: (app, inFlight, bodies) => addEndpoints(app, { ...parts, inFlight, bodies }),
     // In plain text, as callers of such a backend expect it. A fault of its own has its code.
-    answerError: errorAnswers((response, status, { code, message }) =>
+    answerError: errorAnswers((response, { status, code, message }) =>
       sendText(response, status === 500 ? `${code}: ${message}` : message, status),
     ),
   });

@@ -1,14 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HttpError, SERVER_ERRORS, type ServerCode, ServerError } from '../errors.ts';
+import { HttpError, type ServerCode, ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { hasBody } from './json_body.ts';
 import { addHeader, isAnswered, sendJson } from './respond.ts';
-
-/** An error of any other class is a bug: its message is for the log alone. */
-function statusOf(thrown: unknown): number {
-  return thrown instanceof HttpError ? thrown.status : SERVER_ERRORS.INTERNAL.status;
-}
 
 /** Answers a request with an error. Never throws: if the answer can't be sent, the connection is closed. */
 export type AnswerError = (
@@ -20,16 +15,32 @@ export type AnswerError = (
 ) => void;
 
 /** Writes the answer for an error that the caller may see. */
-type WriteError = (response: ServerResponse, status: number, error: HttpError) => void;
+type WriteError = (response: ServerResponse, error: VisibleError) => void;
+
+/** What callers see of an error. */
+type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 'retryAfterSeconds'>;
+
+/** An error of any other class is a bug, and so is one that can't be read: its message is for the log alone. */
+function visibleError(thrown: unknown): VisibleError {
+  try {
+    if (thrown instanceof HttpError) {
+      const { status, code, message, details, retryAfterSeconds } = thrown;
+      return { status, code, message, details: { ...details }, retryAfterSeconds };
+    }
+  } catch {
+    // As any other.
+  }
+  return new ServerError('INTERNAL', 'an internal error; see the log');
+}
 
 /** The one place where an error becomes an answer. */
 export function errorAnswers(write: WriteError): AnswerError {
   return (thrown, request, response, log) => {
     try {
-      const status = statusOf(thrown);
-      if (status >= 500) log.warn({ err: thrown }, 'request failed');
+      const error = visibleError(thrown);
+      if (error.status >= 500) log.warn({ err: thrown }, 'request failed');
       // A handler may fail after its deadline, when the request has been answered.
-      if (!response.headersSent) sendError(write, status, thrown, request, response);
+      if (!response.headersSent) sendError(write, error, request, response);
       // Its caller must not take a part of an answer for the whole.
       else if (!isAnswered(response)) request.socket.destroy();
     } catch {
@@ -48,27 +59,24 @@ export function refusalCode(response: ServerResponse): string | undefined {
 }
 
 /** `{"error": string, "code": string}`, and the error's details. */
-export const answerError = errorAnswers((response, status, error) => {
-  sendJson(response, status, { error: error.message, code: error.code, ...error.details });
+export const answerError = errorAnswers((response, { status, message, code, details }) => {
+  sendJson(response, status, { error: message, code, ...details });
 });
 
 function sendError(
   write: WriteError,
-  status: number,
-  thrown: unknown,
+  error: VisibleError,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  const error =
-    thrown instanceof HttpError ? thrown : new ServerError('INTERNAL', 'an internal error; see the log');
-  const { retryAfterSeconds } = error;
+  const { status, code, retryAfterSeconds } = error;
   if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
   if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
   // The unread rest of a body would be parsed as the next request.
   if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
-  (response as Refusal)[CODE] = error.code;
-  write(response, status, error);
+  (response as Refusal)[CODE] = code;
+  write(response, error);
 }
 
 /**

@@ -11,6 +11,7 @@ import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { type EventSink, Events, pipeSink } from '../../../src/server/events.ts';
 import { defineApp, endpoint } from '../../../src/server/index.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
+import { HOSTILE_THROWN } from '../service/hostile_thrown.ts';
 import { startServer, type TestServer } from './support.ts';
 
 const nsm = new EmulatedNsm();
@@ -179,6 +180,20 @@ describe('with EVENTS', () => {
       { event: 'uncaught', class: 'Error', place: 'unknown' },
     ]);
     expect(server.printed()).not.toContain('hunter');
+  });
+
+  test.each(HOSTILE_THROWN)('survives %s', async (_what, make) => {
+    const sink: Line[] = [];
+    const events = new Events({ write: (line) => sink.push(JSON.parse(line)) > 0, close() {} });
+    events.uncaught(make());
+    expect(sink).toMatchObject([
+      {
+        event: 'uncaught',
+        class: expect.stringMatching(/^\w+$/),
+        place: expect.stringMatching(/^[\w.:-]+$/),
+      },
+    ]);
+    expect(JSON.stringify(sink)).not.toContain('hunter');
   });
 
   test('app.yaml and app.ts must declare the same', async () => {

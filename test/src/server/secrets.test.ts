@@ -15,6 +15,7 @@ import {
   secretsFromEnv,
 } from '../../../src/server/secrets.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { HOSTILE_THROWN } from '../service/hostile_thrown.ts';
 
 describe('Secrets', () => {
   test('are missing, by name, until they are provided', () => {
@@ -130,6 +131,18 @@ describe("an application's check of its secrets", () => {
     await receiveSecrets(secrets, lines, createLog('trace', { write: (line) => (printed += line) }));
     expect(secrets.get('A')).toBe('right');
     expect(printed).toMatch(/A is not the right one/);
+  });
+
+  test.each(HOSTILE_THROWN)('may throw %s, and the next hand-off may follow', async (_what, make) => {
+    let printed = '';
+    const secrets = new Secrets(['A']);
+    secrets.checkWith(({ A }) => {
+      if (A !== 'right') throw make();
+    });
+    const lines = Readable.from([Buffer.from('{"A":"wrong"}\n{"A":"right"}\n')]);
+    await receiveSecrets(secrets, lines, createLog('trace', { write: (line) => (printed += line) }));
+    expect(secrets.get('A')).toBe('right');
+    expect(printed.includes('hunter2')).toBe(false);
   });
 
   test('shows callers why a hand-off was refused', async () => {

@@ -1,7 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
 import { ServerError } from '../../../src/service/errors.ts';
-import { describeError } from '../../../src/service/thrown.ts';
+import {
+  classOf,
+  codeOf,
+  describeError,
+  isInstance,
+  messageOf,
+  placesOf,
+} from '../../../src/service/thrown.ts';
+import { HOSTILE_THROWN } from './hostile_thrown.ts';
 
 describe('the description of a thrown value', () => {
   test('prints our own errors with their message', () => {
@@ -72,4 +80,21 @@ describe('the description of a thrown value', () => {
       expect(JSON.stringify(describeError(thrown))).not.toMatch(/hunter2/);
     },
   );
+
+  test.each(HOSTILE_THROWN)('reads %s without throwing, printing a secret, or a long line', (_what, make) => {
+    const thrown = make();
+    for (const withMessages of [false, true]) {
+      const printed = JSON.stringify(describeError(thrown, withMessages));
+      expect(printed.length).toBeLessThan(100_000);
+      expect(printed).toMatch(/^\{"type":"\w+"/);
+      if (!withMessages) expect(printed).not.toContain('hunter2');
+    }
+    for (const read of [classOf, codeOf, messageOf, placesOf]) expect(() => read(thrown)).not.toThrow();
+    expect([true, false]).toContain(isInstance(thrown, Error));
+  });
+
+  test('says how much of a message is left out', () => {
+    expect(messageOf(new Error('x'.repeat(8192)))).toBe('x'.repeat(8192));
+    expect(messageOf(new Error('x'.repeat(8193)))).toBe(`${'x'.repeat(8192)}… (8193 characters)`);
+  });
 });

@@ -9,6 +9,7 @@ import { answerError, onClientError } from '../../../../src/service/http/errors.
 import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { startServer } from '../../server/support.ts';
+import { HOSTILE_THROWN } from '../hostile_thrown.ts';
 
 /** A connection that records what is written to it. */
 function connection() {
@@ -61,6 +62,7 @@ const THROWN = [
   'router',
   Symbol('hunter2'),
   Object.create(null),
+  ...HOSTILE_THROWN.map(([, make]) => make()),
   Object.assign(new Error('hunter2'), {
     status: 404,
     statusCode: 404,

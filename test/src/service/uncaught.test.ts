@@ -1,0 +1,53 @@
+/** Nothing that is thrown outside of a request ends a running process, and one that starts ends in one line. */
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { HOSTILE_THROWN } from './hostile_thrown.ts';
+
+const url = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+
+/** @param body uses `isRunning`, `log` and `HOSTILE_THROWN` */
+function run(body: string) {
+  const source = `
+    import { HOSTILE_THROWN } from ${url('./hostile_thrown.ts')};
+    import { createLog } from ${url('../../../src/service/log.ts')};
+    import { handleUncaught } from ${url('../../../src/service/uncaught.ts')};
+    const log = createLog('info');
+    const isRunning = handleUncaught((code) => console.log(code));
+    ${body}`;
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', source],
+    { encoding: 'utf8', maxBuffer: 2 ** 24 },
+  );
+  expect((stdout + stderr).includes('hunter2')).toBe(false);
+  return { status, stdout, stderr, lines: stdout.trim().split('\n') };
+}
+
+test('a running process logs a line for each, whatever the one who is told of it does', () => {
+  const { status, stderr, lines } = run(`
+    const all = HOSTILE_THROWN.map(([, make]) => make());
+    isRunning(log, () => { throw all[0]; });
+    for (const thrown of all) {
+      setTimeout(() => { throw thrown; });
+      Promise.reject(thrown);
+    }
+    setTimeout(() => console.log('alive'), 200);`);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const logged = lines.map((line) => (line.startsWith('{') ? JSON.parse(line).msg : line));
+  const of = (text: string) => logged.filter((msg) => msg.includes(text)).length;
+  expect(of('outside of any request: the server continues')).toBe(2 * HOSTILE_THROWN.length);
+  expect(of('could not be reported')).toBe(2 * HOSTILE_THROWN.length);
+  expect(logged).toContain('alive');
+  // A line for each, and none longer than what a reader takes.
+  for (const line of lines) expect(line.length).toBeLessThan(10_000);
+});
+
+test('a process that starts ends with 1, a line and a code', () => {
+  // A process each, so only some of them: those of which nothing can be read.
+  for (const what of ['an error whose getters throw', 'one of this project', 'a proxy that was revoked']) {
+    const at = HOSTILE_THROWN.findIndex(([name]) => name === what);
+    const { status, stdout, stderr } = run(`setTimeout(() => { throw HOSTILE_THROWN[${at}][1](); });`);
+    expect({ status, stdout }).toEqual({ status: 1, stdout: 'INTERNAL\n' });
+    expect(stderr).toMatch(/^sui-enclave: \{"type":"(Error|object)".*\}\n$/);
+  }
+});
