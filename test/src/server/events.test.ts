@@ -245,7 +245,9 @@ describe('the bounds', () => {
     expect(lines.length).toBeLessThan(1300);
     events.emit('uncaught', { class: 'Error', place: 'unknown' });
     expect(lines.at(-1)).toMatchObject({ event: 'uncaught' });
-    expect(events.dropped).toBe(lines.find(({ event }) => event === 'lost')?.['events']);
+    // On a busy machine the budget grows meanwhile, so that there are several reports.
+    const lost = lines.filter(({ event }) => event === 'lost').map(({ events }) => Number(events));
+    expect(events.dropped).toBe(lost.reduce((sum, count) => sum + count));
   });
 
   test('a pipe that nobody reads takes a bounded number of lines, without waiting', async () => {
