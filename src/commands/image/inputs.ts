@@ -1,5 +1,6 @@
 /** `out/inputs.tar`: every package that an image was built from, by its digest, since mirrors keep versions for weeks only. */
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { create, extract } from 'tar';
@@ -7,17 +8,28 @@ import { create, extract } from 'tar';
 /** Of a package in the cache: SHA-256 for Debian's, SHA-512 for npm's. */
 const DIGEST = /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/;
 
+/** Of each file in the archive, whatever it is in the cache. */
+const MODE = 0o644;
+
 /** @param digests names of files in the cache. The same packages give the same bytes */
 export function writeInputs(file: string, cache: string, digests: readonly string[]): void {
   const sorted = [...new Set(digests)].sort();
-  create({ sync: true, file: `${file}.new`, cwd: cache, portable: true, noMtime: true }, sorted);
+  create(
+    {
+      ...{ sync: true, file: `${file}.new`, cwd: cache, portable: true, noMtime: true, follow: true },
+      onWriteEntry({ stat }) {
+        if (stat) stat.mode = MODE;
+      },
+    },
+    sorted,
+  );
   renameSync(`${file}.new`, file);
 }
 
 /**
- * Puts the packages of an archive into the cache. They are checked when they are used.
+ * Puts the packages of an archive into the cache, if each has the digest that it is named by.
  *
- * @throws ConfigError if there is no such archive
+ * @throws ConfigError, with the cache as it was, if there is no such archive, or if it is damaged
  */
 export function readInputs(file: string, cache: string): void {
   if (!existsSync(file)) throw new ConfigError(`--inputs ${file}: there is no such file`);
@@ -33,10 +45,21 @@ export function readInputs(file: string, cache: string): void {
       filter: (path, entry) => DIGEST.test(path) && 'type' in entry && entry.type === 'File',
       onReadEntry: ({ path }) => void names.push(path),
     });
+    const damaged = names.find((name) => digestOf(join(folder, name), name.length) !== name);
+    if (damaged !== undefined) throw new Error(`${damaged} has another digest`);
     for (const name of names) renameSync(join(folder, name), join(cache, name));
   } catch (error) {
-    throw new ConfigError(`--inputs ${file}: it is no archive of inputs: ${(error as Error).message}`);
+    const { message } = error as Error;
+    throw new ConfigError(
+      `--inputs ${file}: it is not an archive of inputs, or is damaged: ${message}. Copy the inputs.tar of the build again`,
+    );
   } finally {
     rmSync(folder, { recursive: true });
   }
+}
+
+/** @param length of the digest in hexadecimal, which tells SHA-256 from SHA-512 */
+function digestOf(file: string, length: number): string {
+  const algorithm = length === 64 ? 'sha256' : 'sha512';
+  return createHash(algorithm).update(readFileSync(file)).digest('hex');
 }

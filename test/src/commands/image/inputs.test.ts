@@ -1,6 +1,7 @@
 /** What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM. */
 import { createHash } from 'node:crypto';
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -126,29 +127,81 @@ describe('a package of npm', () => {
 });
 
 describe('the archive of inputs', () => {
-  const digests = ['ab'.repeat(32), 'cd'.repeat(64)];
+  const sha256 = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
+  /** By their digests, as Debian's packages and npm's are in the cache. */
+  const packages = { [sha256('deb')]: 'deb', [sha512('npm')]: 'npm' };
+  const digests = Object.keys(packages);
+  /** The umask of the process that wrote the cache gives the modes. */
+  const fill = (folder: string, mode: number) => {
+    for (const [digest, content] of Object.entries(packages)) {
+      writeFileSync(join(folder, digest), content);
+      chmodSync(join(folder, digest), mode);
+    }
+  };
 
   test('gives the packages back, and has the same bytes for the same packages', () => {
-    for (const digest of digests) writeFileSync(join(cache, digest), digest);
-    const [one, other] = [join(dir, 'one.tar'), join(dir, 'other.tar')];
-    writeInputs(one, cache, digests);
-    writeInputs(other, cache, digests.toReversed());
-    expect(readFileSync(one).equals(readFileSync(other))).toBe(true);
+    fill(cache, 0o644);
+    const [file, again] = [join(dir, 'inputs.tar'), join(dir, 'again.tar')];
+    writeInputs(file, cache, digests);
+    for (const mode of [0o600, 0o664, 0o755]) {
+      fill(cache, mode);
+      writeInputs(again, cache, digests.toReversed());
+      expect(readFileSync(again).equals(readFileSync(file))).toBe(true);
+    }
     const fresh = join(dir, 'fresh');
-    readInputs(one, fresh);
+    readInputs(file, fresh);
     expect(readdirSync(fresh).sort()).toEqual([...digests].sort());
   });
 
+  test('has the package itself where the cache has a link to it', () => {
+    const [digest = ''] = digests;
+    writeFileSync(join(dir, 'elsewhere'), packages[digest] ?? '');
+    symlinkSync('../elsewhere', join(cache, digest));
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, [digest]);
+    readInputs(file, join(dir, 'fresh'));
+    expect(readFileSync(join(dir, 'fresh', digest), 'utf8')).toBe(packages[digest]);
+  });
+
   test('leaves out what is no package, also links and paths that lead elsewhere', () => {
+    const [digest = ''] = digests;
     const file = join(dir, 'odd.tar');
+    const content = packages[digest] ?? '';
     writeFileSync(
       file,
-      makeTar({ '../escape': 'x', 'note.txt': 'x', [`sub/${digests[0]}`]: 'x', [digests[0] ?? '']: 'y' }),
+      makeTar({ '../escape': 'x', 'note.txt': 'x', [`sub/${digest}`]: 'x', [digest]: content }),
     );
     const fresh = join(dir, 'fresh');
     readInputs(file, fresh);
-    expect(readdirSync(fresh)).toEqual([digests[0]]);
+    expect(readdirSync(fresh)).toEqual([digest]);
     expect(readdirSync(dir)).not.toContain('escape');
+  });
+
+  test.each(digests)('that is damaged in %s leaves the cache as it was', (digest) => {
+    fill(cache, 0o644);
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, digests);
+    const bytes = readFileSync(file);
+    const at = bytes.indexOf(`${packages[digest]}\0`);
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+    writeFileSync(file, bytes);
+    const message = new RegExp(`it is not an archive of inputs, or is damaged: ${digest} has another digest`);
+    expect(() => readInputs(file, cache)).toThrow(expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) }));
+    expect(readdirSync(cache).sort()).toEqual([...digests].sort());
+    for (const name of digests) expect(readFileSync(join(cache, name), 'utf8')).toBe(packages[name]);
+  });
+
+  test('that ends too early leaves the cache as it was', () => {
+    fill(cache, 0o644);
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, digests);
+    const bytes = readFileSync(file);
+    for (const at of [bytes.indexOf('deb\0') + 1, bytes.indexOf('npm\0') + 1]) {
+      writeFileSync(file, bytes.subarray(0, at));
+      const fresh = join(dir, `fresh-${at}`);
+      expect(() => readInputs(file, fresh)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
+      expect(readdirSync(fresh)).toEqual([]);
+    }
   });
 
   test.each([
