@@ -45,6 +45,8 @@ constexpr unsigned char kHeartbeatByte = 0xb7;
 constexpr int kHeartbeatMs = 5000;
 
 constexpr unsigned kServerUser = 1000;
+// Node has about ten; UV_THREADPOOL_SIZE and an application's workers add to these.
+constexpr unsigned kServerThreads = 256;
 constexpr unsigned kBridgeUser = 1001;
 constexpr unsigned kHandOffUser = 1002;
 constexpr unsigned kReportUser = 1003;
@@ -101,7 +103,7 @@ Service bridge(const std::string& name, const Address& from, const Address& to, 
 
 // Descriptors: 3 for reports, 4 for the pipe to the console, then one for secrets and one for events, if there are any.
 // Without vsock, whoever takes the server over can reach only what the bridges lead to: no other port of the parent, and
-// not the log port.
+// not the log port. The server needs no other process, and one could outlive it, and keep its pipes open.
 bool serve(const Settings& settings) {
   std::vector<std::string> environment = settings.environment;
   environment.push_back("REPORT_FD=3");
@@ -112,7 +114,7 @@ bool serve(const Settings& settings) {
   close(4);
   // Without the first, SIGUSR1 would open a debugger. The second, in MiB, keeps short-lived objects from spreading over
   // more memory the longer a load lasts.
-  if (become_user(kServerUser) && forbid_vsock()) {
+  if (become_user(kServerUser, kServerThreads) && restrict_calls()) {
     execute({"/bin/node", "--disable-sigusr1", "--max-semi-space-size=8", "/app/server.js"}, environment);
   }
   return false;

@@ -26,13 +26,14 @@ bool write_state(const char* path, const std::string& text);
 // with errno, on failure.
 bool end_first();
 
-// Drops root permanently: neither this process nor its children can regain a privilege. Returns false, with errno, on
-// failure.
-bool become_user(unsigned id);
+// Drops root permanently: neither this process nor its children can regain a privilege. `threads` is the most that all
+// processes of this user may have together; with 0, this one can start neither a process nor a thread. Returns false,
+// with errno, on failure.
+bool become_user(unsigned id, unsigned threads = 0);
 
-// Keeps this process and its children from opening vsock sockets: to them, the kernel has none (EAFNOSUPPORT). Call it
-// after become_user. Returns false, with errno, on failure.
-bool forbid_vsock();
+// Keeps this process from opening vsock sockets: to it, the kernel has none (EAFNOSUPPORT). And from starting processes
+// (EPERM); threads it can start. Call it after become_user. Returns false, with errno, on failure.
+bool restrict_calls();
 
 // become_user, except for the right to set the clock.
 bool become_timekeeper(unsigned id);

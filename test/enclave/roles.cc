@@ -5,14 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "bridge.h"
@@ -34,7 +38,7 @@ using namespace enclave;
 int usage() {
   fputs("usage: init bridge LISTEN TARGET [CONNECTIONS ENDED_IDLE_MS] | hand-off LISTEN (pipe on 3) | "
         "reports TARGET (pipe on 3) | events TARGET (pipe on 3) | console (pipe on 3) | settings FILE | "
-        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | server USER | "
+        "correction ptp0|nsm NANOSECONDS | nsm-time NONCE_FILE ANSWER_FILE... | timekeeper USER | server USER | helper USER | "
         "supervise LAST_END LISTEN TARGET (until the pipe on 3 ends)\n", stderr);
   return 2;
 }
@@ -112,11 +116,17 @@ int nsm_time(const char* nonce_path, const std::vector<const char*>& answer_path
   return 0;
 }
 
-int print_rights() {
+// Of a process that may start no other: the sanitizer would look for leaks in one.
+[[noreturn]] void end_restricted() {
+  fflush(stdout);
+  _exit(0);
+}
+
+[[noreturn]] int print_rights() {
   std::ifstream status("/proc/self/status");
   const std::string text{std::istreambuf_iterator<char>(status), {}};
   fputs(text.c_str(), stdout);
-  return 0;
+  end_restricted();
 }
 
 // Prints the rights that the process which sets the clock keeps.
@@ -126,9 +136,35 @@ int timekeeper(unsigned user) {
   return 1;
 }
 
-// Prints the rights of the server's process, and the kinds of sockets that it can open.
+const char* describe_start(long pid) {
+  if (pid == 0) _exit(0);
+  if (pid < 0) return strerror(errno);
+  waitpid(static_cast<pid_t>(pid), nullptr, 0);
+  return "started";
+}
+
+const char* start_thread() {
+  try {
+    std::thread([] {}).join();
+    return "started";
+  } catch (const std::system_error& error) {
+    return strerror(error.code().value());
+  }
+}
+
+// What a process of init other than the server can start.
+int helper(unsigned user) {
+  if (!become_user(user)) {
+    perror("helper");
+    return 1;
+  }
+  printf("process: %s\nthread: %s\n", describe_start(fork()), start_thread());
+  end_restricted();
+}
+
+// Prints the rights of the server's process, the kinds of sockets that it can open, and what it can start.
 int server(unsigned user) {
-  if (!become_user(user) || !forbid_vsock()) {
+  if (!become_user(user, 64) || !restrict_calls()) {
     perror("server");
     return 1;
   }
@@ -140,6 +176,15 @@ int server(unsigned user) {
   print_socket("unix", socket(AF_UNIX, SOCK_STREAM, 0));
   // As an x32 program calls it.
   print_socket("x32", syscall(0x40000000 | SYS_socket, AF_VSOCK, SOCK_STREAM, 0));
+  printf("fork: %s\n", describe_start(syscall(SYS_fork)));
+  printf("vfork: %s\n", describe_start(syscall(SYS_vfork)));
+  printf("clone: %s\n", describe_start(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)));
+  printf("clone3: %s\n", describe_start(syscall(SYS_clone3, nullptr, 0)));
+  printf("library: %s\n", describe_start(fork()));
+  printf("thread: %s\n", start_thread());
+  rlimit tasks{};
+  getrlimit(RLIMIT_NPROC, &tasks);
+  printf("tasks: %lu of %lu\n", tasks.rlim_cur, tasks.rlim_max);
   return print_rights();
 }
 
@@ -171,5 +216,6 @@ int main(int argc, char** argv) {
   if (role == "nsm-time" && argc >= 4) return nsm_time(argv[2], {argv + 3, argv + argc});
   if (role == "timekeeper" && argc == 3) return timekeeper(strtoul(argv[2], nullptr, 10));
   if (role == "server" && argc == 3) return server(strtoul(argv[2], nullptr, 10));
+  if (role == "helper" && argc == 3) return helper(strtoul(argv[2], nullptr, 10));
   return usage();
 }

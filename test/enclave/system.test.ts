@@ -2,18 +2,26 @@ import { spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { canRun, INIT } from './init.ts';
 
-describe.runIf(canRun && process.getuid?.() === 0)("the server's process", () => {
-  let output: string;
-  const field = (name: string) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(output)?.[1];
+/** Nobody else's on the machine: the kernel counts all tasks of a user. */
+const USER = '54321';
+const isRoot = canRun && process.getuid?.() === 0;
+
+/** The fields that a role prints. */
+function run(role: string): (name: string) => string | undefined {
+  const { status, stdout, stderr } = spawnSync(INIT, [role, USER], { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return (name) => new RegExp(`^${name}:[ \\t]*(.*?)[ \\t]*$`, 'm').exec(stdout)?.[1];
+}
+
+describe.runIf(isRoot)("the server's process", () => {
+  let field: (name: string) => string | undefined;
 
   beforeAll(() => {
-    const { status, stdout, stderr } = spawnSync(INIT, ['server', '1000'], { encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    output = stdout;
+    field = run('server');
   });
 
   test('has no right, and can regain none', () => {
-    for (const ids of ['Uid', 'Gid']) expect(field(ids)?.split('\t')).toEqual(Array(4).fill('1000'));
+    for (const ids of ['Uid', 'Gid']) expect(field(ids)?.split('\t')).toEqual(Array(4).fill(USER));
     expect(field('Groups')).toBe('');
     for (const set of ['CapPrm', 'CapEff', 'CapInh', 'CapBnd', 'CapAmb']) {
       expect(field(set)).toBe('0000000000000000');
@@ -28,4 +36,18 @@ describe.runIf(canRun && process.getuid?.() === 0)("the server's process", () =>
     // Filtered, with one filter.
     expect([field('Seccomp'), field('Seccomp_filters')]).toEqual(['2', '1']);
   });
+
+  test('can start threads, up to a number, and no process', () => {
+    const starts = ['fork', 'vfork', 'clone', 'library'].map((name) => field(name));
+    expect(starts).toEqual(Array(4).fill('Operation not permitted'));
+    // The C library then uses clone, whose flags the filter sees.
+    expect(field('clone3')).toBe('Function not implemented');
+    expect([field('thread'), field('tasks')]).toEqual(['started', '64 of 64']);
+  });
+});
+
+test.runIf(isRoot)('a process of init that drops root can start neither a process nor a thread', () => {
+  const field = run('helper');
+  const refused = 'Resource temporarily unavailable';
+  expect([field('process'), field('thread')]).toEqual([refused, refused]);
 });

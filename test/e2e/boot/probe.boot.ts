@@ -187,8 +187,12 @@ describe('the test image', () => {
       groups: '',
       capabilities: '0000000000000000',
       bounding_set: '0000000000000000',
-      // No vsock sockets: see forbid_vsock of init.
+      // Neither vsock sockets nor processes: see restrict_calls of init.
       seccomp: '2',
+      start_of_a_process: 'EPERM',
+      threads: expect.toSatisfy((threads: number) => threads < 16),
+      most_threads: '256',
+      kptr_restrict: '2',
       may_gain: false,
       processes: 1,
       programs: ['node'],

@@ -1,4 +1,5 @@
 /** The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif alone. */
+import { spawnSync } from 'node:child_process';
 import { createHash, pbkdf2 } from 'node:crypto';
 import { closeSync, constants, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -138,6 +139,11 @@ function lookAround(): object {
     ].filter(canWrite),
     devices: openDevices(),
     seccomp: field('Seccomp'),
+    start_of_a_process: (spawnSync('/bin/node', ['--version']).error as NodeJS.ErrnoException | undefined)
+      ?.code,
+    threads: readdirSync('/proc/self/task').length,
+    most_threads: /^Max processes +(\d+) +\d+/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1],
+    kptr_restrict: readFileSync('/proc/sys/kernel/kptr_restrict', 'utf8').trim(),
     nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
     clock_state_owner: statSync('/run/clock/state').uid,
     descriptors: readdirSync('/proc/self/fd').length,
