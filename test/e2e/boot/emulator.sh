@@ -28,3 +28,5 @@ cp qemu-system-x86_64 /out/
 done
 cp -L /lib64/ld-linux-x86-64.so.2 /out/lib/
 cp -L /usr/share/qemu/qboot.rom /usr/share/qemu/linuxboot_dma.bin /out/roms/
+# Unlike qboot, it places the tables of ACPI.
+cp -L /usr/share/seabios/bios-microvm.bin /out/roms/

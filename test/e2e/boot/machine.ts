@@ -31,6 +31,12 @@ export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Of this machine, as far as its kernel knows. The emulated clock has the same. */
+function processorKhz(): number {
+  const mhz = /^cpu MHz\s*: ([\d.]+)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1];
+  return Math.round(Number(mhz ?? 2000) * 1000);
+}
+
 /** Prints how long a boot took. */
 export function printBoot(eif: string, { heartbeatMs = 0 }: Machine, answeringMs: number): void {
   const [heartbeat, answer] = [heartbeatMs, answeringMs].map(Math.round);
@@ -55,6 +61,7 @@ export class Machine {
   #startedAt = 0;
   readonly #memoryMib: number;
   readonly #cpus: number;
+  readonly #acpi: boolean;
   /** The time at which the enclave reported in, in milliseconds after its start. */
   heartbeatMs: number | undefined;
 
@@ -63,11 +70,16 @@ export class Machine {
    * @param recorded whether everything is kept that passes between parent and enclave
    * @param memoryMib of the machine
    * @param cpus of the machine
+   * @param acpi whether the machine is described by tables of ACPI, with other firmware, instead of MP tables
    * @param cid that the enclave has
    */
-  constructor(vsockHost: string, { recorded = false, memoryMib = MEMORY_MIB, cpus = 2, cid = 4 } = {}) {
+  constructor(
+    vsockHost: string,
+    { recorded = false, memoryMib = MEMORY_MIB, cpus = 2, acpi = false, cid = 4 } = {},
+  ) {
     this.#memoryMib = memoryMib;
     this.#cpus = cpus;
+    this.#acpi = acpi;
     const record = recorded ? [this.#record] : [];
     this.#host = spawn(vsockHost, [this.dir, String(cid), ...record], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -97,7 +109,13 @@ export class Machine {
 
   /** @param emulator the folder of findEmulator */
   async start(emulator: string, eif: string): Promise<void> {
-    await this.#spawn(emulator, ['-M', 'nitro-enclave,vsock=parent,id=boot-test', '-kernel', eif]);
+    const acpi = this.#acpi ? 'on' : 'off';
+    await this.#spawn(emulator, [
+      ...['-M', `nitro-enclave,vsock=parent,id=boot-test,acpi=${acpi}`, '-kernel', eif],
+      // The only clock of such a machine is the processor's. Hardware says how fast that is, and the emulator doesn't: beside
+      // a load, the kernel fails to measure it, and waits for ever. This is in no register: the image is booted as it is.
+      ...(this.#acpi ? ['-append', `tsc_early_khz=${processorKhz()}`] : []),
+    ]);
   }
 
   /** The same system on a machine that has no NSM, and does not know what an enclave image is. */

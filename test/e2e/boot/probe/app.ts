@@ -144,6 +144,7 @@ function lookAround(): object {
     threads: readdirSync('/proc/self/task').length,
     most_threads: /^Max processes +(\d+) +\d+/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1],
     kptr_restrict: readFileSync('/proc/sys/kernel/kptr_restrict', 'utf8').trim(),
+    has_acpi: readFileSync('/proc/interrupts', 'utf8').includes('ACPI'),
     nsm: `${statSync('/dev/nsm').uid} ${(statSync('/dev/nsm').mode & 0o777).toString(8)}`,
     clock_state_owner: statSync('/run/clock/state').uid,
     descriptors: readdirSync('/proc/self/fd').length,
