@@ -1,23 +1,51 @@
-/** Bounds the gas that is spent in any 24 hours. Begins anew with each start. */
+/** Bounds the gas that is spent in any 24 hours, also over restarts. Times are of a monotonic clock, in milliseconds. */
 
-const DAY_MS = 24 * 60 * 60_000;
+export const DAY_MS = 24 * 60 * 60_000;
+
+/** What a transaction of an earlier process cost. */
+export interface PastCost {
+  /** How long before the chain's last checkpoint, in milliseconds. */
+  readonly ageMs: number;
+  /** Negative where more came back than was spent. */
+  readonly mist: bigint;
+}
+
+interface Cost {
+  readonly at: number;
+  readonly mist: bigint;
+}
 
 export class GasBudget {
   readonly #mistADay: bigint;
-  #spent: { readonly at: number; readonly mist: bigint }[] = [];
+  #spent: Cost[] = [];
+  /** Earlier processes may have spent everything right before the start, as long as nothing else is known. */
+  #before: Cost | undefined;
 
-  constructor(mistADay: bigint) {
+  /** @param startedAt by the monotonic clock */
+  constructor(mistADay: bigint, startedAt: number) {
     this.#mistADay = mistADay;
+    this.#before = { at: startedAt, mist: mistADay };
   }
 
-  /** Whether so much may be spent now, in MIST. @param now in milliseconds since 1970 */
+  /** Whether it matters what earlier processes spent, and is not known. */
+  needsPast(now: number): boolean {
+    return this.#before !== undefined && now - this.#before.at < DAY_MS;
+  }
+
+  /** What earlier processes spent in the last 24 hours. */
+  recall(costs: readonly PastCost[], now: number): void {
+    this.#before = undefined;
+    for (const { ageMs, mist } of costs) this.add(mist, now - ageMs);
+  }
+
+  /** Whether so much may be spent now, in MIST. */
   allows(mist: bigint, now: number): boolean {
     return this.spent(now) + mist <= this.#mistADay;
   }
 
   /** Gas that came back makes no room for other: it would let a day spend without bound. */
-  add(mist: bigint, now: number): void {
-    if (mist > 0n) this.#spent.push({ at: now, mist });
+  add(mist: bigint, at: number): void {
+    if (mist > 0n) this.#spent.push({ at, mist });
   }
 
   /** What may be spent now, in MIST. */
@@ -28,7 +56,9 @@ export class GasBudget {
 
   /** In the last 24 hours, in MIST. */
   spent(now: number): bigint {
-    this.#spent = this.#spent.filter(({ at }) => now - at < DAY_MS);
-    return this.#spent.reduce((sum, { mist }) => sum + mist, 0n);
+    const isOfToday = ({ at }: Cost) => now - at < DAY_MS;
+    this.#spent = this.#spent.filter(isOfToday);
+    const costs = this.#before && isOfToday(this.#before) ? [this.#before, ...this.#spent] : this.#spent;
+    return costs.reduce((sum, { mist }) => sum + mist, 0n);
   }
 }

@@ -43,8 +43,9 @@ export type Answer = Trusted | Untrusted;
 
 export interface Seen extends Registered {
   readonly answers: readonly Answer[];
-  /** When each unregistered key was first seen, by its hexadecimal digits, in milliseconds since 1970. */
-  readonly firstSeen: ReadonlyMap<string, number>;
+  /** How long ago each unregistered key was seen first, by its hexadecimal digits, in milliseconds. */
+  readonly seenForMs: ReadonlyMap<string, number>;
+  /** In milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -151,15 +152,15 @@ function alertOfAnswer(answer: Answer): Alert[] {
   return [{ code, subject, message: `${cause}: ${reason.split('\n')[0]}` }];
 }
 
-function alertOfKey({ answer, enclaveId, state }: Running, { config, firstSeen, now }: Seen): Alert[] {
+function alertOfKey({ answer, enclaveId, state }: Running, { config, seenForMs, now }: Seen): Alert[] {
   const { url: subject, publicKey, attestedAtMs } = answer;
   if (state === 'destroyed') {
     const message = `its key was registered as ${enclaveId} and destroyed: restart the enclave for a new key`;
     return [{ code: 'KEY_DESTROYED', subject, message }];
   }
   if (state === 'free') {
-    const since = Math.min(attestedAtMs, firstSeen.get(toHex(publicKey)) ?? now);
-    if (now - since <= UNREGISTERED_MS) return [];
+    const ageMs = Math.max(now - attestedAtMs, seenForMs.get(toHex(publicKey)) ?? 0);
+    if (ageMs <= UNREGISTERED_MS) return [];
     const message =
       'its key has not been registered for two hours, and the chain accepts a document for about three';
     return [{ code: 'UNREGISTERED', subject, message }];

@@ -41,11 +41,13 @@ exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2
   },
 });
 
+const clock = () => performance.now();
+
 async function keeperOf(file: KeeperFile, name: string, signing: Signing, { env, io }: Context) {
   const world = await worldOf(file, name, signing, env);
   if (file.root !== undefined) io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
-  const gas = new GasBudget(file.gasADay);
-  const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now }, gas);
+  const gas = new GasBudget(file.gasADay, clock());
+  const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock }, gas);
   return { keeper, gas };
 }
 
@@ -73,7 +75,7 @@ function summaryOf(report: Report): string[] {
 
 async function watch(file: KeeperFile, name: string, signing: Signing, context: Context): Promise<Result> {
   const { keeper, gas } = await keeperOf(file, name, signing, context);
-  const metrics = new Metrics({ spent: () => gas.spent(Date.now()), left: () => gas.left(Date.now()) });
+  const metrics = new Metrics({ spent: () => gas.spent(clock()), left: () => gas.left(clock()) });
   const { metricsPort } = file;
   const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
   const stop = new AbortController();

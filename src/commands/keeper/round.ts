@@ -49,16 +49,19 @@ export interface Settings extends Rules, Pauses {
   readonly urls: readonly string[];
   /** The most gas of one transaction, in MIST. */
   readonly gasBudget: bigint;
-  /** In milliseconds since 1970. */
+  /** In milliseconds since 1970: only for times of the chain and of documents. */
   now(): number;
+  /** A monotonic clock in milliseconds, for durations. */
+  clock(): number;
 }
 
 export class Keeper {
   readonly #world: World;
   readonly #settings: Settings;
   readonly #gas: GasBudget;
+  /** The unregistered keys: when each was seen first, by the monotonic clock. */
   #firstSeen: ReadonlyMap<string, number> = new Map();
-  /** The enclaves that did not answer: how often in a row, and when to ask again. */
+  /** The enclaves that did not answer: how often in a row, and when to ask again, by the monotonic clock. */
   readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
 
   constructor(world: World, settings: Settings, gas: GasBudget) {
@@ -82,27 +85,46 @@ export class Keeper {
       };
     }
     if (chain === undefined) return empty;
+    const unknownGas = await unlessStopped(this.#recallGas(stop), stop);
+    if (unknownGas === undefined) return empty;
     // Of all enclaves at once.
     const isActive = mayAct(chain, this.#settings) && !chain.config.isRetired;
     const urls = isActive ? this.#settings.urls : [];
     const answers = await unlessStopped(Promise.all(urls.map((url) => this.#answerOf(url))), stop);
     if (answers === undefined) return empty;
-    const { now } = this.#settings;
-    const decision = decide({ ...chain, answers, firstSeen: this.#firstSeen, now: now() }, this.#settings);
+    const { now, clock } = this.#settings;
+    const at = clock();
+    const seenForMs = new Map([...this.#firstSeen].map(([key, since]) => [key, at - since]));
+    const decision = decide({ ...chain, answers, seenForMs, now: now() }, this.#settings);
     this.#remember(decision);
     const acted = await this.#act(decision, chain, stop);
     return {
       ...acted,
-      alerts: [...decision.alerts, ...acted.alerts],
+      alerts: [...unknownGas, ...decision.alerts, ...acted.alerts],
       accepted: decision.accepted.length,
       silent: decision.silent.length,
     };
   }
 
+  /** Learns what earlier processes have spent. Returns why that is not known, if it matters. */
+  async #recallGas(stop: AbortSignal): Promise<Alert[]> {
+    const { clock, configId } = this.#settings;
+    if (!this.#gas.needsPast(clock())) return [];
+    try {
+      const costs = await this.#world.readPastCosts(stop);
+      this.#gas.recall(costs, clock());
+      return [];
+    } catch (error) {
+      const { code, reason } = causeOf(error);
+      const message = `nothing is sent in the first 24 hours, since the gas that was spent before the start is not known: ${code}: ${reason}`;
+      return [{ code: 'GAS_A_DAY', subject: configId, message }];
+    }
+  }
+
   /** An enclave that is away is asked less often. */
   async #answerOf(url: string): Promise<Answer> {
     const away = this.#away.get(url);
-    if (away !== undefined && this.#settings.now() < away.askAt) return away.answer;
+    if (away !== undefined && this.#settings.clock() < away.askAt) return away.answer;
     try {
       const answer = await this.#world.attest(url);
       this.#away.delete(url);
@@ -110,15 +132,15 @@ export class Keeper {
     } catch (error) {
       const answer: Untrusted = { url, trusted: false, ...causeOf(error) };
       const failures = (away?.failures ?? 0) + 1;
-      const askAt = this.#settings.now() + pauseAfter(failures, this.#settings);
+      const askAt = this.#settings.clock() + pauseAfter(failures, this.#settings);
       this.#away.set(url, { failures, askAt, answer });
       return answer;
     }
   }
 
   #remember({ unregistered }: Decision): void {
-    const now = this.#settings.now();
-    this.#firstSeen = new Map(unregistered.map((key) => [key, this.#firstSeen.get(key) ?? now]));
+    const at = this.#settings.clock();
+    this.#firstSeen = new Map(unregistered.map((key) => [key, this.#firstSeen.get(key) ?? at]));
   }
 
   async #act(
@@ -130,9 +152,11 @@ export class Keeper {
     const alerts: Alert[] = [];
     for (const action of actions) {
       if (stop.aborted) break;
-      const { now, gasBudget } = this.#settings;
-      if (!this.#gas.allows(gasBudget, now())) {
-        const spent = this.#gas.spent(now());
+      const { clock, gasBudget } = this.#settings;
+      if (!this.#gas.allows(gasBudget, clock())) {
+        // Otherwise the round has said so already.
+        if (this.#gas.needsPast(clock())) break;
+        const spent = this.#gas.spent(clock());
         const message = `${spent} MIST of the last 24 hours and the ${gasBudget} of one transaction exceed gas_a_day`;
         alerts.push({ code: 'GAS_A_DAY', subject: config.id, message });
         break;
@@ -150,7 +174,7 @@ export class Keeper {
           return { done, alerts, hasFailed: true };
         }
       } finally {
-        this.#gas.add(this.#world.lastGas, now());
+        this.#gas.add(this.#world.lastGas, clock());
       }
     }
     return { done, alerts, hasFailed: false };

@@ -16,8 +16,10 @@ import { Chain } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
+import type { PastCost } from './budget.ts';
 import type { Registered, Trusted } from './decide.ts';
 import type { KeeperFile } from './file.ts';
+import { readPastCosts } from './past_costs.ts';
 
 /** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
 export type Done = 'done' | 'theirs' | 'simulated';
@@ -31,6 +33,8 @@ export interface World {
   register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
   /** @throws EnclaveError */
   destroy(enclave: Enclave, config: EnclaveConfig): Promise<Done>;
+  /** What earlier processes spent in the last 24 hours, as the chain has it. @throws EnclaveError */
+  readPastCosts(signal: AbortSignal): Promise<PastCost[]>;
   /** The most gas that the last action can have cost, in MIST. */
   readonly lastGas: bigint;
 }
@@ -81,6 +85,10 @@ export async function worldOf(
       const config = await readConfig(chain.client, configId, { signal });
       await checkContract(chain, config, { enclavePackage });
       return { config, ...(await listEnclaves(chain.client, config, { signal })) };
+    },
+    async readPastCosts(signal) {
+      const chain = connect();
+      return await readPastCosts(chain.client, registrarId, chain.sender(), { signal });
     },
     async attest(url) {
       const attested = await askForAttestation(url, roots?.[0], connect());

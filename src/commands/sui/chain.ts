@@ -286,7 +286,7 @@ function modulesOf(object: Uint8Array | undefined): Uint8Array[] {
 }
 
 /** Turns any failure of a call of the Sui client into the error that says what to do. */
-async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
+export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise;
   } catch (error) {

@@ -29,6 +29,7 @@ import { lockedRefusal, ownedInputs } from './inputs.ts';
 import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
 import { balancesOf, commandOutputs, describedIfEmpty } from './results.ts';
+import { TransactionLog, timestampOf } from './transactions.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -80,8 +81,7 @@ export class LoopbackNode {
   ) => verifierOf(scope)(data, signature, { address });
   /** Methods called so far. */
   readonly calls: string[] = [];
-  /** By digest, of the transactions that were sent. */
-  readonly #effects = new Map<string, GrpcTypes.TransactionEffects>();
+  readonly transactions = new TransactionLog();
   /** The ledger before each transaction that some read may not show yet, the oldest first. */
   #hidden: { readonly shownMs: number; readonly listedMs: number; readonly before: Ledger }[] = [];
   #last: Promise<unknown> = Promise.resolve();
@@ -181,7 +181,7 @@ export class LoopbackNode {
         if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
         if (visible.packages.has(objectId)) {
           const object = packageObject(visible, objectId);
-          const publication = this.#publication(objectId);
+          const publication = previous(this.transactions.publisherOf(objectId));
           return { result: { oneofKind: 'object', object: { ...object, ...publication } } };
         }
         const error = {
@@ -195,7 +195,11 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/GetServiceInfo': () =>
       GrpcTypes.GetServiceInfoResponse.toBinary(
-        GrpcTypes.GetServiceInfoResponse.create({ chainId: this.chainId }),
+        GrpcTypes.GetServiceInfoResponse.create({
+          chainId: this.chainId,
+          timestamp: timestampOf(this.executor.now()),
+          lowestAvailableCheckpoint: 0n,
+        }),
       ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
       const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
@@ -204,13 +208,13 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
       const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
-      if (!this.#visible.executed.includes(digest)) {
-        throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
-      }
-      const effects = this.#effects.get(digest) ?? { status: { success: true } };
-      const transaction = GrpcTypes.ExecutedTransaction.create({ digest, effects });
+      const transaction = this.#isVisible(digest) ? this.transactions.get(digest) : undefined;
+      if (!transaction) throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
+    'sui.rpc.v2.LedgerService/BatchGetTransactions': (bytes) =>
+      this.transactions.batch(bytes, (digest) => this.#isVisible(digest)),
+    'sui.rpc.v2.LedgerService/GetCheckpoint': () => this.transactions.checkpoint(),
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
@@ -352,12 +356,12 @@ export class LoopbackNode {
     signatures: GrpcTypes.UserSignature[],
   ): Promise<Uint8Array> {
     const before = this.ledger.copy();
-    const { effects, events: emitted } = await this.executor.execute(data, digest);
+    const { effects: executed, events: emitted } = await this.executor.execute(data, digest);
+    const effects = this.transactions.record(executed, { sender: data.sender, atMs: this.executor.now() });
     const events = this.events.record(emitted, data, digest);
     const now = performance.now();
     const listedMs = now + Math.max(this.lagMs, this.listingLagMs);
     if (listedMs > now) this.#hidden.push({ shownMs: now + this.lagMs, listedMs, before });
-    this.#effects.set(digest, effects);
     this.#history.record(data, digest, effects, events);
     return GrpcTypes.ExecuteTransactionResponse.toBinary({
       transaction: GrpcTypes.ExecutedTransaction.create({
@@ -370,16 +374,13 @@ export class LoopbackNode {
     });
   }
 
-  /** The transaction that a package is of, if a transaction published it. */
-  #publication(packageId: string): { previousTransaction?: string } {
-    const found = [...this.#effects].find(([, { changedObjects = [] }]) =>
-      changedObjects.some(({ objectId }) => objectId === packageId),
-    );
-    return found === undefined ? {} : { previousTransaction: found[0] };
+  /** Whether reads show that it was executed. */
+  #isVisible(digest: string): boolean {
+    return this.#visible.executed.includes(digest);
   }
 
   #object(object: LedgerObject): GrpcTypes.Object {
-    return objectOf(this.lie(object));
+    return { ...objectOf(this.lie(object)), ...previous(this.transactions.writerOf(object)) };
   }
 }
 
@@ -390,6 +391,10 @@ const ONLY_GRPC =
 function isOfType(type: string, filter: string): boolean {
   const wanted = normalizeStructTag(filter);
   return type === wanted || type.startsWith(`${wanted}<`);
+}
+
+function previous(previousTransaction: string | undefined): { previousTransaction?: string } {
+  return previousTransaction === undefined ? {} : { previousTransaction };
 }
 
 function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {

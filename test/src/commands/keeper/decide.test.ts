@@ -31,7 +31,7 @@ function decided(seen: Partial<Seen>) {
     enclaves: [],
     destroyed: [],
     answers: [],
-    firstSeen: new Map(),
+    seenForMs: new Map(),
     now: NOW,
   };
   const { actions, alerts, ...rest } = decide({ ...nothing, ...seen }, RULES);
@@ -149,9 +149,9 @@ describe('reports', () => {
 
   test('an unregistered key whose document, or first one, is older than two hours', () => {
     const key = toHex(keyOf(1));
-    const firstSeen = (ms: number) => new Map([[key, NOW - ms]]);
-    expect(decided({ answers: [answer(1)], firstSeen: firstSeen(2 * HOUR) }).codes).toEqual([]);
-    expect(decided({ answers: [answer(1)], firstSeen: firstSeen(2 * HOUR + 1) }).codes).toEqual([
+    const seenForMs = (ms: number) => new Map([[key, ms]]);
+    expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR) }).codes).toEqual([]);
+    expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR + 1) }).codes).toEqual([
       'UNREGISTERED',
     ]);
     expect(decided({ answers: [answer(1, ONE, NOW - 2 * HOUR - 1)] }).codes).toEqual(['UNREGISTERED']);

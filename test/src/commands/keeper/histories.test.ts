@@ -40,6 +40,10 @@ const happening = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('registers' as const), image }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('destroys' as const), nth: fc.nat(5) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('time' as const), minutes: fc.nat(600) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('clock' as const), ahead: fc.integer({ min: -30, max: 30 }) }),
+  },
 );
 type Happening = typeof happening extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -95,21 +99,24 @@ function happen(world: Simulation, event: Happening): void {
     case 'time':
       world.now += event.minutes * MINUTE;
       break;
+    case 'clock':
+      world.wallAheadMs = event.ahead * 60 * MINUTE;
+      break;
   }
 }
 
-/** Two keepers of one config, each with its registrar, file and budget. */
+/** Two keepers of one config, each with its registrar and file. */
 class Keepers {
   readonly world = new Simulation();
   readonly #turn: () => Promise<unknown>;
-  readonly #budgets: readonly GasBudget[];
+  readonly #gasADay: bigint;
   /** The image in each file. */
   readonly files = [0, 0];
   readonly #keepers: Keeper[];
 
   constructor(gasADay: bigint, turn: () => Promise<unknown>) {
     this.#turn = turn;
-    this.#budgets = [0, 1].map(() => new GasBudget(gasADay));
+    this.#gasADay = gasADay;
     this.#keepers = [0, 1].map((number) => this.#start(number));
   }
 
@@ -124,16 +131,17 @@ class Keepers {
       maxPauseMs: MAX_PAUSE_MS,
       gasBudget: GAS,
       random: () => 0.5,
-      now: () => this.world.now,
+      now: () => this.world.now + this.world.wallAheadMs,
+      clock: () => this.world.now,
     };
     return new Keeper(
       this.world.worldOf(number, file, this.#turn),
       settings,
-      this.#budgets[number] as GasBudget,
+      new GasBudget(this.#gasADay, this.world.now),
     );
   }
 
-  /** The operator puts the config's registers into the file. */
+  /** The operator puts the config's registers into the file, and restarts the keeper. */
   correctFile(number: number): void {
     this.files[number] = this.world.config.image === imageOf(0) ? 0 : 1;
     this.#keepers[number] = this.#start(number);
@@ -286,8 +294,8 @@ async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operat
   const content = { ...fixture.content(urls, operator), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
-  const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now };
-  const budget = new GasBudget(file.gasADay);
+  const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
+  const budget = new GasBudget(file.gasADay, 0);
   return new Keeper(await worldOf(file, 'keeper.yaml', {}, env), { ...file, ...always, urls }, budget);
 }
 

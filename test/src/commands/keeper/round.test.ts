@@ -13,8 +13,7 @@ const DAY = 24 * HOUR;
 const [ONE, TWO] = URLS;
 const going = new AbortController().signal;
 
-function start(changes: Partial<World> = {}, gasADay = 1000n * GAS) {
-  const simulation = new Simulation();
+function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
   const attested: string[] = [];
   const world = simulation.worldOf(0, 0);
   const observed: World = {
@@ -37,9 +36,10 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS) {
     maxPauseMs: 5 * MINUTE,
     gasBudget: GAS,
     random: () => 0.5,
-    now: () => simulation.now,
+    now: () => simulation.now + simulation.wallAheadMs,
+    clock: () => simulation.now,
   };
-  const keeper = new Keeper(observed, settings, new GasBudget(gasADay));
+  const keeper = new Keeper(observed, settings, new GasBudget(gasADay, simulation.now));
   const round = async (stop = going) => {
     const report = await keeper.round(stop);
     return { ...report, codes: report.alerts.map(({ code }) => code) };
@@ -60,6 +60,20 @@ describe('an enclave that is away', () => {
       simulation.now += MINUTE;
     }
     expect(asked).toEqual([0, 2, 6, 11, 16]);
+  });
+
+  test('is asked as often when the wall clock is set back or ahead', async () => {
+    for (const hours of [-1, 1]) {
+      const { simulation, attested, round } = start();
+      const asked: number[] = [];
+      for (let minute = 0; minute <= 8; minute += 1) {
+        await round();
+        if (attested.splice(0).includes(ONE)) asked.push(minute);
+        simulation.now += MINUTE;
+        if (minute === 0) simulation.wallAheadMs = hours * HOUR;
+      }
+      expect(asked).toEqual([0, 2, 6]);
+    }
   });
 
   test('is registered when it is back, and asked in each round from then on', async () => {
@@ -159,7 +173,8 @@ describe('a round that is stopped', () => {
 
 describe('the gas of a day', () => {
   test('is that of any 24 hours', () => {
-    const gas = new GasBudget(100n);
+    const gas = new GasBudget(100n, 0);
+    gas.recall([], 0);
     gas.add(60n, 0);
     gas.add(40n, DAY / 2);
     expect([gas.allows(1n, DAY - 1), gas.spent(DAY - 1)]).toEqual([false, 100n]);
@@ -167,10 +182,70 @@ describe('the gas of a day', () => {
   });
 
   test('does not grow by gas that comes back', () => {
-    const gas = new GasBudget(100n);
+    const gas = new GasBudget(100n, 0);
+    gas.recall([], 0);
     gas.add(100n, 0);
     gas.add(-50n, 0);
     expect(gas.allows(1n, 0)).toBe(false);
+  });
+
+  test('counts as spent from the start on, until it is known what was spent before', () => {
+    const gas = new GasBudget(100n, 5);
+    expect([gas.needsPast(5), gas.spent(5), gas.left(5)]).toEqual([true, 100n, 0n]);
+    expect([gas.needsPast(DAY + 4), gas.allows(1n, DAY + 4)]).toEqual([true, false]);
+    expect([gas.needsPast(DAY + 5), gas.allows(100n, DAY + 5)]).toEqual([false, true]);
+    const known = new GasBudget(100n, 5);
+    const costs = [
+      { ageMs: 0, mist: 30n },
+      { ageMs: DAY - 10, mist: 20n },
+      { ageMs: 0, mist: -5n },
+    ];
+    known.recall(costs, 20);
+    expect([known.needsPast(20), known.spent(20), known.spent(30)]).toEqual([false, 50n, 30n]);
+  });
+
+  test('is what the chain shows, after a restart', async () => {
+    const { simulation, round } = start({}, 2n * GAS);
+    simulation.start(ONE, 0);
+    await round();
+    simulation.start(ONE, 0);
+    await round();
+    simulation.start(ONE, 0);
+    simulation.now += DAY / 2;
+    const restarted = start({}, 2n * GAS, simulation);
+    expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
+    simulation.now += DAY / 2;
+    expect((await restarted.round()).done).toHaveLength(1);
+  });
+
+  test('counts as spent for a day where the chain does not show it, which is asked in each round', async () => {
+    let isKnown = false;
+    const readPastCosts = async () => {
+      if (!isKnown) throw new SuiError('SUI_NODE_ANSWER', 'the node does not have all of the last 24 hours');
+      return [];
+    };
+    for (const wait of [0, DAY]) {
+      const { simulation, round } = start({ readPastCosts });
+      simulation.start(ONE, 0);
+      const { done, alerts } = await round();
+      expect(done).toEqual([]);
+      expect(alerts.filter(({ code }) => code === 'GAS_A_DAY')).toMatchObject([
+        { message: expect.stringContaining('SUI_NODE_ANSWER: the node does not have') },
+      ]);
+      simulation.now += wait;
+      isKnown = wait === 0;
+      expect((await round()).done).toHaveLength(1);
+      isKnown = false;
+    }
+  });
+
+  test('is freed by no change of the wall clock', async () => {
+    const { simulation, round } = start({}, 1n * GAS);
+    simulation.start(ONE, 0);
+    expect((await round()).done).toHaveLength(1);
+    simulation.start(ONE, 0);
+    simulation.wallAheadMs = 2 * DAY;
+    expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
   });
 
   test('is counted over rounds, also of transactions without an answer', async () => {

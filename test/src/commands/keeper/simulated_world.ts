@@ -76,7 +76,10 @@ export interface Process {
 
 /** The chain, the enclaves and the time. */
 export class Simulation {
+  /** Of the chain, and of the keepers' monotonic clock. */
   now = 1_800_000_000_000;
+  /** By how much the keepers' wall clock is ahead. */
+  wallAheadMs = 0;
   config = CONFIG;
   readonly enclaves = new Map<string, Enclave>();
   readonly destroyed = new Set<string>();
@@ -136,6 +139,13 @@ export class Simulation {
         await turn();
         this.#reach();
         return { config: this.config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
+      },
+      readPastCosts: async () => {
+        await turn();
+        this.#reach();
+        return this.gas
+          .filter((cost) => cost.keeper === keeper && this.now - cost.at < 24 * HOUR)
+          .map(({ at, mist }) => ({ ageMs: this.now - at, mist }));
       },
       attest: async (url) => {
         await turn();
