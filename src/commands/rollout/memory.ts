@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import * as v from 'valibot';
 import { RolloutError } from './errors.ts';
 
-/** In milliseconds since 1970. */
+/** In milliseconds since 1970, by the clock of the process that noted it: another one bounds what it waits. */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const Remembered = v.strictObject({

@@ -96,11 +96,11 @@ export function stepsForward(rollout: Rollout): Step[] {
       async act() {
         await checkServing(rollout, 'new');
         const { switchedBack: _, ...before } = memory.steps;
-        const switching = world.now();
+        const switching = world.clock();
         memory.remember({ ...before, switching });
         await world.run('switch');
         await awaitState(rollout, plan.commandMs, 'switch', () => astray(rollout, 'new'));
-        memory.remember({ ...before, switching, switched: world.now() });
+        memory.remember({ ...before, switching, switched: world.clock() });
       },
     },
     {
@@ -111,10 +111,10 @@ export function stepsForward(rollout: Rollout): Step[] {
         await waitFrom(rollout, memory.steps.switched, plan.drainMs, 'requests to the old enclaves end');
         // Right before: from here on, callers have no others.
         await checkReached(rollout, 'new');
-        const stopping = world.now();
+        const stopping = world.clock();
         memory.remember({ ...memory.steps, stopping });
         await stop(rollout, 'stop_old', 'old');
-        memory.remember({ ...memory.steps, stopping, stopped: world.now() });
+        memory.remember({ ...memory.steps, stopping, stopped: world.clock() });
       },
     },
     {
@@ -152,10 +152,10 @@ export function stepsBack(rollout: Rollout): Step[] {
         await checkServing(rollout, 'old');
         // Forgotten first: stopped after the commands, a rollout forwards must switch again.
         const { switched: _, switching: __, ...others } = memory.steps;
-        memory.remember({ ...others, switching: world.now() });
+        memory.remember({ ...others, switching: world.clock() });
         await world.run('switch_back');
         await awaitState(rollout, plan.commandMs, 'switch_back', () => astray(rollout, 'old'));
-        memory.remember({ ...others, switchedBack: world.now() });
+        memory.remember({ ...others, switchedBack: world.clock() });
       },
     },
     {
@@ -333,11 +333,11 @@ async function awaitState(
   name: string,
   missing: () => Promise<string | undefined>,
 ): Promise<void> {
-  const end = world.now() + ms;
+  const end = world.clock() + ms;
   for (;;) {
     const left = await missing();
     if (left === undefined) return;
-    if (world.now() >= end) {
+    if (world.clock() >= end) {
       throw new RolloutError('ROLLOUT_COMMAND', `${name} had no effect within ${ms / 1000} s: ${left}`);
     }
     await world.pause(LOOK_MS);
@@ -353,7 +353,7 @@ async function awaitAdmin(
   world.log(
     `The holder of the EnclaveCap must execute this transaction, or have it signed elsewhere (--unsigned):\n  ${command}\n  ${command} --unsigned`,
   );
-  const end = world.now() + plan.adminMs;
+  const end = world.clock() + plan.adminMs;
   const isShown = async () =>
     await isDone().catch((error: unknown) => {
       // The wait is long, and a node may be away meanwhile.
@@ -361,7 +361,7 @@ async function awaitAdmin(
       throw error;
     });
   while (!(await isShown())) {
-    if (world.now() >= end) {
+    if (world.clock() >= end) {
       throw new RolloutError(
         'ROLLOUT_AWAITS_ADMIN',
         `the chain does not show the transaction of the admin yet: run the command again when it is executed (${command})`,
@@ -371,14 +371,15 @@ async function awaitAdmin(
   }
 }
 
-/** Waits until so much time has passed since a step. */
+/** Waits until so much time has passed since a step, which an earlier process may have noted by a wrong clock. */
 async function waitFrom(
   { world }: Rollout,
   from: number | undefined,
   ms: number,
   why: string,
 ): Promise<void> {
-  const left = (from ?? world.now()) + ms - world.now();
+  const now = world.clock();
+  const left = Math.min((from ?? now) + ms - now, ms);
   if (left <= 0) return;
   world.log(`Waiting ${Math.ceil(left / 1000)} s, in which ${why}.`);
   await world.pause(left);

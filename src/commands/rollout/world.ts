@@ -62,8 +62,10 @@ export interface World {
   adminCommand(name: string, ...args: readonly string[]): string;
   /** Writes a line, without keys or secrets. */
   log(line: string): void;
-  /** In milliseconds since 1970. */
+  /** In milliseconds since 1970: only for times of the chain. */
   now(): number;
+  /** For durations: in milliseconds since 1970 at the start of the process, and monotonic from then on. */
+  clock(): number;
   pause(ms: number): Promise<void>;
 }
 
@@ -184,6 +186,7 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
     },
     log: (line) => io.log(line),
     now: Date.now,
+    clock: () => Math.round(performance.timeOrigin + performance.now()),
     pause: async (ms) => {
       await sleep(ms);
     },

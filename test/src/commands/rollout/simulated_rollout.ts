@@ -67,6 +67,8 @@ export class SimulatedRollout implements World, Memory {
   /** URL and version of the config. */
   readonly registered: Set<string>;
   #now = Date.parse('2026-01-01T00:00:00Z');
+  /** By how much the wall clock is ahead. */
+  wallAheadMs = 0;
   #asked: string | undefined;
 
   constructor(changes: Partial<Plan> = {}) {
@@ -205,6 +207,10 @@ export class SimulatedRollout implements World, Memory {
   }
 
   now(): number {
+    return this.#now + this.wallAheadMs;
+  }
+
+  clock(): number {
     return this.#now;
   }
 

@@ -1,5 +1,6 @@
 /** A rollout that is stopped anywhere and run again ends in the same state, and callers are never without an enclave. */
 import { describe, expect, test } from 'vitest';
+import type { Memory } from '../../../../src/commands/rollout/memory.ts';
 import type { Plan } from '../../../../src/commands/rollout/plan.ts';
 import {
   checkBeginning,
@@ -266,6 +267,40 @@ test('requests drain before the old are stopped, and answers settle before the o
     true,
   ]);
 });
+
+test.each([-1, 1])('a wall clock that is set by %d days changes no wait and no deadline', async (days) => {
+  class Adjusted extends SimulatedRollout {
+    override remember(steps: Memory['steps']): void {
+      super.remember(steps);
+      this.wallAheadMs = days * 86_400_000;
+    }
+
+    override async pause(ms: number): Promise<void> {
+      await super.pause(ms);
+      this.wallAheadMs = days * 86_400_000;
+    }
+  }
+  const world = new Adjusted();
+  await forward(world);
+  const { switched = 0, stopping = 0 } = world.steps;
+  expect(stopping - switched).toBe(30_000);
+  const stuck = new Adjusted();
+  stuck.broken.add('start');
+  const began = stuck.clock();
+  await expect(forward(stuck)).rejects.toMatchObject({ code: 'ROLLOUT_COMMAND' });
+  expect(stuck.clock() - began).toBe(10_000);
+});
+
+test.each([8.64e15, Number.MAX_SAFE_INTEGER])(
+  'a time in the memory that is far ahead, %d, lets a rollout wait no longer than the plan says',
+  async (time) => {
+    const world = await killedAt(whole.effects.indexOf('switch') + 1, true);
+    world.steps = { switching: time, switched: time };
+    const began = world.clock();
+    await forward(world);
+    expect(world.clock() - began).toBeLessThan(30_000 + 300_000 + 10_000);
+  },
+);
 
 test("the admin's commands name the source of the image, where the plan has one", async () => {
   const world = new SimulatedRollout({ sourceUrl: 'https://git.example/x' });
