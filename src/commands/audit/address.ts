@@ -2,7 +2,8 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { UsageError } from '../command_line.ts';
-import { AuditError, printable } from './errors.ts';
+import { printable } from '../printable.ts';
+import { AuditError } from './errors.ts';
 
 /** Where a repository is fetched from. */
 export interface Address {

@@ -16,6 +16,7 @@ import {
   runAsProcess,
 } from '../command.ts';
 import type { Environment, OptionValues } from '../command_line.ts';
+import { printable } from '../printable.ts';
 import { Chain } from '../sui/chain.ts';
 import { readRoots } from '../sui/contract.ts';
 import { READING, ROOT_OPTION } from '../sui/options.ts';
@@ -23,7 +24,7 @@ import { enclaveUrl, objectId, path, text } from '../values.ts';
 import { sourceAddress } from './address.ts';
 import { comparePackages, describeModules } from './bytecode.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
-import { AuditError, printable } from './errors.ts';
+import { AuditError } from './errors.ts';
 import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
 import { checkGit, type Repository } from './git.ts';
 import { holdersOf, settingsLines } from './people.ts';

@@ -10,7 +10,7 @@ import * as v from 'valibot';
 import { buildEif, type EifBuild } from '../image/build.ts';
 import type { ImageInputs, ImageSource } from '../image/context.ts';
 import { IMAGE_CODES, type ImageCode, ImageError } from '../image/errors.ts';
-import { printable } from './errors.ts';
+import { printable } from '../printable.ts';
 
 const PROGRAM = `import { buildOrder } from ${JSON.stringify(import.meta.url)}; await buildOrder();`;
 

@@ -9,11 +9,12 @@ import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
 import type { Environment } from '../command_line.ts';
 import { ENCLAVE_PACKAGE } from '../places.ts';
+import { printable } from '../printable.ts';
 import { BUILD_NETWORKS } from '../sui/bytecode.ts';
 import type { Chain } from '../sui/chain.ts';
 import { type Framework, frameworkOf } from '../sui/move_packages.ts';
 import { isModelChain } from '../sui/network.ts';
-import { type AuditCode, AuditError, printable } from './errors.ts';
+import { type AuditCode, AuditError } from './errors.ts';
 
 /** Of a Move package: the chain takes far smaller ones alone. */
 const MAX_SOURCE_BYTES = 2_000_000;

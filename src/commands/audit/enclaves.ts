@@ -14,9 +14,10 @@ import {
   listEnclaves,
   readEnclave,
 } from 'sui-enclave/sui/objects';
+import { printable } from '../printable.ts';
 import type { Chain } from '../sui/chain.ts';
 import { enclaveAt } from '../sui/contract.ts';
-import { type AuditCode, AuditError, printable } from './errors.ts';
+import { type AuditCode, AuditError } from './errors.ts';
 
 /** What a URL was found to be. */
 export interface AskedEnclave {

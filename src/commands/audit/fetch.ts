@@ -2,8 +2,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Environment, UsageError } from '../command_line.ts';
+import { printable } from '../printable.ts';
 import type { Address } from './address.ts';
-import { AuditError, printable } from './errors.ts';
+import { AuditError } from './errors.ts';
 import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
 
 export interface Wanted {

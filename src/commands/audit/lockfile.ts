@@ -6,7 +6,8 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import type { NpmLock } from '../image/context.ts';
-import { AuditError, printable } from './errors.ts';
+import { printable } from '../printable.ts';
+import { AuditError } from './errors.ts';
 
 const MAX_BYTES = 20_000_000;
 const MAX_ENTRIES = 20_000;

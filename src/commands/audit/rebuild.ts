@@ -18,9 +18,10 @@ import { readInputs } from '../image/inputs.ts';
 import { CHANNELS, type Channel, measurementsOf } from '../image/measurements.ts';
 import { findMirrors, OFFLINE } from '../image/mirrors.ts';
 import type { NpmSurroundings } from '../image/npm.ts';
+import { printable } from '../printable.ts';
 import { isSameImage } from '../sui/contract.ts';
 import { buildApart } from './build_process.ts';
-import { AuditError, printable } from './errors.ts';
+import { AuditError } from './errors.ts';
 import type { AuditedSource } from './source.ts';
 
 export interface RebuildOptions {

@@ -20,7 +20,8 @@ import { pinned } from '../image/npm.ts';
 import { makeEnvironment } from '../image/settings.ts';
 import { frameworkVersion } from '../image/source.ts';
 import { FRAMEWORK, IS_CLONE } from '../places.ts';
-import { AuditError, printable } from './errors.ts';
+import { printable } from '../printable.ts';
+import { AuditError } from './errors.ts';
 import { nameAt, readTrustedLock } from './lockfile.ts';
 import type { Tree } from './tree.ts';
 

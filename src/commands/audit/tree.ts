@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { quantity } from 'sui-enclave/errors';
-import { AuditError, printable } from './errors.ts';
+import { printable } from '../printable.ts';
+import { AuditError } from './errors.ts';
 import { LIMITS, type Limits, type Repository, startGit, stopGit } from './git.ts';
 
 /** An entry that was not written: no file and no folder. */

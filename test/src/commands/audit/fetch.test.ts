@@ -14,11 +14,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isPublic, sourceAddress } from '../../../../src/commands/audit/address.ts';
-import { printable } from '../../../../src/commands/audit/errors.ts';
 import { checkOnBranch, fetchCommit, openClone } from '../../../../src/commands/audit/fetch.ts';
 import { LIMITS, type Limits } from '../../../../src/commands/audit/git.ts';
 import { writeTree } from '../../../../src/commands/audit/tree.ts';
 import { UsageError } from '../../../../src/commands/command_line.ts';
+import { printable } from '../../../../src/commands/printable.ts';
 import { GitServer, TestRepository } from './git_server.ts';
 
 let root: string;
