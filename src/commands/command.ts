@@ -19,6 +19,7 @@ import {
   type Texts,
   UsageError,
 } from './command_line.ts';
+import { escapeControls, escapeControlsInJson } from './printable.ts';
 
 export { type Environment, EXIT, UsageError } from './command_line.ts';
 
@@ -86,7 +87,8 @@ export interface Command<A extends Arguments, O extends Options> extends Command
 
 /** The `main` of a command. */
 export function command<const A extends Arguments, const O extends Options>(spec: Command<A, O>): Main {
-  return async (argv, env, io) => {
+  return async (argv, env, raw) => {
+    const io = withoutControls(raw);
     if (argv.includes('--help')) {
       io.log(helpOf(spec, env));
       return EXIT.done;
@@ -117,7 +119,18 @@ export function command<const A extends Arguments, const O extends Options>(spec
 }
 
 function formatJson(value: object): string {
-  return JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
+  const json = JSON.stringify(value, (_name, part) => (typeof part === 'bigint' ? part.toString() : part), 2);
+  return escapeControlsInJson(json);
+}
+
+/** Whatever a command prints, part of it may be of a file, a node or a host. */
+function withoutControls({ ask, ...io }: Io): Io {
+  return {
+    ...io,
+    log: (text) => io.log(escapeControls(text)),
+    error: (text) => io.error(escapeControls(text)),
+    ...(ask && { ask: (question) => ask(escapeControls(question)) }),
+  };
 }
 
 type Reporting = Pick<CommandLine, 'name' | 'program'> &

@@ -3,6 +3,7 @@ import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 import { EXIT } from './command.ts';
+import { printable } from './printable.ts';
 import { NETWORKS, nodeOf } from './sui/network.ts';
 import { enclaveUrl } from './values.ts';
 
@@ -73,8 +74,9 @@ export function parseYamlFile<const S extends v.GenericSchema>(
 
 /** Such as "registers.pcr0 must be …". */
 function describe(issue: v.BaseIssue<unknown>): string {
-  const name = v.getDotPath(issue);
-  if (name === null) return 'must be a map of the properties that the README lists';
+  const path = v.getDotPath(issue);
+  if (path === null) return 'must be a map of the properties that the README lists';
+  const name = printable(path);
   if (issue.kind !== 'schema' || issue.type !== 'strict_object') return `${name} ${issue.message}`;
   if (issue.expected === 'never') return `there is no property ${name}`;
   return issue.received === 'undefined' ? `${name} is missing` : `${name} must be a map`;

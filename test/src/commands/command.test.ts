@@ -36,6 +36,8 @@ const main = command({
     if (args.from === 'stop') throw new StoppedError('this is stopped');
     if (args.from === 'fault') throw new TypeError('a fault');
     if (args.from === 'read') io.log(io.stdin());
+    if (args.from === 'hostile') throw new RefusedError(args.to ?? '');
+    if (args.from === 'echo') return { json: { text: args.to }, text: args.to ?? '' };
     io.log('step by step');
     const json = { ...options, args, positionals, home: env['HOME'], mist: 10n };
     return { ...(options.level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
@@ -195,6 +197,27 @@ exit codes: 0 done
 
   test('has one error for its command line', () => {
     expect(new UsageError('give a or b')).toMatchObject({ code: 'USAGE', message: 'give a or b' });
+  });
+});
+
+describe('what a command prints of others', () => {
+  const hostile = 'one\u001b]0;x\u0007\u009b2J\u202e\u2028\rtwo\n\tthrée';
+  const safe = 'one\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\u{2028}\\u{d}two\n\tthrée';
+
+  test('has no control character, in an error, a result and a log', async () => {
+    const failed = await call(main, ['hostile', hostile]);
+    expect(failed.stderr).toBe(`REFUSED: ${safe}\n`);
+    expect((await call(main, ['echo', hostile])).stdout).toBe(`${safe}\n`);
+    expect((await call(main, ['read'], { input: hostile })).stdout).toContain(safe);
+  });
+
+  test('is the same text in JSON', async () => {
+    const { stdout } = await call(main, ['echo', hostile, '--json']);
+    expect(stdout).not.toMatch(/(?!\n)[\p{C}\u2028]/u);
+    expect(JSON.parse(stdout)).toEqual({ text: hostile });
+    expect(JSON.parse((await call(main, ['hostile', hostile, '--json'])).stdout)).toMatchObject({
+      error: hostile,
+    });
   });
 });
 
