@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { ConfigError } from 'sui-enclave/errors';
+import { namedEntries } from 'sui-enclave-service/named_entries';
 import * as v from 'valibot';
 import { parse as parseYaml } from 'yaml';
 
@@ -68,7 +69,7 @@ const ManifestFile = v.strictObject({
     [],
   ),
   plain: v.optional(v.literal(true)),
-  events: v.optional(v.pipe(v.record(EventName, EventFields), v.maxEntries(16)), {}),
+  events: v.optional(v.pipe(namedEntries(EventName, EventFields), v.maxSize(16)), {}),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -119,7 +120,7 @@ export function parseManifest(yaml: string): Manifest {
     ...(Object.keys(authorities).length > 0 && { authorities }),
     ...(provisioners.length > 0 && { provisioners }),
     ...(plain && { plain }),
-    ...(Object.keys(events).length > 0 && { events }),
+    ...(events.size > 0 && { events: Object.fromEntries(events) }),
   };
 }
 

@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { namedEntries } from 'sui-enclave-service/named_entries';
 import * as v from 'valibot';
 import type { NpmLock } from '../image/context.ts';
 import { printable } from '../printable.ts';
@@ -23,7 +24,12 @@ const WORKSPACE = /^[a-z0-9][a-z0-9_-]*(?:\/[a-z0-9][a-z0-9_-]*)*$/;
 /** Packages of the framework, which a clone of it links to. */
 const OF_FRAMEWORK = /^(?:create-)?sui-enclave(?:-[a-z_-]+)?$/;
 
-const versions = v.optional(v.record(v.string(), v.string()));
+const versions = v.optional(
+  v.pipe(
+    namedEntries(v.string(), v.string()),
+    v.transform((entries): Record<string, string> => Object.fromEntries(entries)),
+  ),
+);
 /** A few packages have one where others have a list. */
 const texts = v.optional(
   v.union([
@@ -54,7 +60,7 @@ type Entry = v.InferOutput<typeof Entry>;
 
 const LockFile = v.object({
   lockfileVersion: v.picklist([2, 3]),
-  packages: v.record(v.string(), Entry),
+  packages: namedEntries(v.string(), Entry),
 });
 
 /** `node_modules/a/node_modules/@b/c` is `@b/c`. */
@@ -75,7 +81,7 @@ export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
     );
   }
   const { packages } = parsed.output;
-  const entries = Object.entries(packages);
+  const entries = [...packages];
   if (entries.length > MAX_ENTRIES) throw untrusted(`has more than ${MAX_ENTRIES} entries`);
   const links = new Set(entries.flatMap(([, { link, resolved }]) => (link ? [resolved] : [])));
   for (const [path, entry] of entries) {

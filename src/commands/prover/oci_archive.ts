@@ -273,7 +273,7 @@ async function* hashed(blob: ReadEntry, hash: Hash): AsyncGenerator<Buffer> {
 
 /** The layer's tar archive, counted. */
 function plain(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
-  const compression = DECOMPRESSORS[mediaType];
+  const compression = Object.hasOwn(DECOMPRESSORS, mediaType) ? DECOMPRESSORS[mediaType] : undefined;
   if (compression === undefined) throw invalid(`a layer has the unknown type ${mediaType.slice(0, 100)}`);
   const source = Readable.from(blob);
   const stream = {

@@ -46,7 +46,7 @@ async function present(
   application: string,
   image: Image,
 ): Promise<Outcome | undefined> {
-  const noted = Object.values(deployments?.read()?.applications ?? {}).find(
+  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
     ({ original, module, witness }) => `${original}::${module}::${witness}` === application,
   );
   if (deployments === undefined || noted?.config === undefined) return undefined;
@@ -72,11 +72,11 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, applicat
   await input.deployments?.note(chain, outcome, (applications) => {
     const { enclavePackage, appPackage, name } = input.args;
     const [original = '', module = '', witness = ''] = application.split('::');
-    const found = Object.entries(applications).find(
+    const found = [...applications].find(
       ([, app]) => app.original === original && (app.module === undefined || app.module === module),
     );
     const entry = found?.[0] ?? input.deployments?.app ?? module;
-    if (found === undefined && applications[entry] !== undefined)
+    if (found === undefined && applications.has(entry))
       return `it has another application ${entry}: name this one by --app`;
     const { config, capability } = outcome.fields as { config: string; capability: string };
     const before: Application = found?.[1] ?? { package: appPackage, original, registrars: [], enclaves: [] };

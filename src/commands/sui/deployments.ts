@@ -6,9 +6,11 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { baseUrl } from 'sui-enclave/client/http';
+import { namedEntries } from 'sui-enclave-service/named_entries';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { wordOf } from '../command_line.ts';
+import { printable } from '../printable.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import { IDS, type IdName, type Ids, isIdName } from './ids.ts';
@@ -57,7 +59,7 @@ const DeploymentFile = v.strictObject({
   network: v.string(),
   /** The first 4 bytes of the digest of the chain's first checkpoint, in hexadecimal. */
   chain: v.pipe(v.string(), v.regex(/^[0-9a-f]{8}$/, 'must be 8 hexadecimal digits')),
-  applications: v.record(
+  applications: namedEntries(
     v.pipe(v.string(), v.regex(/^[a-zA-Z][\w-]{0,63}$/, 'must be named by letters, digits, _ and -')),
     ApplicationEntry,
   ),
@@ -65,6 +67,8 @@ const DeploymentFile = v.strictObject({
 
 export type Application = v.InferOutput<typeof ApplicationEntry>;
 export type Deployment = v.InferOutput<typeof DeploymentFile>;
+/** By name, in the order of the file. */
+export type Applications = ReadonlyMap<string, Application>;
 
 /** Where an application's entry has an id, and the command that writes it. */
 const SOURCES: Readonly<
@@ -107,12 +111,14 @@ export class Deployments {
     );
     if (!parsed.success) {
       const [{ message, path, type }] = parsed.issues;
-      const where = path?.map(({ key }) => String(key)).join('.') ?? '';
+      const where = printable(path?.map(({ key }) => String(key)).join('.') ?? '');
       const what = type === 'strict_object' ? strictMessage(message) : message;
       throw this.#error(`${where} ${what}: correct it, or remove the file to start over`.trim());
     }
     if (parsed.output.network !== this.network) {
-      throw this.#error(`is of the network ${JSON.stringify(parsed.output.network)}: rename the file`);
+      throw this.#error(
+        `is of the network ${JSON.stringify(printable(parsed.output.network))}: rename the file`,
+      );
     }
     return parsed.output;
   }
@@ -126,7 +132,7 @@ export class Deployments {
         `there is no ${this.path}: name every id on the command line, or run publish and create_config first`,
       );
     }
-    const all = Object.entries(file.applications);
+    const all = [...file.applications];
     const named = this.app === undefined ? all : all.filter(([name]) => name === this.app);
     // A library such as move/enclave is published, but has no enclaves.
     const fitting = named.length > 1 ? named.filter(([, { module }]) => module !== undefined) : named;
@@ -141,12 +147,12 @@ export class Deployments {
   }
 
   /** The applications by their names, to explain an error; none if there is no file that can be used. */
-  known(): Readonly<Record<string, Application>> {
+  known(): Applications {
     try {
-      return this.read()?.applications ?? {};
+      return this.read()?.applications ?? new Map();
     } catch (error) {
       if (!(error instanceof SuiCommandError)) throw error;
-      return {};
+      return new Map();
     }
   }
 
@@ -169,7 +175,7 @@ export class Deployments {
   contradictions(args: Readonly<Record<string, unknown>>): string[] {
     try {
       const file = this.read();
-      const entries = Object.entries(file?.applications ?? {}).filter(
+      const entries = [...(file?.applications ?? [])].filter(
         ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, args)),
       );
       return entries.flatMap(([name, application]) =>
@@ -205,9 +211,7 @@ export class Deployments {
   async note(
     chain: Chain,
     outcome: Outcome,
-    change: (
-      applications: Readonly<Record<string, Application>>,
-    ) => readonly [name: string, Application] | string,
+    change: (applications: Applications) => readonly [name: string, Application] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
       chain.notes.push(`${this.path} is not written: note the ids there when the transaction is executed.`);
@@ -217,15 +221,10 @@ export class Deployments {
       const id = await chain.id();
       const file = this.read();
       // A network that was reset has none of the objects of the file.
-      const applications = file?.chain === id ? file.applications : {};
+      const applications: Applications = file?.chain === id ? file.applications : new Map();
       const changed = change(applications);
       if (typeof changed === 'string') throw new SuiCommandError('DEPLOYMENT', changed);
-      const [name, application] = changed;
-      this.#write({
-        network: this.network,
-        chain: id,
-        applications: { ...applications, [name]: application },
-      });
+      this.#write({ network: this.network, chain: id, applications: new Map([...applications, changed]) });
       chain.notes.push(`Recorded in ${this.path}.`);
     } catch (error) {
       const reason = (error as Error).message.slice(0, 300);
@@ -241,7 +240,7 @@ export class Deployments {
     change: (application: Application) => Application,
   ): Promise<void> {
     await this.note(chain, outcome, (applications) => {
-      const found = Object.entries(applications).find(([, { config }]) => config?.id === configId);
+      const found = [...applications].find(([, { config }]) => config?.id === configId);
       return found ? [found[0], change(found[1])] : `no application there has the config ${configId}`;
     });
   }
@@ -266,7 +265,9 @@ export class Deployments {
   #write(file: Deployment): void {
     mkdirSync(dirname(this.path), { recursive: true });
     const fresh = `${this.path}.${process.pid}`;
-    writeFileSync(fresh, `${JSON.stringify(v.parse(DeploymentFile, file), null, 2)}\n`);
+    const content = { ...file, applications: Object.fromEntries(file.applications) };
+    v.parse(DeploymentFile, content);
+    writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`);
     renameSync(fresh, this.path);
   }
 

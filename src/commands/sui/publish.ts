@@ -26,7 +26,7 @@ async function present(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
 ): Promise<Outcome | undefined> {
-  const noted = deployments?.read()?.applications[name];
+  const noted = deployments?.read()?.applications.get(name);
   if (deployments === undefined || noted === undefined) return undefined;
   await deployments.checkChain(chain);
   await chain.originalPackage(noted.package).catch((error: unknown) => {
@@ -56,7 +56,9 @@ async function note(
     // The type is 0x…::enclave::EnclaveCap<0x…::module::WITNESS>.
     const [, enclave, module, witness] =
       /^(0x\w+)::enclave::EnclaveCap<0x\w+::(\w+)::(\w+)>$/.exec(capability?.type ?? '') ?? [];
-    const enclavePackage = packages.includes('enclave') ? id : (applications['enclave']?.package ?? enclave);
+    const enclavePackage = packages.includes('enclave')
+      ? id
+      : (applications.get('enclave')?.package ?? enclave);
     const isApplication = capability !== undefined && another === undefined && module !== undefined;
     const entry = {
       package: id,

@@ -130,7 +130,7 @@ function applicationOf(
     if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
     return undefined;
   }
-  const all = Object.entries(deployments.read()?.applications ?? {});
+  const all = [...(deployments.read()?.applications ?? [])];
   const fitting = all.filter(
     ([name, app]) =>
       (deployments.app === undefined || name === deployments.app) &&

@@ -83,7 +83,7 @@ async function note(
 ): Promise<void> {
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
-    const found = Object.entries(applications).find(([, { original }]) => original === originalId);
+    const found = [...applications].find(([, { original }]) => original === originalId);
     if (found === undefined) return `no application there is of the package ${originalId}`;
     const [name, before] = found;
     const holdsEnclave = before.enclavePackage === before.package;
@@ -111,7 +111,7 @@ export const main = suiCommand({
     const { package: name, upgrade_cap_id: given } = args;
     const path = publishedPath(name, options.published);
     await deployments?.checkChain(chain);
-    const noted = deployments?.read()?.applications[name];
+    const noted = deployments?.read()?.applications.get(name);
     const capId = given ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
     if (capId === undefined) {
       throw new UsageError(

@@ -36,7 +36,7 @@ export function CallPanel({ schema, base, expectation }: Props) {
   const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
   const endpoint = endpoints.find((item) => nameOf(item) === name);
   const type = signs.find((item) => item.name === typeName);
-  const input = inputs[name];
+  const input = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
   const fields = input === undefined ? [] : fieldsOf(input);
 
   if (!endpoint || !type) {

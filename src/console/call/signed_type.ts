@@ -15,18 +15,20 @@ const address = bcs.bytes(32).transform({
   output: (value) => `0x${toHex(value)}`,
 });
 
-const PLAIN: Readonly<Record<string, AnyType>> = {
-  bool: bcs.bool(),
-  u8,
-  u16: bcs.u16(),
-  u32: bcs.u32(),
-  u64,
-  u128: bcs.u128(),
-  u256: bcs.u256(),
-  address,
-  String: text,
-  'vector<u8>': bcs.byteVector(),
-};
+const PLAIN: ReadonlyMap<string, AnyType> = new Map<string, AnyType>(
+  Object.entries({
+    bool: bcs.bool(),
+    u8,
+    u16: bcs.u16(),
+    u32: bcs.u32(),
+    u64,
+    u128: bcs.u128(),
+    u256: bcs.u256(),
+    address,
+    String: text,
+    'vector<u8>': bcs.byteVector(),
+  }),
+);
 
 /** @param type of a schema that `readSchema` returned. @throws TypeError for a type that it does not know */
 export function signedTypeOf({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
@@ -38,7 +40,7 @@ function structOf(name: string, fields: readonly Field[]): AnyType {
 }
 
 function typeOf(type: string, field: Field): AnyType {
-  const plain = PLAIN[type];
+  const plain = PLAIN.get(type);
   if (plain) return plain;
   const [, wrapper, item = ''] = /^(vector|Option)<(.*)>$/s.exec(type) ?? [];
   if (wrapper === 'vector') return bcs.vector(typeOf(item, field));

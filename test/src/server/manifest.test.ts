@@ -19,6 +19,10 @@ describe('app.yaml', () => {
       price_stale: ['age_ms'],
       swept: [],
     });
+    expect(Object.keys(parseManifest(withEvents('{constructor: [], prototype: [a]}')).events ?? {})).toEqual([
+      'constructor',
+      'prototype',
+    ]);
     expect(parseManifest(withEvents('{}'))).not.toHaveProperty('events');
   });
 

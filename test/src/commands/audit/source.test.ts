@@ -158,6 +158,7 @@ describe('an application in a repository of its own', () => {
     ['with an option for a name', 'node_modules/--globalconfig', one],
     ['of a workspace', 'packages/a', { version: '1.0.0' }],
     ['with a control character', 'node_modules/a\u001b', one],
+    ['with a name of every object', 'constructor', one],
   ])('has no package %s, whether it is used or not', (_name, path, entry) => {
     const files = withLock((packages) => {
       packages[path] = { ...entry };
@@ -168,9 +169,11 @@ describe('an application in a repository of its own', () => {
   test('may name the registry, which is not asked, and may have packages of its own', () => {
     const files = withLock((packages) => {
       packages['node_modules/@a/b'] = { ...one, resolved: 'https://registry.example/@a/b/-/b-1.0.0.tgz' };
-      Object.assign(packages['']?.['dependencies'] ?? {}, { '@a/b': '1.0.0' });
+      packages['node_modules/constructor'] = one;
+      Object.assign(packages['']?.['dependencies'] ?? {}, { '@a/b': '1.0.0', constructor: '1.0.0' });
     });
     const { inputs } = read(files);
+    expect(inputs.packages.has('src/apps/price/node_modules/constructor')).toBe(true);
     expect(inputs.packages.get('src/apps/price/node_modules/@a/b')).toMatchObject({
       name: '@a/b',
       version: '1.0.0',

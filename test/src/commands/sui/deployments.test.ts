@@ -6,7 +6,7 @@ import { relative } from 'node:path';
 import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
-import { type Application, type Deployment, Deployments } from '../../../../src/commands/sui/deployments.ts';
+import { type Application, Deployments } from '../../../../src/commands/sui/deployments.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 import { script } from './run_script.ts';
@@ -21,7 +21,8 @@ afterAll(() => fixture.close());
 
 const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 const file = () => fixture.file('deployments/localnet.json');
-const noted = () => JSON.parse(readFileSync(file(), 'utf8')) as Deployment;
+const noted = (): { readonly applications: Readonly<Record<string, Application>> } =>
+  JSON.parse(readFileSync(file(), 'utf8'));
 const weather = () => noted().applications['weather'] as Application;
 const sent = () => fixture.node.ledger.executed.length;
 
@@ -411,6 +412,42 @@ describe('the file', () => {
     expect(() => deployments.read()).not.toThrow('suiprivkey1');
   });
 
+  test('prints no control character of a key, and only the beginning of a long one', () => {
+    write({ ...valid, applications: { app: { ...application, [`\u001b]0;owned\u0007\u009b2J`]: 1 } } });
+    expect(() => deployments.read()).toThrow(
+      'applications.app.\\u{1b}]0;owned\\u{7}\\u{9b}2J is not known here',
+    );
+    write({ ...valid, ['k'.repeat(100_000)]: 1 });
+    expect(() => deployments.read()).toThrow(/^.{1,400}$/);
+  });
+
+  test.each(['constructor', 'prototype', 'toString', 'hasOwnProperty'])(
+    'keeps an application of the name %s',
+    async (name) => {
+      const notes: string[] = [];
+      const chain = { notes, id: async () => valid.chain } as unknown as Chain;
+      write(valid);
+      expect(deployments.read()?.applications.get(name)).toBeUndefined();
+      const outcome = { status: 'done', title: '', fields: {} } as const;
+      await deployments.note(chain, outcome, (applications) => {
+        expect([...applications.keys()]).toEqual(['app']);
+        return [name, { ...application, module: 'found' }];
+      });
+      expect(notes).toEqual([`Recorded in ${deployments.path}.`]);
+      expect(Object.keys(JSON.parse(readFileSync(`${folder}/testnet.json`, 'utf8')).applications)).toEqual([
+        'app',
+        name,
+      ]);
+      const named = new Deployments('testnet', { DEPLOYMENTS: folder }, name);
+      expect(named.fill(['module'])).toEqual({ module: 'found' });
+    },
+  );
+
+  test('refuses __proto__ as the name of an application', () => {
+    write(JSON.stringify(valid).replace('"app"', '"__proto__"'));
+    expect(() => deployments.read()).toThrow('must be named by letters');
+  });
+
   test('of several applications, one must be named', () => {
     const app = {
       ...application,
@@ -443,14 +480,15 @@ describe('the file', () => {
     const outcome = { status: 'done', title: '', fields: {} } as const;
     await deployments.note(chain, outcome, () => ['app', application]);
     expect(readdirSync(folder)).toEqual(['testnet.json']);
-    expect(deployments.read()).toEqual(valid);
+    const content = { ...valid, applications: new Map(Object.entries(valid.applications)) };
+    expect(deployments.read()).toEqual(content);
     await deployments.note(chain, outcome, () => ['app', { ...application, package: 'no id' }]);
-    expect(deployments.read()).toEqual(valid);
+    expect(deployments.read()).toEqual(content);
     expect(chain.notes.at(-1)).toContain('Keep the ids that are printed here');
     node.chainId = toBase58(Uint8Array.of(7, 7, 7, 7));
     const elsewhere = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
     await deployments.note(elsewhere, outcome, () => ['other', application]);
-    expect(deployments.read()).toEqual(valid);
+    expect(deployments.read()).toEqual(content);
     expect(elsewhere.notes.at(-1)).toContain(
       'the chain of testnet is 4c78adac, and that of the node is 07070707',
     );

@@ -1,0 +1,22 @@
+/** Objects whose keys are names from outside, such as those of a file. */
+import * as v from 'valibot';
+
+/**
+ * Like `v.record`, which drops the keys `constructor`, `prototype` and `__proto__` in silence, but as a Map of all entries.
+ *
+ * @param message of a value that is not an object
+ */
+export function namedEntries<
+  const Name extends v.GenericSchema<string, string>,
+  const Value extends v.GenericSchema,
+>(name: Name, value: Value, message = 'must be an object') {
+  return v.pipe(
+    v.custom<Readonly<Record<string, v.InferInput<Value>>>>(isPlain, message),
+    v.transform((object) => new Map(Object.entries(object))),
+    v.map(name, value),
+  );
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
