@@ -1,6 +1,6 @@
 /** Verifies that an ID token is genuine, currently valid, and issued to an accepted client. */
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { isIssuedBy } from 'sui-enclave/token/issuer';
+import { isIssuedBy, normalizeIssuer } from 'sui-enclave/token/issuer';
 import type { Client } from './clients.ts';
 import { OidcError, TokenClaimError } from './errors.ts';
 import type { KeyOfId, RsaKey } from './jwk.ts';
@@ -27,7 +27,7 @@ export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pic
 
 export interface Verified<Accepted> {
   readonly client: Accepted;
-  /** The token's `iss`: for Microsoft with the tenant. */
+  /** The token's `iss`, in one spelling where the issuer has two: for Microsoft with the tenant. */
   readonly issuer: string;
   /** The key that signed the token. */
   readonly key: RsaKey;
@@ -65,7 +65,7 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     // Only now, so that a token of an unknown client costs neither a request nor a signature verification.
     const key = await this.#keysOf(client).with(token.kid);
     const payload = await verifySignature(jwt, token, key, this.#now, this.#limit);
-    return { client, issuer: token.claims.iss, key: key.jwk, payload };
+    return { client, issuer: normalizeIssuer(token.claims.iss), key: key.jwk, payload };
   }
 
   #clientOf(claims: UnverifiedClaims): Accepted {

@@ -141,6 +141,15 @@ describe('limits', () => {
     expect((await server.ask(await issuer.token({ sub: 'another' }))).status).toBe(200);
   });
 
+  test('by the user whose salt it is, however the token spells its issuer', async () => {
+    const issuer = await Issuer.start();
+    const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '2' });
+    const spellings = [GOOGLE, 'accounts.google.com', GOOGLE, 'accounts.google.com'];
+    const statuses = [];
+    for (const iss of spellings) statuses.push((await server.ask(await issuer.token({ iss }))).status);
+    expect(statuses).toEqual([200, 200, 429, 429]);
+  });
+
   test('do not count tokens that others forged against a user', async () => {
     const issuer = await Issuer.start();
     const server = await startSalt(issuer, { SALT_USER_REQUESTS_PER_MINUTE: '1' });

@@ -28,6 +28,12 @@ test('returns the client, the claims and the canonical key', async () => {
   expect(key).toEqual({ kty: 'RSA', n: issuer.keys[0]?.n, e: 'AQAB' });
 });
 
+test('names an issuer that has two spellings by one', async () => {
+  const { issuer, verifier } = await setUp();
+  const verified = await verifier.verify(await issuer.token({ iss: 'accounts.google.com' }));
+  expect([verified.issuer, verified.payload.iss]).toEqual([GOOGLE, 'accounts.google.com']);
+});
+
 test('a client without an id is every client of its issuer, no matter which party presents the token', async () => {
   const { issuer, verifier } = await setUp({});
   await verifier.verify(await issuer.token({ aud: 'anyone', azp: 'anybody' }));
