@@ -75,6 +75,26 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
+test('an error of a timer is logged and ends no server, as in production', async () => {
+  const throwOnceItListens = `
+    if (process.argv[1]?.endsWith('serve.ts')) {
+      const send = process.send.bind(process);
+      process.send = (message, ...rest) => {
+        if ('port' in message) setTimeout(() => { throw new Error('thrown by a timer'); });
+        return send(message, ...rest);
+      };
+    }`;
+  const run = dev({
+    NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(throwOnceItListens)}`,
+  });
+  const { url } = await tryIt(run);
+  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(/thrown by a timer/);
+  expect((await fetch(new URL('/health_check', url))).status).toBe(200);
+  expect(run.output).toMatch(/ERROR: an error occurred outside of any request: the server continues/);
+  run.child.kill('SIGINT');
+  expect(await run.ended).toEqual([0, null]);
+});
+
 test('ATTEST=emulated attests under a root of its own, and prints that this proves nothing', async () => {
   for (const name of ['dev.pcrs', 'dev-root.pem', 'dev-root.key'])
     rmSync(new URL(name, OUT), { force: true });

@@ -17,6 +17,7 @@ import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
+import { handleUncaught } from 'sui-enclave-service/uncaught';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { EMULATED, IS_CLONE, typed } from '../places.ts';
@@ -51,10 +52,11 @@ async function main(): Promise<void> {
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
+  const log = createLog(config.logLevel, readableLines(), { withMessages: true });
   const server = await boot({
     config,
     env,
-    log: createLog(config.logLevel, readableLines(), { withMessages: true }),
+    log,
     ...application,
     ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
     nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
@@ -73,6 +75,8 @@ async function main(): Promise<void> {
   endOnSignal(end);
   // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
+  // Only now: an error before this ends the start, with its stack.
+  handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
 /** The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without `main.ts`. */
