@@ -45,7 +45,10 @@ export const main = command({
 the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`,
   arguments: {},
   options: {
-    ...APP_DIR_OPTION,
+    'app-dir': {
+      ...APP_DIR_OPTION['app-dir'],
+      help: `in a clone, the folder of one application from its root (default: those of ${APPS.join(' and ')})`,
+    },
     cache: {
       value: '<folder>',
       help: 'the cache of downloaded packages',
