@@ -124,6 +124,12 @@ process.exit();`;
     expect(lint(read().replace('steps:', 'step:'))).toContain('syntax-check');
   });
 
+  test('names each action by its commit, with the tag beside it', () => {
+    const uses = [...read().matchAll(/^\s*-? *uses: *(.*)$/gm)].map(([, action]) => action);
+    expect(uses.length).toBeGreaterThan(0);
+    for (const action of uses) expect(action).toMatch(/^[\w.-]+\/[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+){2}$/);
+  });
+
   test('does nothing but call .ci/run', () => {
     expect([...read().matchAll(/\brun: (.*)/g)].map(([, line]) => line)).toEqual(['.ci/run']);
   });
