@@ -3,7 +3,9 @@
  * client, a developer gives it `dev-root.pem` once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { replaceFile } from 'sui-enclave-service/replace_file';
 import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
 import { developmentRegisters, EmulatedNsm } from './emulated_nsm.ts';
 
@@ -53,11 +55,11 @@ export class DevelopmentTrust {
   /** Writes registers, root and its key. @returns a line for people */
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
-    writeFileSync(new URL(this.pcrsName, this.#folder), this.nsm.pcrsFile());
+    replaceFile(fileURLToPath(new URL(this.pcrsName, this.#folder)), this.nsm.pcrsFile());
     if (this.isNew) {
       const key = this.#root.privateKey.export({ type: 'pkcs8', format: 'pem' });
-      replace(new URL('dev-root.key', this.#folder), key.toString(), OWNER_ONLY);
-      replace(new URL('dev-root.pem', this.#folder), toPem(this.#root.certificate), 0o644);
+      replaceFile(fileURLToPath(new URL('dev-root.key', this.#folder)), key.toString(), OWNER_ONLY);
+      replaceFile(fileURLToPath(new URL('dev-root.pem', this.#folder)), toPem(this.#root.certificate), 0o644);
     }
     const root = this.isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
     return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/${this.pcrsName}.`;
@@ -84,11 +86,4 @@ function readRoot(folder: URL, now: number): Identity | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Writes atomically: a process that reads the file meanwhile sees the old content or the new. */
-function replace(file: URL, content: string, mode: number): void {
-  const fresh = new URL(`${file.href}.${process.pid}`);
-  writeFileSync(fresh, content, { mode });
-  renameSync(fresh, file);
 }

@@ -2,8 +2,9 @@
  * The packages of lock files as one tar archive of a root file system, without running any of their scripts. It
  * is made of the packages' own archives, one after the other; nothing of this machine is in it.
  */
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import { dataArchive, tarEntries } from './deb.ts';
 import { ImageError } from './errors.ts';
 import { fetchAll } from './fetch.ts';
@@ -27,7 +28,7 @@ export async function makeBase(
   { overlays = [], mirrors = findMirrors(process.env) }: BaseOptions = {},
 ): Promise<void> {
   mkdirSync(dirname(out), { recursive: true });
-  const file = openSync(`${out}.new`, 'w');
+  const packages: { name: string; deb: string }[] = [];
   for (const lock of locks.map(readLock)) {
     const debs = await fetchAll(lock.packages, lock, mirrors, cache);
     // base-files first: it has the links that everything else is found through.
@@ -35,13 +36,19 @@ export async function makeBase(
     const order = [...debs.keys()].sort((a, b) => Number(b === first) - Number(a === first) || a - b);
     for (const at of order) {
       const { name } = lock.packages[at] as { name: string };
-      writeSync(file, entriesOf(name, readFileSync(debs[at] as string)));
+      packages.push({ name, deb: debs[at] as string });
     }
   }
-  for (const overlay of overlays) writeSync(file, withoutEnd(readFileSync(overlay)));
-  writeSync(file, Buffer.alloc(1024));
-  closeSync(file);
-  renameSync(`${out}.new`, out);
+  replaceBy(out, (fresh) => {
+    const file = openSync(fresh, 'wx');
+    try {
+      for (const { name, deb } of packages) writeFileSync(file, entriesOf(name, readFileSync(deb)));
+      for (const overlay of overlays) writeFileSync(file, withoutEnd(readFileSync(overlay)));
+      writeFileSync(file, Buffer.alloc(1024));
+    } finally {
+      closeSync(file);
+    }
+  });
 }
 
 function entriesOf(name: string, deb: Buffer): Buffer {

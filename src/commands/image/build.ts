@@ -1,16 +1,17 @@
 /** `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
 import {
+  constants,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import type { EnclaveError } from 'sui-enclave/errors';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import { command, runAsProcess } from '../command.ts';
 import { EXIT } from '../command_line.ts';
 import { path, text } from '../values.ts';
@@ -118,8 +119,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       [relay, 'relay'],
     ] as const) {
       // In place of a file that may be in use.
-      copyFileSync(join(output, built), `${file}.new`);
-      renameSync(`${file}.new`, file);
+      replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
     const version = versionOf(framework, source.app);

@@ -1,7 +1,8 @@
 /** Fetches locked files into a cache; a file is in it under its SHA-256, or not at all. */
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { replaceFile } from 'sui-enclave-service/replace_file';
 import { ImageError } from './errors.ts';
 import type { Lock, LockedFile } from './lock.ts';
 import type { Mirrors } from './mirrors.ts';
@@ -56,9 +57,7 @@ async function fetchOne(
         `${file.name} ${file.version} from ${new URL(url).host} is not the file of the lock: its SHA-256 differs`,
       );
     }
-    const partial = `${path}.${randomUUID()}`;
-    writeFileSync(partial, bytes);
-    renameSync(partial, path);
+    replaceFile(path, bytes);
     return { path };
   }
   return { reason: `${file.name} ${file.version} (${failures.join('; ') || 'no source is known'})` };

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import { create, extract } from 'tar';
 
 /** Of a package in the cache: SHA-256 for Debian's, SHA-512 for npm's. */
@@ -14,16 +15,17 @@ const MODE = 0o644;
 /** @param digests names of files in the cache. The same packages give the same bytes */
 export function writeInputs(file: string, cache: string, digests: readonly string[]): void {
   const sorted = [...new Set(digests)].sort();
-  create(
-    {
-      ...{ sync: true, file: `${file}.new`, cwd: cache, portable: true, noMtime: true, follow: true },
-      onWriteEntry({ stat }) {
-        if (stat) stat.mode = MODE;
+  replaceBy(file, (fresh) => {
+    create(
+      {
+        ...{ sync: true, file: fresh, cwd: cache, portable: true, noMtime: true, follow: true },
+        onWriteEntry({ stat }) {
+          if (stat) stat.mode = MODE;
+        },
       },
-    },
-    sorted,
-  );
-  renameSync(`${file}.new`, file);
+      sorted,
+    );
+  });
 }
 
 /**

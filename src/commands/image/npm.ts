@@ -1,18 +1,19 @@
 /** Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's script runs. */
 import { execFileSync } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import {
+  constants,
   copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import { extract } from 'tar';
 import { ImageError } from './errors.ts';
 
@@ -70,10 +71,7 @@ export function fetchPackages(
     });
     for (const file of readdirSync(folder)) {
       const path = join(folder, file);
-      const partial = join(cache, `partial-${randomUUID()}`);
-      const sha512 = digestOf(path);
-      copyFileSync(path, partial);
-      renameSync(partial, join(cache, sha512));
+      replaceBy(join(cache, digestOf(path)), (fresh) => copyFileSync(path, fresh, constants.COPYFILE_EXCL));
     }
   } catch {
     return missing;

@@ -3,9 +3,10 @@
  * again: it watches the enclave that runs, and never starts a second one nor ends the first, whose key would be lost.
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, realpathSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import type { Environment, Io } from '../command.ts';
 import { pause } from '../provision/watch.ts';
 import { ParentError } from './errors.ts';
@@ -24,15 +25,8 @@ export function runningImagePath(dir: string): string {
 
 /** Records which image is started. @returns its own path, also where `eif` is a link to the newest image */
 export function recordImage(dir: string, eif: string): string {
-  const path = runningImagePath(dir);
-  try {
-    unlinkSync(`${path}.new`);
-  } catch {
-    // The usual case: nothing was left behind.
-  }
   const own = realpathSync(eif);
-  symlinkSync(own, `${path}.new`);
-  renameSync(`${path}.new`, path);
+  replaceBy(runningImagePath(dir), (fresh) => symlinkSync(own, fresh));
   return own;
 }
 

@@ -4,20 +4,20 @@
  */
 import {
   chmodSync,
+  constants,
   copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmdirSync,
   rmSync,
   symlinkSync,
-  writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { replaceBy, replaceFile } from 'sui-enclave-service/replace_file';
 import { type Environment, UsageError } from '../command.ts';
 import { formatPcrs } from '../image/eif/measure.ts';
 import { IS_CLONE } from '../places.ts';
@@ -140,8 +140,8 @@ export function placeImage(
   const folder = join(root, FOLDERS.images, name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   const own = image.registers.pcr0.slice(0, 16);
-  replace(join(folder, `${own}.eif`), 0o644, (path) => copyFileSync(eif, path));
-  replace(join(folder, `${own}.pcrs`), 0o644, (path) => writeFileSync(path, formatPcrs(image.registers)));
+  replaceWithCopy(join(folder, `${own}.eif`), 0o644, eif);
+  replaceFile(join(folder, `${own}.pcrs`), formatPcrs(image.registers), 0o644);
   replaceLink(join(folder, 'nitro.eif'), `${own}.eif`);
   replaceLink(join(folder, 'nitro.pcrs'), `${own}.pcrs`);
   const running = linkTarget(join(root, FOLDERS.state, name, 'image.eif'));
@@ -154,7 +154,7 @@ export function placeImage(
   replaceLink(join(folder, 'relay'), '../relay');
   const installedRelay = join(root, FOLDERS.images, 'relay');
   const isNewRelay = !existsSync(installedRelay) || !readFileSync(installedRelay).equals(readFileSync(relay));
-  if (isNewRelay) replace(installedRelay, 0o755, (path) => copyFileSync(relay, path));
+  if (isNewRelay) replaceWithCopy(installedRelay, 0o755, relay);
   return { isNewRelay };
 }
 
@@ -181,10 +181,10 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
   const folder = join(root, FOLDERS.settings, name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   const text = `# Options of run_enclave and expose_enclave.\nRUN_OPTIONS=${run.join(' ')}\nEXPOSE_OPTIONS=${expose.join(' ')}\n`;
-  replace(join(folder, 'settings.env'), 0o644, (path) => writeFileSync(path, text));
+  replaceFile(join(folder, 'settings.env'), text, 0o644);
   if (secrets === undefined) return;
   // Root's alone: systemd gives the service a copy, in memory.
-  replace(join(folder, 'secrets.json'), 0o600, (path) => writeFileSync(path, secrets, { mode: 0o600 }));
+  replaceFile(join(folder, 'secrets.json'), secrets, 0o600);
   const dropIn = join(root, FOLDERS.units, `${unitsOf(name)[1]}.d`);
   mkdirSync(dropIn, { recursive: true, mode: 0o755 });
   const lines = [
@@ -192,7 +192,7 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
     `LoadCredential=secrets.json:/${FOLDERS.settings}/${name}/secrets.json`,
     'Environment="EXPOSE_SECRETS=--secrets %d/secrets.json"',
   ];
-  writeFileSync(join(dropIn, 'secrets.conf'), `${lines.join('\n')}\n`, { mode: 0o644 });
+  replaceFile(join(dropIn, 'secrets.conf'), `${lines.join('\n')}\n`, 0o644);
 }
 
 /** The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no variables. */
@@ -210,27 +210,27 @@ export function writeUnits(host: Host, name: string): void {
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
     const text = readFileSync(new URL(`./units/${unit}`, import.meta.url), 'utf8');
     const own = text.replaceAll(PROGRAM, () => formatProgram(program));
-    replace(join(root, FOLDERS.units, unit), 0o644, (path) => writeFileSync(path, own));
+    replaceFile(join(root, FOLDERS.units, unit), own, 0o644);
   }
   const state = `/${FOLDERS.state}`;
-  writeFileSync(
+  replaceFile(
     join(root, USERS),
     `# Of sui-enclave host_install: enclaves, and their relay.
 g sui-enclave -
 u sui-enclave -:sui-enclave "Enclaves" ${state}
 u sui-enclave-relay -:sui-enclave "Relay of the enclaves" ${state}
 `,
-    { mode: 0o644 },
+    0o644,
   );
   // The relay's user writes into these folders too: reports, and what is in effect. What others have written there it can't
   // replace (the sticky bit).
-  writeFileSync(
+  replaceFile(
     join(root, TMPFILES, `sui-enclave-${name}.conf`),
     `d ${state} 2750 sui-enclave sui-enclave
 d ${state}/relay 3770 sui-enclave sui-enclave
 d ${state}/${name} 3770 sui-enclave sui-enclave
 `,
-    { mode: 0o644 },
+    0o644,
   );
   must(host, 'systemd-sysusers', `/${USERS}`);
   must(host, 'systemd-tmpfiles', '--create', `/${TMPFILES}/sui-enclave-${name}.conf`);
@@ -296,18 +296,16 @@ export function isActive({ env }: Host, name: string): boolean {
   return !['inactive', 'failed', 'unknown', ''].includes(stdout.trim());
 }
 
-/** Whoever reads the path sees the old or the new file, whole. */
-function replace(path: string, mode: number, write: (path: string) => void): void {
-  rmSync(`${path}.new`, { force: true });
-  write(`${path}.new`);
-  chmodSync(`${path}.new`, mode);
-  renameSync(`${path}.new`, path);
+/** A copy, which may be large: not through memory. */
+function replaceWithCopy(path: string, mode: number, source: string): void {
+  replaceBy(path, (fresh) => {
+    copyFileSync(source, fresh, constants.COPYFILE_EXCL);
+    chmodSync(fresh, mode);
+  });
 }
 
 function replaceLink(path: string, target: string): void {
-  rmSync(`${path}.new`, { force: true });
-  symlinkSync(target, `${path}.new`);
-  renameSync(`${path}.new`, path);
+  replaceBy(path, (fresh) => symlinkSync(target, fresh));
 }
 
 function linkTarget(path: string): string | undefined {

@@ -10,12 +10,12 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Manifest } from 'sui-enclave-server/manifest';
+import { replaceFile } from 'sui-enclave-service/replace_file';
 import type { Environment } from '../command.ts';
 import { forwardsOf } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
@@ -88,9 +88,7 @@ export function formatConf({ cid, upstreams, listens }: RelayConf): string {
 
 /** Writes the file of an enclave; the relay reads it when it is started or told to (`ensureRelay`). */
 export function writeConf(env: Environment, name: string, conf: RelayConf): void {
-  const path = join(relayFolder(env), `${name}${SUFFIX}`);
-  writeFileSync(`${path}.new`, formatConf(conf), { mode: 0o640 });
-  renameSync(`${path}.new`, path);
+  replaceFile(join(relayFolder(env), `${name}${SUFFIX}`), formatConf(conf), 0o640);
 }
 
 /** What the file of an enclave says; undefined if there is none. */

@@ -1,9 +1,10 @@
 /** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
+import { replaceBy } from 'sui-enclave-service/replace_file';
 import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { buildWhole } from './compile.ts';
@@ -37,13 +38,9 @@ export const main = command({
     const out = resolve(options.out);
     mkdirSync(dirname(out), { recursive: true });
     // A name of its own: another make may build it too.
-    const part = `${out}.${process.pid}.part`;
-    try {
-      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', part, '.']);
-      renameSync(part, out);
-    } finally {
-      rmSync(part, { force: true });
-    }
+    replaceBy(out, (fresh) => {
+      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', fresh, '.']);
+    });
     return { json: { file: out }, text: out };
   },
 });

@@ -1,6 +1,7 @@
 /** What a rollout can't see later: the steps outside the chain and the enclaves. A file without secrets. */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { RolloutError } from './errors.ts';
 
@@ -80,7 +81,5 @@ function read(path: string): Remembered | undefined {
 /** A reader sees the old content or the new one. */
 function write(path: string, remembered: Remembered): void {
   mkdirSync(dirname(path), { recursive: true });
-  const fresh = `${path}.${process.pid}`;
-  writeFileSync(fresh, `${JSON.stringify(remembered, null, 2)}\n`);
-  renameSync(fresh, path);
+  replaceFile(path, `${JSON.stringify(remembered, null, 2)}\n`);
 }

@@ -3,10 +3,11 @@
  * has none. It holds public ids only. Published.toml has the ids of packages once more, for the Move compiler and the Sui
  * CLI, which read nothing else.
  */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { baseUrl } from 'sui-enclave/client/http';
 import { namedEntries } from 'sui-enclave-service/named_entries';
+import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { wordOf } from '../command_line.ts';
@@ -264,11 +265,9 @@ export class Deployments {
   /** A reader sees the old content or the new one. */
   #write(file: Deployment): void {
     mkdirSync(dirname(this.path), { recursive: true });
-    const fresh = `${this.path}.${process.pid}`;
     const content = { ...file, applications: Object.fromEntries(file.applications) };
     v.parse(DeploymentFile, content);
-    writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`);
-    renameSync(fresh, this.path);
+    replaceFile(this.path, `${JSON.stringify(content, null, 2)}\n`);
   }
 
   #error(message: string): SuiCommandError {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -32,6 +32,20 @@ test('the root stays the same from start to start, and its key is readable by it
     /under the root in out\/dev-root\.pem: .* prove nothing/,
   );
   expect([read('dev-root.pem'), read('dev-root.key')]).toEqual([pem, key]);
+});
+
+test('neither the key nor the registers are written through links', () => {
+  const { url, file, read } = started();
+  writeFileSync(file('victim'), 'kept');
+  rmSync(file('dev.pcrs'));
+  symlinkSync(file('victim'), file('dev.pcrs'));
+  for (const name of ['key', 'pem']) {
+    rmSync(file(`dev-root.${name}`));
+    symlinkSync(file('victim'), file(`dev-root.${name}.${process.pid}`));
+  }
+  DevelopmentTrust.load(url, 'weather').save();
+  expect(read('victim')).toBe('kept');
+  expect(read('dev-root.key')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
 });
 
 test('documents of a later start verify under the root of the first', async () => {

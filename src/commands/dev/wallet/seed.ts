@@ -1,5 +1,5 @@
 /** The seed of `make dev-wallet`, which stays from start to start, so that a user keeps an address. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function requirePrivate(path: string, remedy: string): void {
 
 /** Complete or absent at any time. */
 function writeSeed(folder: string, file: string): void {
-  const fresh = join(folder, `seed.${process.pid}`);
+  const fresh = join(folder, `seed.${randomUUID()}`);
   const text = `${DEVELOPMENT_SEED_MARK}${randomBytes(32).toString('hex')}\n`;
   writeFileSync(fresh, text, { mode: 0o600, flag: 'wx' });
   try {

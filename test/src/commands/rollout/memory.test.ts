@@ -1,5 +1,13 @@
 /** The file with the steps of a rollout that nothing else shows. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -25,6 +33,16 @@ test('keeps the steps of a rollout, and forgets them', () => {
   memory.forget();
   expect([memory.steps, openMemory(path, ONE).steps]).toEqual([{}, {}]);
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
+});
+
+test('writes through no link that has the name of a temporary file', () => {
+  const { dir, path } = place();
+  mkdirSync(join(dir, 'deployments'));
+  const victim = join(dir, 'victim');
+  writeFileSync(victim, 'kept');
+  for (const end of [process.pid, 'new']) symlinkSync(victim, `${path}.${end}`);
+  openMemory(path, ONE).remember({ switching: 1 });
+  expect([readFileSync(victim, 'utf8'), openMemory(path, ONE).steps]).toEqual(['kept', { switching: 1 }]);
 });
 
 test('of another rollout is refused, unless that one has ended', () => {

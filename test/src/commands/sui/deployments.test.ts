@@ -1,5 +1,5 @@
 /** The commands with ids from deployments/<network>.json, and that file. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { relative } from 'node:path';
@@ -478,8 +478,12 @@ describe('the file', () => {
     node.chainId = toBase58(Uint8Array.of(0x4c, 0x78, 0xad, 0xac));
     const chain = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
     const outcome = { status: 'done', title: '', fields: {} } as const;
+    const victim = fixture.file('victim');
+    writeFileSync(victim, 'kept');
+    const link = `testnet.json.${process.pid}`;
+    symlinkSync(victim, `${folder}/${link}`);
     await deployments.note(chain, outcome, () => ['app', application]);
-    expect(readdirSync(folder)).toEqual(['testnet.json']);
+    expect([readdirSync(folder), readFileSync(victim, 'utf8')]).toEqual([['testnet.json', link], 'kept']);
     const content = { ...valid, applications: new Map(Object.entries(valid.applications)) };
     expect(deployments.read()).toEqual(content);
     await deployments.note(chain, outcome, () => ['app', { ...application, package: 'no id' }]);

@@ -1,0 +1,38 @@
+/** Replaces files whole: a reader sees the old content or the new one. */
+import { randomUUID } from 'node:crypto';
+import { closeSync, fchmodSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+
+/**
+ * Has `write` make a file beside this one, which then takes its place. A link or a special file in its place is replaced,
+ * and neither followed nor opened.
+ *
+ * @param write gets a random path, so that nobody can put anything there beforehand. It must make a new file: `O_EXCL`
+ * @throws the errors of `write` and of rename(2), after removing what was made
+ */
+export function replaceBy(path: string, write: (fresh: string) => void): void {
+  const fresh = `${path}.${randomUUID()}`;
+  try {
+    write(fresh);
+    renameSync(fresh, path);
+  } catch (error) {
+    rmSync(fresh, { force: true });
+    throw error;
+  }
+}
+
+/**
+ * @param mode exactly, whatever the umask. Default: 0o666 without the bits of the umask
+ * @throws as `replaceBy`
+ */
+export function replaceFile(path: string, content: string | Uint8Array, mode?: number): void {
+  replaceBy(path, (fresh) => {
+    // O_EXCL, which follows no link.
+    const file = openSync(fresh, 'wx', mode);
+    try {
+      if (mode !== undefined) fchmodSync(file, mode);
+      writeFileSync(file, content);
+    } finally {
+      closeSync(file);
+    }
+  });
+}

@@ -1,0 +1,89 @@
+import { spawnSync } from 'node:child_process';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { replaceBy, replaceFile } from '../../../src/service/replace_file.ts';
+
+let dir: string;
+let file: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'replace-'));
+  file = join(dir, 'file');
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+});
+
+test('replaces the content, and leaves nothing beside the file', () => {
+  for (const content of ['first', Buffer.from('second')]) {
+    replaceFile(file, content);
+    expect([readFileSync(file, 'utf8'), readdirSync(dir)]).toEqual([String(content), ['file']]);
+  }
+});
+
+test('gives the file its mode, whatever the umask', () => {
+  const before = process.umask(0o077);
+  try {
+    replaceFile(file, 'x', 0o644);
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+    replaceFile(file, 'x');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  } finally {
+    process.umask(before);
+  }
+});
+
+test('replaces a link, and does not write where it points to', () => {
+  const victim = join(dir, 'victim');
+  writeFileSync(victim, 'kept');
+  symlinkSync(victim, file);
+  replaceFile(file, 'new');
+  expect([readFileSync(victim, 'utf8'), readFileSync(file, 'utf8')]).toEqual(['kept', 'new']);
+  expect(lstatSync(file).isFile()).toBe(true);
+});
+
+test('replaces a FIFO without opening it', () => {
+  expect(spawnSync('mkfifo', [file]).status).toBe(0);
+  replaceFile(file, 'new');
+  expect(lstatSync(file).isFile()).toBe(true);
+});
+
+test('writes to another path each time, which a file of any name in the folder does not stop', () => {
+  const paths = [0, 1].map(() => {
+    let path = '';
+    replaceBy(file, (fresh) => {
+      path = fresh;
+      writeFileSync(fresh, 'x', { flag: 'wx' });
+    });
+    return path;
+  });
+  expect(new Set(paths).size).toBe(2);
+  for (const path of paths) expect(path).toMatch(/\/file\.[0-9a-f-]{36}$/);
+  for (const name of ['file.new', `file.${process.pid}`]) mkdirSync(join(dir, name));
+  replaceFile(file, 'new');
+  expect(readFileSync(file, 'utf8')).toBe('new');
+});
+
+test('leaves the old file, and nothing else, where the new one can not be written or put in its place', () => {
+  writeFileSync(file, 'old');
+  const fail = () =>
+    replaceBy(file, (fresh) => {
+      writeFileSync(fresh, 'half');
+      throw new Error('the disk is full');
+    });
+  expect(fail).toThrow('the disk is full');
+  expect([readFileSync(file, 'utf8'), readdirSync(dir)]).toEqual(['old', ['file']]);
+  mkdirSync(join(dir, 'folder'));
+  expect(() => replaceFile(join(dir, 'folder'), 'x')).toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  expect(readdirSync(dir).sort()).toEqual(['file', 'folder']);
+});
