@@ -10,7 +10,8 @@ namespace enclave {
 
 namespace {
 
-constexpr size_t kMaxReaders = 8;
+// Nobody needs more than one or two. A further one takes the place of the oldest, so that idle ones keep nobody out.
+constexpr size_t kMaxReaders = 16;
 constexpr size_t kMaxRequest = 8192;
 constexpr long long kReaderMs = 5000;
 
@@ -64,7 +65,11 @@ void Metrics::serve() {
   if (!std::exchange(arrived_, false)) return;
   Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!accepted) return;
-  if (readers_.size() >= kMaxReaders) return reset_socket(accepted);
+  // In the order of their arrival. No event of this round is left that could lead to the oldest.
+  if (readers_.size() >= kMaxReaders) {
+    reset_socket(readers_.front()->fd);
+    readers_.erase(readers_.begin());
+  }
   Reader& reader = *readers_.emplace_back(std::make_unique<Reader>(*this));
   reader.fd = std::move(accepted);
   reader.since_ms = loop_.now();
