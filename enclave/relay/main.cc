@@ -15,10 +15,11 @@ using namespace enclave;
 
 int usage() {
   fputs(
-      "usage: relay serve FOLDER STATE [--metrics 127.0.0.1:PORT] [--user ID]\n"
+      "usage: relay serve FOLDER STATE [--in-effect FILE] [--metrics 127.0.0.1:PORT] [--user ID]\n"
       "       relay pass CID PORT\n"
       "serve: FOLDER has a file NAME.conf for each enclave, which SIGHUP reads again; its reports go to\n"
-      "       STATE/NAME/reports.jsonl, its events to standard output. SIGTERM ends it.\n"
+      "       STATE/NAME/reports.jsonl, its events to standard output, and what is in effect to FILE, by default\n"
+      "       FOLDER/in_effect. SIGTERM ends it.\n"
       "pass:  standard input goes to an enclave, and its answer to standard output.\n",
       stderr);
   return 2;
@@ -27,12 +28,15 @@ int usage() {
 bool parse_options(const std::vector<std::string>& words, RelayOptions& options) {
   options.confs = words[1];
   options.state = words[2];
+  options.in_effect = options.confs + "/in_effect";
   for (size_t at = 3; at < words.size(); at += 2) {
     if (at + 1 == words.size()) return false;
     const std::string& value = words[at + 1];
     if (words[at] == "--metrics") {
       options.has_metrics = parse_address("tcp:" + value, options.metrics) && options.metrics.ip.starts_with("127.");
       if (!options.has_metrics) return false;
+    } else if (words[at] == "--in-effect") {
+      options.in_effect = value;
     } else if (words[at] != "--user" || !parse_number(value, 1, 0x7fffffff, options.user)) {
       return false;
     }

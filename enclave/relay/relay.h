@@ -12,8 +12,9 @@
 namespace enclave {
 
 struct RelayOptions {
-  std::string confs;  // folder
-  std::string state;  // folder with one for each enclave
+  std::string confs;      // folder
+  std::string state;      // folder with one for each enclave
+  std::string in_effect;  // file
   bool has_metrics = false;
   Address metrics;
   unsigned user = 0;  // to become; 0 for none
@@ -29,7 +30,7 @@ class Relay {
 
   // Listens for reports and events, and reads the folder. Returns false, with a reason, if another relay runs.
   bool start(std::string& reason);
-  // Reads the folder again, and writes to its file `in_effect` what is served: for each enclave a line with its name, the
+  // Reads the folder again, and writes to the file `in_effect` what is served: for each enclave a line with its name, the
   // lines of its file, and an empty one. A file that is wrong is reported, and what it said before stays.
   void read_folder();
   // After each round. Returns false, with errno, if a system call fails for good.

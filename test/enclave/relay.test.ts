@@ -446,6 +446,16 @@ describe.runIf(canRun)('the folder', () => {
     expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
   });
 
+  test('may be one that the relay can only read: it says elsewhere what is in effect', async () => {
+    const host = new Host();
+    host.conf('blue', `cid ${BLUE}`);
+    const written = join(host.dir, 'blue/in_effect');
+    await host.start('--in-effect', written);
+    expect(readdirSync(join(host.dir, 'relay'))).toEqual(['blue.conf']);
+    expect(readFileSync(written, 'utf8')).toBe(`blue\ncid ${BLUE}\n\n`);
+    expect(host.stderr).not.toMatch(/in_effect/);
+  });
+
   test('may name an address that another program has, and gets it when that ends', async () => {
     const host = new Host();
     const other = await listenOn('127.0.0.1', 0, () => {});
@@ -561,6 +571,7 @@ describe.runIf(canRun)('the relay', () => {
     [['pass', '3', '7777']],
     [['pass', '16']],
     [['serve', 'a', 'b', '--user']],
+    [['serve', 'a', 'b', '--in-effect']],
   ])('refuses the arguments %j', (args) => {
     const { status, stderr } = spawnSync(RELAY, args, { encoding: 'utf8' });
     expect([status, stderr.split('\n')[0]]).toEqual([2, expect.stringMatching(/^usage: relay serve/)]);
