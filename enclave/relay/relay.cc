@@ -190,7 +190,9 @@ void Relay::write_in_effect() const {
   for (const auto& [name, peer] : peers_) text += name + '\n' + format_conf(peer->conf()) + '\n';
   const std::string& path = options_.in_effect;
   const std::string partial = path + ".new";
-  const Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
+  // Whatever an earlier relay has left there.
+  unlink(partial.c_str());
+  const Fd file(open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       rename(partial.c_str(), path.c_str()) != 0) {
     log(path + ": " + strerror(errno));

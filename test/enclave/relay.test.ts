@@ -450,6 +450,8 @@ describe.runIf(canRun)('the folder', () => {
     const host = new Host();
     host.conf('blue', `cid ${BLUE}`);
     const written = join(host.dir, 'blue/in_effect');
+    // What another relay has left is neither followed nor waited for.
+    expect(spawnSync('mkfifo', [`${written}.new`]).status).toBe(0);
     await host.start('--in-effect', written);
     expect(readdirSync(join(host.dir, 'relay'))).toEqual(['blue.conf']);
     expect(readFileSync(written, 'utf8')).toBe(`blue\ncid ${BLUE}\n\n`);

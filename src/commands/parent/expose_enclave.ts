@@ -22,7 +22,7 @@ import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from
 import { type EnclaveImage, loadImage, manifestOf, serverConfigOf } from './image.ts';
 import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
 import { run } from './programs.ts';
-import { ensureRelay, relayOf, requireRelay, writeConf } from './relay.ts';
+import { ensureRelay, relayOf, reportsFolder, requireRelay, writeConf } from './relay.ts';
 import { lastEnd, reportsPath } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -123,7 +123,8 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(options, manifest, context);
     const sealing = secrets && { secrets, ...(await sealingFor(options, image, manifest, context)) };
     const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
-    const dir = stateFolder(env, options.name);
+    stateFolder(env, options.name);
+    const reports = reportsPath(reportsFolder(env, options.name));
     const program = relayOf(options.eif);
     const exposure = { cid, manifest, listen, metricsPort, takesPort: options['take-port'] };
     writeConf(env, options.name, await exposedConf(env, options.name, exposure));
@@ -134,7 +135,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const hasSecrets = isReadyNow || sealing !== undefined;
     io.log(secretsLine(isReadyNow, hasSecrets, manifest));
     requireRelay(env);
-    io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reportsPath(dir)}.`);
+    io.log(`It answers on port ${port} of ${listen.address}; its reports are in ${reports}.`);
     if (isBehindProxy && address === undefined) io.log(PROXY_LINES);
     return {
       json: {
@@ -143,7 +144,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
         address: listen.address,
         port,
         ...(metricsPort !== undefined && { metricsPort }),
-        reports: reportsPath(dir),
+        reports,
       },
     };
   },
@@ -158,7 +159,7 @@ async function runningEnclave(
 ): Promise<RunningEnclave> {
   const enclave = enclavesNamed(env, name)[0];
   if (!enclave) {
-    const end = lastEnd(stateFolder(env, name));
+    const end = lastEnd(reportsFolder(env, name));
     const last = end === undefined ? '' : `; the last one reported: ${end}`;
     throw new ParentError('WRONG_STATE', `no enclave named ${name} runs: run run_enclave first${last}`);
   }

@@ -106,20 +106,21 @@ export function notifyReady(env: Environment, status: string): void {
 /**
  * Watches an enclave until it ends, or until `stop` is aborted, when it is terminated.
  *
- * @param from the offset in bytes after which reports are of this enclave
+ * @param reports the folder with its reports
+ * @param from the offset in bytes after which they are of this enclave
  * @throws ParentError: ENCLAVE_ENDED, with the reason that it reported
  */
 export async function watchEnclave(
   env: Environment,
   io: Pick<Io, 'error'>,
   { EnclaveID }: RunningEnclave,
-  { dir, from, stop }: { dir: string; from: number; stop: AbortSignal },
+  { reports, from, stop }: { reports: string; from: number; stop: AbortSignal },
 ): Promise<void> {
   let failure: string | undefined;
   while (!stop.aborted) {
     try {
       if (!runningEnclaves(env).some((enclave) => enclave.EnclaveID === EnclaveID)) {
-        const reason = lastEnd(dir, from) ?? 'it reported no reason';
+        const reason = lastEnd(reports, from) ?? 'it reported no reason';
         throw new ParentError('ENCLAVE_ENDED', `${EnclaveID} has ended: ${reason}`);
       }
       failure = undefined;

@@ -25,16 +25,20 @@ import { ParentError } from './errors.ts';
 import { type EnclaveImage, loadImage } from './image.ts';
 import { find, run } from './programs.ts';
 
-/** Where files go, below the root: settings and secrets; images and the relay; state, for the services to write. */
+/**
+ * Where files go, below the root: settings and secrets; images and the relay; state, for the services to write, and that of
+ * the relay, for it alone.
+ */
 export const FOLDERS = {
   settings: 'etc/sui-enclave',
   images: 'usr/local/lib/sui-enclave',
   state: 'var/lib/sui-enclave',
+  relayState: 'var/lib/sui-enclave-relay',
   units: 'etc/systemd/system',
 } as const;
-const USERS = 'etc/sysusers.d/sui-enclave.conf';
+export const USERS = 'etc/sysusers.d/sui-enclave.conf';
 /** A file for each enclave. */
-const TMPFILES = 'etc/tmpfiles.d';
+export const TMPFILES = 'etc/tmpfiles.d';
 
 /** Of all enclaves together. */
 const SHARED_UNITS = [
@@ -99,6 +103,12 @@ export function readFiles(eif: string): Files {
   }
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
+  // In its text for usage. The unit of one that does not know the option would fail, with all connections.
+  if (!readFileSync(relay).includes('--in-effect')) {
+    throw new UsageError(
+      `${relay} is of an older version, which these units can't start: build the image again`,
+    );
+  }
   return { eif, relay, image };
 }
 
@@ -201,40 +211,14 @@ function formatProgram([node, main]: Host['program']): string {
   return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
 }
 
-/** Units, users and folders; and has systemd read them. */
-export function writeUnits(host: Host, name: string): void {
-  const { root, program } = host;
-  for (const folder of [FOLDERS.units, dirname(USERS), TMPFILES]) {
-    mkdirSync(join(root, folder), { recursive: true, mode: 0o755 });
-  }
+/** systemd reads them when it is told to. */
+export function writeUnits({ root, program }: Host): void {
+  mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
     const text = readFileSync(new URL(`./units/${unit}`, import.meta.url), 'utf8');
     const own = text.replaceAll(PROGRAM, () => formatProgram(program));
     replaceFile(join(root, FOLDERS.units, unit), own, 0o644);
   }
-  const state = `/${FOLDERS.state}`;
-  replaceFile(
-    join(root, USERS),
-    `# Of sui-enclave host_install: enclaves, and their relay.
-g sui-enclave -
-u sui-enclave -:sui-enclave "Enclaves" ${state}
-u sui-enclave-relay -:sui-enclave "Relay of the enclaves" ${state}
-`,
-    0o644,
-  );
-  // The relay's user writes into these folders too: reports, and what is in effect. What others have written there it can't
-  // replace (the sticky bit).
-  replaceFile(
-    join(root, TMPFILES, `sui-enclave-${name}.conf`),
-    `d ${state} 2750 sui-enclave sui-enclave
-d ${state}/relay 3770 sui-enclave sui-enclave
-d ${state}/${name} 3770 sui-enclave sui-enclave
-`,
-    0o644,
-  );
-  must(host, 'systemd-sysusers', `/${USERS}`);
-  must(host, 'systemd-tmpfiles', '--create', `/${TMPFILES}/sui-enclave-${name}.conf`);
-  must(host, 'systemctl', 'daemon-reload');
 }
 
 export function enable(host: Host, name: string): void {
@@ -256,15 +240,20 @@ export function removeFiles(host: Host, name: string): void {
   for (const path of [
     join(FOLDERS.settings, name),
     join(FOLDERS.images, name),
-    join(FOLDERS.state, name),
-    join(FOLDERS.state, 'relay', `${name}.conf`),
     join(FOLDERS.units, `${unitsOf(name)[1]}.d`),
     join(TMPFILES, `sui-enclave-${name}.conf`),
-    ...(isLast ? [join(FOLDERS.images, 'relay'), join(FOLDERS.state, 'relay'), USERS] : []),
+    ...(isLast ? [join(FOLDERS.images, 'relay'), USERS] : []),
     ...(isLast ? [...SHARED_UNITS, ...TEMPLATES].map((unit) => join(FOLDERS.units, unit)) : []),
   ]) {
     rmSync(join(root, path), { recursive: true, force: true });
   }
+  const states = [
+    join(FOLDERS.state, name),
+    join(FOLDERS.state, 'relay', `${name}.conf`),
+    join(FOLDERS.relayState, name),
+    ...(isLast ? [join(FOLDERS.state, 'relay'), FOLDERS.relayState] : []),
+  ];
+  removeTree(host, ...states.map((path) => join(root, path)));
   must(host, 'systemctl', 'daemon-reload');
   if (!isLast) return;
   // The settings of the keeper and the provisioner may be there too.
@@ -287,6 +276,16 @@ export function must({ env }: Host, program: string, ...args: string[]): void {
   const { status, stderr } = run(env, program, args);
   if (status === 0) return;
   throw new ParentError('PROGRAM_FAILED', `${program} ${args.join(' ')} failed: ${stderr.trim()}`);
+}
+
+/**
+ * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even one that takes
+ * the place of a folder, which not every version of Node can say of its own.
+ *
+ * @throws ParentError: PROGRAM_FAILED
+ */
+export function removeTree(host: Host, ...paths: string[]): void {
+  must(host, 'rm', '-rf', '--', ...paths);
 }
 
 /** Whether the unit of the enclave is started, starting or stopping. */

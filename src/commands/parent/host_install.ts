@@ -17,8 +17,8 @@ import {
   thisHost,
   unitsOf,
   writeSettings,
-  writeUnits,
 } from './host.ts';
+import { setUp } from './host_folders.ts';
 import { manifestOf, serverConfigOf } from './image.ts';
 import { memoryOf, SIZE_OPTIONS } from './nitro_cli.ts';
 
@@ -121,7 +121,7 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
   const address = options.address ?? (config.trustedProxies > 0 ? '127.0.0.1' : '0.0.0.0');
   for (const wanted of [port, ...(metrics === undefined ? [] : [metrics])]) requirePort(host, wanted);
   placeImage(host, name, files);
-  writeUnits(host, name);
+  setUp(host, name);
   writeSettings(host, name, {
     run: ['--cpus', String(cpus), '--memory', String(memoryMib)],
     expose: [

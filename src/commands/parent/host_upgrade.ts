@@ -10,14 +10,15 @@ import {
   requireInstalled,
   thisHost,
   unitsOf,
-  writeUnits,
 } from './host.ts';
+import { setUp } from './host_folders.ts';
 import { memoryOf } from './nitro_cli.ts';
 
 export const main = command({
   name: 'host_upgrade',
   purpose: `Places another image for the next start of an installed enclave, with the relay and the units of this version. The
-enclave that runs goes on as it is, and so does the relay.`,
+enclave that runs goes on as it is, and so does the relay, unless an older version has installed it: then its files are moved
+to a folder of its own, and it is restarted, which ends connections but no enclave.`,
   arguments: { name: { schema: enclaveName } },
   options: {
     eif: {
@@ -29,25 +30,30 @@ enclave that runs goes on as it is, and so does the relay.`,
   },
   run({ args: { name }, options: { eif } }, { env, io }) {
     const host = thisHost(env);
-    const { pcr0, isNewRelay, isRunning } = upgrade(host, name, eif);
+    const { pcr0, isNewRelay, isRelayRestarted, isRunning } = upgrade(host, name, eif);
     io.log(`The next start of ${name} runs PCR0 ${pcr0}.`);
     if (isRunning) {
       io.log(
         `The enclave that runs keeps its image and its key. Its next start makes a new key, to be registered: systemctl restart ${unitsOf(name)[0]}`,
       );
     }
-    if (isNewRelay) {
+    if (isRelayRestarted) {
+      io.log(
+        'The relay was restarted, since it has folders of its own now: connections ended, no enclave did.',
+      );
+    } else if (isNewRelay) {
       io.log(
         'The relay is a new one, from its next start, which ends connections but no enclave: systemctl restart sui-enclave-relay',
       );
     }
-    return { json: { name, pcr0, isNewRelay, isRunning } };
+    return { json: { name, pcr0, isNewRelay, isRelayRestarted, isRunning } };
   },
 });
 
 interface Upgrade {
   readonly pcr0: string;
   readonly isNewRelay: boolean;
+  readonly isRelayRestarted: boolean;
   readonly isRunning: boolean;
 }
 
@@ -57,8 +63,13 @@ export function upgrade(host: Host, name: string, eif: string): Upgrade {
   const files = readFiles(eif);
   memoryOf(memoryOfSettings(host, name), files.image.bytes);
   const { isNewRelay } = placeImage(host, name, files);
-  writeUnits(host, name);
-  return { pcr0: files.image.registers.pcr0, isNewRelay, isRunning: isActive(host, name) };
+  const isRelayRestarted = setUp(host, name);
+  return {
+    pcr0: files.image.registers.pcr0,
+    isNewRelay,
+    isRelayRestarted,
+    isRunning: isActive(host, name),
+  };
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -19,6 +19,7 @@ import { replaceFile } from 'sui-enclave-service/replace_file';
 import type { Environment } from '../command.ts';
 import { forwardsOf } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
+import { readRelayFile } from './relay_files.ts';
 import { ensureRunning, requireRunning, signalService, stateBase, stopServices } from './services.ts';
 
 /** The lowest that AWS gives to enclaves. */
@@ -30,7 +31,22 @@ const SUFFIX = '.conf';
  * Whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which nothing here may send
  * signals. A path unit has it read its folder again when `CHANGED` is written.
  */
-const isUnit = (env: Environment) => env['SUI_ENCLAVE_RELAY'] === 'unit';
+const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
+
+/**
+ * The folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit it has one of its own,
+ * and can only read the folder of the state. The value `unit` is that of older units, until `host_upgrade` replaces them.
+ */
+function relayOutput(env: Environment): string {
+  const folder = env['SUI_ENCLAVE_RELAY'] ?? '';
+  return folder === '' || folder === 'unit' ? stateBase(env) : folder;
+}
+
+/** The folder with the reports of an enclave. */
+export function reportsFolder(env: Environment, name: string): string {
+  return join(relayOutput(env), name);
+}
+
 const CHANGED = 'changed';
 const ACCEPT_MS = 5000;
 const POLL_MS = 20;
@@ -175,13 +191,9 @@ export async function ensureRelay(
   return state;
 }
 
-/** What the relay serves, after an empty line. */
+/** What the relay serves, after an empty line. @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay */
 function inEffect(env: Environment): string {
-  try {
-    return `\n${readFileSync(join(relayFolder(env), 'in_effect'), 'utf8')}`;
-  } catch {
-    return '';
-  }
+  return `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
 }
 
 async function startOrSignal(env: Environment, eif: string): Promise<'started' | 'running'> {

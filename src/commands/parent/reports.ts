@@ -1,7 +1,8 @@
 /** The reports of enclaves, kept by the parent's relay: the only record of why one ended. */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { ParentError } from './errors.ts';
+import { readRelayFile, sizeOfRelayFile } from './relay_files.ts';
 
 /** Reports are short; only the newest are searched for an end. */
 const MAX_READ_BYTES = 64 * 1024;
@@ -17,28 +18,43 @@ export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
 }
 
-/** The present size of the file in bytes: later reports follow at this offset. */
+/** The present size of the file in bytes: later reports follow at this offset. 0 if there is none, or none that can be read. */
 export function reportsSize(dir: string): number {
-  return withFile(reportsPath(dir), (fd) => fstatSync(fd).size) ?? 0;
+  return unlessUnusable(
+    () => sizeOfRelayFile(reportsPath(dir)),
+    () => 0,
+  );
 }
 
 /**
  * Why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
- * reported no end, or another enclave has booted since.
+ * reported no end, or another enclave has booted since. If the file can't be read, says so.
  *
  * @param from the offset in bytes after which reports count
  */
 export function lastEnd(dir: string, from = 0): string | undefined {
-  const text = withFile(reportsPath(dir), (fd) => {
-    const { size } = fstatSync(fd);
-    // The relay begins a new file when one is full.
-    const at = Math.max(from > size ? 0 : from, size - MAX_READ_BYTES);
-    const bytes = Buffer.alloc(Math.max(0, size - at));
-    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, at));
-  });
+  // The relay begins a new file when one is full.
+  const newest = (size: number) => Math.max(from > size ? 0 : from, size - MAX_READ_BYTES);
+  return unlessUnusable(
+    () => endIn(readRelayFile(reportsPath(dir), newest) ?? ''),
+    (reason) => `unknown: ${reason}`,
+  );
+}
+
+/** What a relay that was taken over has made of its file must not stop a command. */
+function unlessUnusable<T>(read: () => T, otherwise: (reason: string) => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ParentError)) throw error;
+    return otherwise(error.message);
+  }
+}
+
+function endIn(text: string): string | undefined {
   let code: string | undefined;
   let end: string | undefined;
-  for (const line of (text ?? '').split('\n')) {
+  for (const line of text.split('\n')) {
     const report = parse(line);
     if (!report) continue;
     if (report.event === 'failed') code = report.code;
@@ -57,20 +73,5 @@ function parse(line: string): v.InferOutput<typeof Report> | undefined {
     return result.success ? result.output : undefined;
   } catch {
     return undefined;
-  }
-}
-
-function withFile<T>(path: string, use: (fd: number) => T): T | undefined {
-  let fd: number;
-  try {
-    fd = openSync(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-  try {
-    return use(fd);
-  } finally {
-    closeSync(fd);
   }
 }

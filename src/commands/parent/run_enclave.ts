@@ -24,7 +24,7 @@ import {
   SIZE_OPTIONS,
   terminateEnclave,
 } from './nitro_cli.ts';
-import { confOf, ensureRelay, freeCid, readConf, removeConf, writeConf } from './relay.ts';
+import { confOf, ensureRelay, freeCid, readConf, removeConf, reportsFolder, writeConf } from './relay.ts';
 import { lastEnd, reportsSize } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -103,8 +103,9 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const dir = stateFolder(env, name);
+  const reports = reportsFolder(env, name);
   const running = await runningEnclave(env, name, pcr0, dir);
-  const from = running === undefined ? reportsSize(dir) : 0;
+  const from = running === undefined ? reportsSize(reports) : 0;
   // Before the start: whatever ends this process, the next one knows the image.
   const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
   const { EnclaveID: id, EnclaveCID: cid } = enclave;
@@ -120,7 +121,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
     io.log(`${id} runs already as CID ${cid}: watching it`);
   }
   notifyReady(env, `${id} runs as CID ${cid}`);
-  await watchEnclave(env, io, enclave, { dir, from, stop: stop.signal });
+  await watchEnclave(env, io, enclave, { reports, from, stop: stop.signal });
   await removeConf(env, name);
   return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
 }
@@ -152,7 +153,8 @@ interface Start {
 /** @throws ParentError: NITRO_FAILED, with what the enclave reported if it ended during its boot */
 async function startEnclave(env: Environment, options: Start): Promise<RunningEnclave> {
   const { name, eif, manifest } = options;
-  const dir = stateFolder(env, name);
+  stateFolder(env, name);
+  const reports = reportsFolder(env, name);
   const cid = freeCid(
     env,
     runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
@@ -160,11 +162,11 @@ async function startEnclave(env: Environment, options: Start): Promise<RunningEn
   // Before the enclave boots, so that its first reports are kept.
   writeConf(env, name, confOf(cid, manifest, []));
   await ensureRelay(env, eif, name);
-  const before = reportsSize(dir);
+  const before = reportsSize(reports);
   try {
     return runEnclave(env, { ...options, cid });
   } catch (error) {
-    const end = lastEnd(dir, before);
+    const end = lastEnd(reports, before);
     await removeConf(env, name);
     if (!(error instanceof ParentError && error.code === 'NITRO_FAILED') || end === undefined) throw error;
     throw new ParentError('NITRO_FAILED', `${error.message}\nThe enclave reported: ${end}`);

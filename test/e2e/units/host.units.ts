@@ -66,6 +66,8 @@ const host = (...args: string[]) => machine.run(...PROGRAM, 'host', ...args);
 /** The stand-in for vsock has its ports at other addresses of loopback. */
 const install = (name: string, eif: string, port: number, ...more: string[]) =>
   host('install', name, '--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more);
+/** Runs a script as the relay's user, which was taken over. */
+const asRelay = (script: string) => machine.run('su', '-s', '/bin/sh', 'sui-enclave-relay', '-c', script);
 const isActive = (unit: string) => machine.run('systemctl', 'is-active', unit).stdout.trim();
 const show = (unit: string, property: string) =>
   machine.mustRun('systemctl', 'show', '--value', '--property', property, unit).trim();
@@ -99,6 +101,38 @@ async function killWatcher(unit: string): Promise<void> {
   );
 }
 
+/** What the relay's user may have made in the folders of an older version. */
+const LINKS = `set -e
+cd /var/lib/sui-enclave
+ln -s /var/tmp/victim relay/green.conf.new
+mkdir -p relay/next.conf/deep
+mkfifo relay/fifo
+ln -s /etc green/link`;
+
+/** The units of the version before the relay had folders of its own, and their folders. */
+function makeOlder(): void {
+  writeFileSync(machine.path('var/tmp/victim'), 'kept', { mode: 0o600 });
+  const edit = (path: string, change: (text: string) => string) =>
+    writeFileSync(machine.path(path), change(readFileSync(machine.path(path), 'utf8')));
+  const units = 'etc/systemd/system';
+  for (const unit of ['sui-enclave@.service', 'sui-enclave-expose@.service']) {
+    edit(`${units}/${unit}`, (text) => text.replace(/SUI_ENCLAVE_RELAY=\S+/, 'SUI_ENCLAVE_RELAY=unit'));
+  }
+  edit(`${units}/sui-enclave-relay.service`, (text) =>
+    text
+      .replace(/sui-enclave-relay --in-effect \S+/, 'sui-enclave')
+      .replace(/^ReadWritePaths=.*$/m, 'ReadWritePaths=/var/lib/sui-enclave'),
+  );
+  for (const name of ['blue', 'green']) {
+    edit(`etc/tmpfiles.d/sui-enclave-${name}.conf`, (text) =>
+      text.replace(/^d \S+-relay.*\n/gm, '').replace(/^(d \S+\/\w+) 2750/gm, '$1 3770'),
+    );
+    machine.mustRun('systemd-tmpfiles', '--create', `/etc/tmpfiles.d/sui-enclave-${name}.conf`);
+  }
+  machine.mustRun('rm', '-r', '/var/lib/sui-enclave-relay');
+  machine.mustRun('systemctl', 'daemon-reload');
+}
+
 describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => {
   beforeAll(async () => {
     machine = new Machine();
@@ -130,7 +164,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     await until('all are active', () => units.every((unit) => isActive(unit) === 'active'));
     const times = units.map((unit) => Number(show(unit, 'ActiveEnterTimestampMonotonic')));
     expect(times).toEqual(times.toSorted((a, b) => a - b));
-    expect(readFileSync(machine.path('var/lib/sui-enclave/blue/reports.jsonl'), 'utf8')).toBe(
+    expect(readFileSync(machine.path('var/lib/sui-enclave-relay/blue/reports.jsonl'), 'utf8')).toBe(
       '{"event":"boot"}\n',
     );
   });
@@ -144,6 +178,17 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     );
     expect(groups('sui-enclave@blue.service').split(/\s/)).toContain(ne);
     expect(groups('sui-enclave-relay.service').split(/\s/)).not.toContain(ne);
+  });
+
+  test("let the relay's user write its own folders and nothing else", () => {
+    const { stdout } = asRelay(
+      'find /etc /opt /usr/local /run /var/lib ! -type l -writable -path "*sui-enclave*" | sort',
+    );
+    expect(stdout).toBe(
+      ['/blue', '/blue/reports.jsonl', '/relay', '/relay/in_effect']
+        .map((path) => `/var/lib/sui-enclave-relay${path}\n`)
+        .join(''),
+    );
   });
 
   test('start an enclave again that has ended, and say why it has', async () => {
@@ -210,6 +255,60 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     key = await answering(3000, (other) => other !== key);
     expect(saidBy('sui-enclave@blue.service')).toMatch(new RegExp(`PCR0 ${pcr0}\n$`));
   });
+
+  test('move what an older version kept elsewhere, restart its relay, and keep the enclave that runs', async () => {
+    makeOlder();
+    machine.run('systemctl', 'reset-failed', 'sui-enclave@green.service');
+    machine.mustRun('systemctl', 'restart', 'sui-enclave-relay.service', 'sui-enclave@green.service');
+    await answering(3001);
+    await until('green is exposed', () => isActive('sui-enclave-expose@green.service') === 'active');
+    expect(asRelay(LINKS).status).toBe(0);
+    const green = keyAt(3001);
+    const relay = show('sui-enclave-relay.service', 'MainPID');
+    const watcher = show('sui-enclave@green.service', 'MainPID');
+    const { status, stdout } = host('upgrade', 'blue', '--eif', '/var/tmp/second/nitro.eif');
+    expect([status, stdout]).toEqual([0, expect.stringMatching(/^The relay was restarted, /m)]);
+    expect(show('sui-enclave-relay.service', 'MainPID')).not.toBe(relay);
+    expect([await answering(3000), await answering(3001)]).toEqual([key, green]);
+    expect(show('sui-enclave@green.service', 'MainPID')).toBe(watcher);
+    const find = machine.mustRun('find', '/var/lib/sui-enclave', '-user', 'sui-enclave-relay');
+    expect(find).toBe('');
+    expect(asRelay('find /var/lib/sui-enclave ! -type l -writable').stdout).toBe('');
+    expect(machine.mustRun('cat', '/var/lib/sui-enclave-relay/green/reports.jsonl')).toMatch(
+      /^\{"event":"boot"\}\n/,
+    );
+    expect(machine.mustRun('cat', '/var/tmp/victim')).toBe('kept');
+    // The next starts are those of the new units.
+    machine.mustRun('systemctl', 'restart', 'sui-enclave@green.service');
+    await answering(3001, (other) => other !== green);
+    expect(host('upgrade', 'blue', '--eif', '/var/tmp/second/nitro.eif').stdout).not.toMatch(/restarted/);
+  });
+
+  test.each([
+    ['FIFOs', 'rm -f $file && mkfifo $file'],
+    ['folders', 'rm -f $file && mkdir $file'],
+    ['links', 'rm -rf $file && ln -s /var/tmp/victim $file'],
+  ])(
+    'start and stop an enclave whose relay was taken over, and has %s in place of reports',
+    async (_kind, script) => {
+      const unit = 'sui-enclave@green.service';
+      machine.run('systemctl', 'reset-failed', unit);
+      const file = '/var/lib/sui-enclave-relay/green/reports.jsonl';
+      expect(asRelay(script.replaceAll('$file', file)).status).toBe(0);
+      const before = keyAt(3001);
+      const count = () => saidBy(unit).split(`has ended: unknown: ${file} `).length;
+      const known = count();
+      const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name green').split('\n');
+      machine.mustRun('kill', '-9', pid);
+      const key = await answering(3001, (other) => other !== before);
+      expect(count()).toBe(known + 1);
+      machine.mustRun('systemctl', 'stop', unit);
+      expect([isActive(unit), keyAt(3001)]).toEqual(['inactive', '']);
+      machine.mustRun('systemctl', 'start', unit);
+      await answering(3001, (other) => other !== key);
+      expect(machine.mustRun('cat', '/var/tmp/victim')).toBe('kept');
+    },
+  );
 
   test('come back with the machine', async () => {
     const before = [key, keyAt(3001)];

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
@@ -263,6 +263,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n',
     );
     const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
+    mkdirSync(parent.state, { recursive: true });
     writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
     expect((await expose()).stderr).toBe(
       'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',

@@ -37,6 +37,7 @@ call=$(printf '%s\001' "$(basename "$0")" "$@")
 printf '%s\n' "$call" >>"$FAKES/calls"
 text() { cat "$FAKES/$1" 2>/dev/null || :; }
 fail() { printf %s "$1" >&2; exit 1; }
+[ -z "$(text "$(basename "$0") is interrupted")" ] || fail interrupted
 # The argument after an option.
 after() {
   option=$1; shift
@@ -73,7 +74,18 @@ esac`,
   ss: 'text sockets',
   systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
   'systemd-sysusers': '',
-  'systemd-tmpfiles': '',
+  // Makes the folders below `root`, with the owners of the files `owner of USER`, if there are any.
+  'systemd-tmpfiles': `
+[ -z "$(text 'systemd-tmpfiles does nothing')" ] || exit 0
+shift
+for file; do
+  while read -r _ path mode user group; do
+    mkdir -p "$FAKES/root$path"
+    owner=$(text "owner of $user")
+    [ -z "$owner" ] || chown -h "$owner" "$FAKES/root$path"
+    chmod "$mode" "$FAKES/root$path"
+  done <"$FAKES/root$file"
+done`,
   userdel: '',
   aws: String.raw`
 [ "$1" != --region ] || shift 2

@@ -146,14 +146,18 @@ test('does not take a failure of nitro-cli for the end of the enclave', async ()
   expect([await exitOf(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);
 });
 
-test('leaves the relay to systemd, where it is a unit', async () => {
+test.each([
+  ['a unit', 'output'],
+  ['a unit of an older version, which writes to the folder of the state', 'state'],
+])('leaves the relay to systemd, where it is %s', async (_unit, output) => {
   const folder = join(parent.dir, 'state/relay');
-  const env = { SUI_ENCLAVE_RELAY: 'unit' };
+  const env = { SUI_ENCLAVE_RELAY: output === 'state' ? 'unit' : join(parent.dir, output) };
   const running = parent.run('run_enclave.ts', ['--eif', eif], env);
   await expect.poll(() => existsSync(join(folder, 'changed')), { timeout: 10_000 }).toBe(true);
   // Before the relay has it in effect, the enclave must not start: its first reports would be lost.
   expect(starts()).toEqual([]);
-  writeFileSync(join(folder, 'in_effect'), `sui-enclave\n${parent.conf()}\n`);
+  mkdirSync(join(parent.dir, output, 'relay'), { recursive: true });
+  writeFileSync(join(parent.dir, output, 'relay/in_effect'), `sui-enclave\n${parent.conf()}\n`);
   expect(await running).toMatchObject({ status: 0 });
   rmSync(join(folder, 'changed'));
   expect(await parent.run('stop_enclave.ts', [], env)).toMatchObject({ status: 0 });

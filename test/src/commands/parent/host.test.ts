@@ -41,7 +41,7 @@ function build(name = 'out', manifest?: string, serverEnv?: string): string {
   const eif = join(folder, 'nitro.eif');
   copyFileSync(parent.makeImage(manifest, serverEnv), eif);
   writeFileSync(join(folder, 'nitro.pcrs'), formatPcrs(measureImage(readEif(readFileSync(eif)))));
-  writeFileSync(join(folder, 'relay'), `the relay of ${name}`);
+  writeFileSync(join(folder, 'relay'), `the relay of ${name}, with --in-effect`);
   return eif;
 }
 
@@ -88,7 +88,7 @@ describe('host install', () => {
     expect(realpathSync(join(root, 'usr/local/lib/sui-enclave/weather/nitro.eif'))).toBe(
       join(root, `${own}.eif`),
     );
-    expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out');
+    expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out, with --in-effect');
     expect([mode(`${own}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
       /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
@@ -235,7 +235,7 @@ describe('host upgrade', () => {
     expect(readlinkSync(join(folder, 'nitro.eif'))).toBe(`${pcr0Of(second)}.eif`);
     const images = () => files().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
     expect(images()).toEqual([pcr0Of(first), pcr0Of(second)].sort());
-    expect(read('usr/local/lib/sui-enclave/relay')).toBe('the relay of second');
+    expect(read('usr/local/lib/sui-enclave/relay')).toBe('the relay of second, with --in-effect');
     // The one that neither runs nor starts next goes.
     const third = build('third', 'endpoints: [a.example]\nsecrets: []\n');
     upgrade(host, 'weather', third);

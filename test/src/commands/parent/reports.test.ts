@@ -1,7 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { lastEnd, reportsPath, reportsSize } from '../../../../src/commands/parent/reports.ts';
 
 const BOOT = '{"event":"boot","version":"1.0.0","app":"weather"}\n';
@@ -61,6 +64,56 @@ test('after the relay has begun a new file, all of it counts', () => {
   const before = reportsSize(dir);
   tell(END);
   expect(lastEnd(dir, before)).toBe('the server ended with status 1');
+});
+
+describe('from a relay that was taken over', () => {
+  test('a FIFO is not waited for', () => {
+    expect(spawnSync('mkfifo', [reportsPath(dir)]).status).toBe(0);
+    // In a process of its own: no timer ends one that waits for the other end.
+    const module = fileURLToPath(new URL('../../../../src/commands/parent/reports.ts', import.meta.url));
+    const program = `import { lastEnd, reportsSize } from ${JSON.stringify(module)};
+console.log(JSON.stringify([lastEnd(process.argv[1]), reportsSize(process.argv[1])]));`;
+    const args = ['--input-type=module', '-e', program, dir];
+    const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 });
+    expect(stdout).toBe(`["unknown: ${reportsPath(dir)} is not a regular file",0]\n`);
+  });
+
+  test.each<[string, (path: string) => void, RegExp]>([
+    [
+      'a link, also to a file of this form',
+      (path) => {
+        writeFileSync(`${path}.other`, END);
+        symlinkSync(`${path}.other`, path);
+      },
+      /can't be read: ELOOP$/,
+    ],
+    ['a link to nothing', (path) => symlinkSync('/nothing', path), /can't be read: ELOOP$/],
+    ['a link to a device without end', (path) => symlinkSync('/dev/zero', path), /can't be read: ELOOP$/],
+    ['a folder', (path) => mkdirSync(path), /is not a regular file$/],
+    [
+      'a file of 4 TB',
+      (path) => {
+        writeFileSync(path, END);
+        truncateSync(path, 4e12);
+      },
+      /is larger than any file that the relay writes$/,
+    ],
+  ])('%s is not read, and said to be no report', (_kind, make, reason) => {
+    make(reportsPath(dir));
+    expect(reportsSize(dir)).toBe(0);
+    expect(lastEnd(dir)).toMatch(reason);
+    expect(lastEnd(dir)).toMatch(/^unknown: \/.*reports\.jsonl /);
+  });
+
+  test('a socket is not read', async () => {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(reportsPath(dir), resolve));
+    expect([lastEnd(dir), reportsSize(dir)]).toEqual([
+      `unknown: ${reportsPath(dir)} can't be read: ENXIO`,
+      0,
+    ]);
+    await new Promise((resolve) => server.close(resolve));
+  });
 });
 
 test('only the end of a long file is read', () => {

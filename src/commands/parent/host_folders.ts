@@ -1,0 +1,120 @@
+/**
+ * Users and folders of the units: who may write where. The relay is reached from the network. It writes reports and what is
+ * in effect to folders of its own, where nothing else is opened, and can only read those of the others.
+ */
+import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { replaceFile } from 'sui-enclave-service/replace_file';
+import { ParentError } from './errors.ts';
+import { FOLDERS, type Host, installed, must, removeTree, TMPFILES, USERS, writeUnits } from './host.ts';
+import { run } from './programs.ts';
+
+const RELAY_UNIT = 'sui-enclave-relay.service';
+/** What the relay writes to the folder of an enclave. */
+const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
+
+/**
+ * Makes units, users and folders, of all enclaves since they share the relay, and moves what older versions kept elsewhere.
+ * May be interrupted anywhere, and then be run again.
+ *
+ * @param name may be new
+ * @returns whether the relay was restarted: one of an older version
+ * @throws ParentError: PROGRAM_FAILED
+ */
+export function setUp(host: Host, name: string): boolean {
+  const names = [...new Set([...installed(host), name])];
+  // All files first: after a loss of power, the next boot makes the folders of the units that it starts.
+  const tmpfiles = writeFolders(host, names);
+  writeUnits(host);
+  must(host, 'systemd-sysusers', `/${USERS}`);
+  must(host, 'systemd-tmpfiles', '--create', ...tmpfiles);
+  for (const folder of ['relay', ...names]) moveRelayFiles(host, folder);
+  must(host, 'systemctl', 'daemon-reload');
+  return restartOlderRelay(host);
+}
+
+/** @returns the files that systemd-tmpfiles makes the folders from */
+function writeFolders({ root }: Host, names: readonly string[]): string[] {
+  for (const folder of [dirname(USERS), TMPFILES]) {
+    mkdirSync(join(root, folder), { recursive: true, mode: 0o755 });
+  }
+  const state = `/${FOLDERS.state}`;
+  replaceFile(
+    join(root, USERS),
+    `# Of sui-enclave host_install: enclaves, and their relay.
+g sui-enclave -
+u sui-enclave -:sui-enclave "Enclaves" ${state}
+u sui-enclave-relay -:sui-enclave "Relay of the enclaves" ${state}
+`,
+    0o644,
+  );
+  return names.map((name) => {
+    const path = join(TMPFILES, `sui-enclave-${name}.conf`);
+    replaceFile(join(root, path), formatTmpfiles(name), 0o644);
+    return `/${path}`;
+  });
+}
+
+/** tmpfiles.d(5). The parent of the relay's folders is root's: a link can't take the place of one of them. */
+function formatTmpfiles(name: string): string {
+  const state = `/${FOLDERS.state}`;
+  const relayState = `/${FOLDERS.relayState}`;
+  return `d ${state} 2750 sui-enclave sui-enclave
+d ${state}/relay 2750 sui-enclave sui-enclave
+d ${state}/${name} 2750 sui-enclave sui-enclave
+d ${relayState} 0750 root sui-enclave
+d ${relayState}/relay 2750 sui-enclave-relay sui-enclave
+d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
+`;
+}
+
+/**
+ * Until this version, the relay's user wrote into the folders of the state too. Reports go to its own folder. Everything else
+ * of its user is removed: the relay makes it anew, or has no business there. Nothing of it is opened or followed.
+ *
+ * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file can't be moved
+ */
+function moveRelayFiles(host: Host, name: string): void {
+  const [from, to] = [join(host.root, FOLDERS.state, name), join(host.root, FOLDERS.relayState, name)];
+  const folder = statusOf(from);
+  if (folder === undefined) return;
+  // First: from here on, entries stay as they are.
+  if (!folder.isDirectory() || (folder.mode & 0o022) !== 0) {
+    throw new ParentError('PROGRAM_FAILED', `${from} must be a folder that only its owner can write`);
+  }
+  for (const file of readdirSync(from)) {
+    const status = statusOf(join(from, file));
+    if (status === undefined || status.uid === folder.uid || status.uid === 0) continue;
+    if (REPORTS.includes(file) && status.isFile()) moveReports(join(from, file), join(to, file));
+    else removeTree(host, join(from, file));
+  }
+}
+
+/** The relay may have begun a new file: then the older one is kept beside it. */
+function moveReports(from: string, to: string): void {
+  const free = statusOf(to) === undefined ? to : `${to}.${Date.now()}`;
+  try {
+    renameSync(from, free);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ParentError(
+      'PROGRAM_FAILED',
+      `${from} can't be moved to ${free} (${code}): move or remove it, and run this again`,
+    );
+  }
+}
+
+function statusOf(path: string): Stats | undefined {
+  return lstatSync(path, { throwIfNoEntry: false });
+}
+
+/**
+ * Restarts a relay that an older version started: it would write to folders that it can't write any longer. One of this
+ * version has written what is in effect.
+ */
+function restartOlderRelay(host: Host): boolean {
+  if (statusOf(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;
+  if (run(host.env, 'systemctl', ['is-active', RELAY_UNIT]).stdout.trim() !== 'active') return false;
+  must(host, 'systemctl', 'restart', RELAY_UNIT);
+  return true;
+}

@@ -1,0 +1,48 @@
+/**
+ * Reads what the relay writes. The relay is reached from the network: if it was taken over, its files may be links, FIFOs
+ * or without end. None of that may hold up or mislead a command, nor keep an enclave from being stopped.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { ParentError } from './errors.ts';
+
+/** Twice as much as the relay writes to a file. */
+const MAX_FILE_BYTES = 2 * 1024 * 1024;
+
+/** @throws ParentError: PROGRAM_FAILED, if it is not a regular file of a size that the relay writes, or can't be read */
+export function sizeOfRelayFile(path: string): number {
+  return withRelayFile(path, (_fd, size) => size) ?? 0;
+}
+
+/**
+ * The content from an offset in bytes on, which is chosen by the present size of the file; undefined if there is no file.
+ *
+ * @throws ParentError: PROGRAM_FAILED, as `sizeOfRelayFile`
+ */
+export function readRelayFile(path: string, offset: (size: number) => number = () => 0): string | undefined {
+  return withRelayFile(path, (fd, size) => {
+    const at = offset(size);
+    const bytes = Buffer.alloc(Math.max(0, size - at));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, at));
+  });
+}
+
+function withRelayFile<T>(path: string, use: (fd: number, size: number) => T): T | undefined {
+  let fd: number | undefined;
+  try {
+    // Without waiting: for the other end of a FIFO, or for the holder of a lease.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const status = fstatSync(fd);
+    if (!status.isFile()) throw new ParentError('PROGRAM_FAILED', `${path} is not a regular file`);
+    if (status.size > MAX_FILE_BYTES) {
+      throw new ParentError('PROGRAM_FAILED', `${path} is larger than any file that the relay writes`);
+    }
+    return use(fd, status.size);
+  } catch (error) {
+    if (error instanceof ParentError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    throw new ParentError('PROGRAM_FAILED', `${path} can't be read: ${code}`);
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
