@@ -42,7 +42,7 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
   E33: 'The enclave did not start: the instance may not have enclaves enabled, or its memory may be fragmented. Try again after a reboot.',
   E34: 'The image does not fit into the address space: is the file complete and in this format?',
   E35: 'The image could not be read, or hugepages are missing: build it again, compare its SHA-256 with out/measurements.json, and run doctor for the memory.',
-  E36: 'The enclave sent no heartbeat: it ended during its boot. Run it with --debug to read its console, and read reports.jsonl in its state folder. Too little memory has the same effect: an enclave needs four times the size of its image.',
+  E36: 'The enclave sent no heartbeat: it ended during its boot. Run it with --debug to read its console, and read its reports.jsonl, in the state folder or, with systemd, in /var/lib/sui-enclave-relay. Too little memory has the same effect: an enclave needs four times the size of its image.',
   E37: 'Waiting for the enclave failed: it may have ended. Run it with --debug to read its console.',
   E38: "The enclave's helper process did not carry the command out: see /var/log/nitro_enclaves.",
   E39: "The enclave's helper process can't be reached: it ended with the enclave. Run it with --debug to read its console.",
