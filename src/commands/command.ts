@@ -3,7 +3,6 @@
  * (`main.ts`) loads it by its name. Only `runAsProcess` touches the process, so tests call `main` directly.
  */
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { EnclaveError } from 'sui-enclave/errors';
 import {
   type Arguments,
@@ -20,6 +19,7 @@ import {
   UsageError,
 } from './command_line.ts';
 import { escapeControls, escapeControlsInJson } from './printable.ts';
+import { readRegularFile } from './read_file.ts';
 
 export { type Environment, EXIT, UsageError } from './command_line.ts';
 
@@ -194,7 +194,7 @@ async function askOnTerminal(question: string): Promise<string> {
  */
 export async function readFileArgument(path: string, hint?: string): Promise<Buffer> {
   try {
-    return await readFile(path);
+    return readRegularFile(path);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const more = hint !== undefined && code === 'ENOENT' ? `. ${hint}` : '';

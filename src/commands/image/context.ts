@@ -47,6 +47,7 @@ const BUILD_SOURCES = [
   'command.ts',
   'command_line.ts',
   'printable.ts',
+  'read_file.ts',
   'values.ts',
   'image',
 ].map((name) => `src/commands/${name}`);

@@ -1,9 +1,10 @@
 /** `sui-enclave eif`: builds an enclave image, describes one, or measures one. */
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
+import { readRegularFile } from '../read_file.ts';
 import { path, text } from '../values.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { type Eif, readEif } from './eif/read.ts';
@@ -65,7 +66,7 @@ export const main = command({
 
 function read(file: string): Buffer {
   try {
-    return readFileSync(file);
+    return readRegularFile(file);
   } catch (error) {
     throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }

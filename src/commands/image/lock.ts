@@ -2,8 +2,9 @@
  * The lock files of Debian's packages: which bytes the image (or the emulator of its test) is made from.
  * `wanted` is written by people, the rest by `make update-lock`.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import * as v from 'valibot';
+import { readRegularFile } from '../read_file.ts';
 import { ImageError } from './errors.ts';
 
 const Name = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9+.-]*$/));
@@ -38,7 +39,7 @@ export type Lock = v.InferOutput<typeof Lock>;
 export function readLock(path: string): Lock {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegularFile(path).toString();
   } catch (error) {
     throw new ImageError('LOCK_INVALID', `${path} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }

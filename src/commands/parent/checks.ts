@@ -8,6 +8,7 @@ import { quantity } from 'sui-enclave/errors';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
+import { readRegularFile } from '../read_file.ts';
 import { ParentError } from './errors.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import { portHolder, vsockHolders } from './ports.ts';
@@ -78,14 +79,14 @@ function describeEnclave(enclave: RunningEnclave): string {
 function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(eif);
+    bytes = readRegularFile(eif);
   } catch {
     return { findings: [{ ok: false, text: `${eif} can't be read: build it with make` }] };
   }
   const memoryMib = memoryFor(bytes.length);
   try {
     const { pcr0 } = measureImage(readEif(bytes));
-    const expected = parsePcrs(readFileSync(eif.replace(/\.eif$/, '.pcrs'), 'utf8')).pcr0;
+    const expected = parsePcrs(readRegularFile(eif.replace(/\.eif$/, '.pcrs')).toString()).pcr0;
     const ok = pcr0 === expected;
     const text = ok
       ? `${eif} is intact, and its registers are those of its build`

@@ -1,5 +1,3 @@
-/** Prints the AWS commands that create an instance for enclaves, or runs those whose result does not exist yet. */
-import { readFileSync } from 'node:fs';
 import { isIPv4 } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +10,7 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import { readRegularFile } from '../read_file.ts';
 import { path } from '../values.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';
@@ -110,7 +109,7 @@ those that are still necessary. It asks no questions, and may be run again.`,
 function checkSecretsFile(path: string): string {
   let data: unknown;
   try {
-    data = JSON.parse(readFileSync(path, 'utf8'));
+    data = JSON.parse(readRegularFile(path).toString());
   } catch (error) {
     // The parser's own message quotes what it read.
     const reason = error instanceof SyntaxError ? 'is not JSON' : "can't be read";

@@ -1,8 +1,3 @@
-/**
- * `sui-enclave expose_enclave`: on the parent instance, leads callers to the server and the server to its endpoints, and
- * passes the secrets to the enclave.
- */
-import { readFileSync } from 'node:fs';
 import { certificatesFromPem } from 'sui-enclave/attestation';
 import { type ProvisionerKey, sealSecrets } from 'sui-enclave/sealing/secrets';
 import type { Manifest } from 'sui-enclave-server/manifest';
@@ -16,6 +11,7 @@ import {
 } from '../command.ts';
 import { attest, type Requirements } from '../provision/enclave.ts';
 import { readProvisionerKey } from '../provision/files.ts';
+import { readRegularFile } from '../read_file.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from './expose.ts';
@@ -233,7 +229,7 @@ async function readSecrets(
   if (id !== undefined) return checkSecrets(await fromSecretsManager(env, id), manifest);
   if (secrets === undefined) return undefined;
   try {
-    return checkSecrets(secrets === '-' ? io.stdin() : readFileSync(secrets, 'utf8'), manifest);
+    return checkSecrets(secrets === '-' ? io.stdin() : readRegularFile(secrets).toString(), manifest);
   } catch (error) {
     if (error instanceof Error && 'syscall' in error) throw new UsageError(`${secrets} can't be read`);
     throw error;

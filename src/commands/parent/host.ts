@@ -21,6 +21,7 @@ import { replaceBy, replaceFile } from 'sui-enclave-service/replace_file';
 import { type Environment, UsageError } from '../command.ts';
 import { formatPcrs } from '../image/eif/measure.ts';
 import { IS_CLONE } from '../places.ts';
+import { readRegularFile } from '../read_file.ts';
 import { ParentError } from './errors.ts';
 import { type EnclaveImage, loadImage } from './image.ts';
 import { find, run } from './programs.ts';
@@ -98,13 +99,13 @@ export interface Files {
 export function readFiles(eif: string): Files {
   const image = loadImage(eif);
   const pcrs = eif.replace(/\.eif$/, '.pcrs');
-  if (existsSync(pcrs) && readFileSync(pcrs, 'utf8').trim() !== formatPcrs(image.registers).trim()) {
+  if (existsSync(pcrs) && readRegularFile(pcrs).toString().trim() !== formatPcrs(image.registers).trim()) {
     throw new UsageError(`${pcrs} has the registers of another image than ${eif}: build both again`);
   }
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
   // In its text for usage. The unit of one that does not know the option would fail, with all connections.
-  if (!readFileSync(relay).includes('--in-effect')) {
+  if (!readRegularFile(relay).includes('--in-effect')) {
     throw new UsageError(
       `${relay} is of an older version, which these units can't start: build the image again`,
     );

@@ -1,5 +1,3 @@
-/** The image that runs on this parent, with the manifest and the settings in it. */
-import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Image } from 'sui-enclave/attestation';
 import { type Config, readServerConfig } from 'sui-enclave-server/config';
@@ -9,6 +7,7 @@ import { readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
 import { environmentIn } from '../image/settings.ts';
+import { readRegularFile } from '../read_file.ts';
 
 /** Limit on the unpacked size in bytes, far above that of any application. */
 const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
@@ -24,7 +23,7 @@ export interface EnclaveImage {
 export function loadImage(path: string): EnclaveImage {
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readRegularFile(path);
   } catch (error) {
     throw new UsageError(
       `${path} can't be read (${(error as NodeJS.ErrnoException).code}): build it with make, or copy it here`,

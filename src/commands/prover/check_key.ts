@@ -1,5 +1,6 @@
 /** `sui-enclave prover_check_key`: which proving key a file is, and who accepts its proofs. */
 import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { quantity } from 'sui-enclave/errors';
 import { KNOWN_KEYS } from 'sui-enclave-prover/keys/known';
@@ -60,7 +61,11 @@ async function readDigest(file: string): Promise<KeyDigest> {
   const hash = createHash('blake2b512');
   let bytes = 0;
   try {
-    await using handle = await open(file);
+    // A FIFO would be waited for.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!(await handle.stat()).isFile()) {
+      throw Object.assign(new Error(), { code: 'NOT_A_REGULAR_FILE' });
+    }
     for await (const chunk of handle.createReadStream({ highWaterMark: CHUNK })) {
       hash.update(chunk);
       bytes += chunk.length;

@@ -1,12 +1,11 @@
-/** Files with JSON that may be private: no error quotes one. */
-import { readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
+import { readRegularFile } from '../read_file.ts';
 
 /** @throws ConfigError */
 export function readJson(file: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readRegularFile(file).toString();
   } catch (error) {
     throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
   }

@@ -66,7 +66,9 @@ const invalid = (what: string) => new ProverToolError('ARCHIVE_INVALID', what);
  * @throws ProverToolError
  */
 export async function extractFromImage(archive: string, wanted: Wanted, out: string): Promise<Extracted> {
-  if (statSync(archive).size > MAX_BYTES) throw tooLarge('the archive');
+  const status = statSync(archive);
+  if (!status.isFile()) throw invalid('it is not a regular file');
+  if (status.size > MAX_BYTES) throw tooLarge('the archive');
   const { digest, layers } = await readManifest(archive);
   const contents = await readLayers(archive, layers, wanted, out);
   const files = Object.keys(wanted.files).map((name) => {

@@ -1,9 +1,9 @@
 /** The files of a provisioner: secrets, and the key that signs them. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { ProvisionerKey } from 'sui-enclave/sealing/secrets';
 import type { Environment } from '../command.ts';
+import { readRegularFile } from '../read_file.ts';
 import { type ProvisionFileCode, ProvisionFileError } from './errors.ts';
 
 const MAX_BYTES = 1024 * 1024;
@@ -22,25 +22,17 @@ function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode
       'give the name of a file, not its content: process lists show arguments',
     );
   }
-  let fd: number;
   try {
-    fd = openSync(path, 'r');
-  } catch (error) {
-    throw new ProvisionFileError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-  try {
-    const { mode, size } = fstatSync(fd);
-    const isCredential = resolve(dirname(path)) === env['CREDENTIALS_DIRECTORY'];
-    if ((mode & (isCredential ? 0o037 : 0o077)) !== 0) {
-      throw new ProvisionFileError(code, `${path} is open to other users: chmod 600 ${path}`);
-    }
-    if (size > MAX_BYTES) throw new ProvisionFileError(code, `${path} is larger than 1 MiB`);
-    return readFileSync(fd);
+    return readRegularFile(path, ({ mode, size }) => {
+      const isCredential = resolve(dirname(path)) === env['CREDENTIALS_DIRECTORY'];
+      if ((mode & (isCredential ? 0o037 : 0o077)) !== 0) {
+        throw new ProvisionFileError(code, `${path} is open to other users: chmod 600 ${path}`);
+      }
+      if (size > MAX_BYTES) throw new ProvisionFileError(code, `${path} is larger than 1 MiB`);
+    });
   } catch (error) {
     if (error instanceof ProvisionFileError) throw error;
     throw new ProvisionFileError(code, `${path} can't be read (${(error as NodeJS.ErrnoException).code})`);
-  } finally {
-    closeSync(fd);
   }
 }
 

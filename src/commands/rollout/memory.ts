@@ -1,8 +1,9 @@
 /** What a rollout can't see later: the steps outside the chain and the enclaves. A file without secrets. */
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
+import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
 
 /** In milliseconds since 1970, by the clock of the process that noted it: another one bounds what it waits. */
@@ -64,7 +65,7 @@ export function openMemory(path: string, rollout: string): Memory {
 function read(path: string): Remembered | undefined {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readRegularFile(path).toString();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;

@@ -4,13 +4,14 @@
  * line.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { combine, split } from 'shamir-secret-sharing';
 import { CodedError, quantity } from 'sui-enclave/errors';
 import { fingerprint, parseSeeds } from 'sui-enclave-salt/derive';
 import * as v from 'valibot';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
+import { readRegularFile } from '../read_file.ts';
 import { integer, path } from '../values.ts';
 
 /** Every code of a SaltSeedError, and what it means. */
@@ -51,7 +52,9 @@ function parseShares(path: string): Share[] {
 
 function readText(path: string): string {
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return readRegularFile(path)
+      .toString()
+      .replace(/\r?\n$/, '');
   } catch {
     throw new SaltSeedError('FILE', `${path} can't be read`);
   }

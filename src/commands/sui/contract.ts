@@ -1,6 +1,5 @@
 /** Reads and checks configs, enclaves and PCR files, for several commands. */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
@@ -138,7 +137,7 @@ async function describeImage(
 ): Promise<{ note: string | null } & Pick<Build, 'doubt' | 'origin'>> {
   const name = basename(path, '.pcrs');
   const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
-  const text = await readFile(beside, 'utf8').catch(() => null);
+  const text = await readFileArgument(beside).then(String, () => null);
   // Registers that were copied from a release come without it.
   if (text === null) return { note: null, doubt: null, origin: `there is no ${basename(beside)} beside it` };
   const parsed = v.safeParse(Measurements, text);

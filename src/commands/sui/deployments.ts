@@ -3,7 +3,7 @@
  * has none. It holds public ids only. Published.toml has the ids of packages once more, for the Move compiler and the Sui
  * CLI, which read nothing else.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { baseUrl } from 'sui-enclave/client/http';
 import { namedEntries } from 'sui-enclave-service/named_entries';
@@ -12,6 +12,7 @@ import * as v from 'valibot';
 import type { Environment } from '../command.ts';
 import { wordOf } from '../command_line.ts';
 import { printable } from '../printable.ts';
+import { readRegularFile } from '../read_file.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 import { IDS, type IdName, type Ids, isIdName } from './ids.ts';
@@ -100,7 +101,7 @@ export class Deployments {
   read(): Deployment | undefined {
     let text: string;
     try {
-      text = readFileSync(this.path, 'utf8');
+      text = readRegularFile(this.path).toString();
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       if (code === 'ENOENT') return undefined;

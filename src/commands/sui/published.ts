@@ -1,5 +1,6 @@
 /** `Published.toml`, in which the Sui CLI and the compiler note where a package is on each network. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { readRegularFile } from '../read_file.ts';
 import type { Chain } from './chain.ts';
 import { CHAIN_IDS } from './network.ts';
 
@@ -50,7 +51,7 @@ export function upgradeCapIn(toml: string, network: string): string | undefined 
 /** The content of the file; empty if the file does not exist. */
 export function readPublished(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readRegularFile(path).toString();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw error;

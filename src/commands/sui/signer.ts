@@ -1,5 +1,3 @@
-/** The sender of a transaction, and the key that signs it. A private key is never printed, and never part of an error. */
-import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
@@ -7,6 +5,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
 import { addressOf } from 'sui-enclave/sui/values';
+import { readRegularFile } from '../read_file.ts';
 import { SuiCommandError } from './errors.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -90,7 +89,7 @@ async function keystoreKey(path: string, address: string): Promise<Keypair> {
 
 async function readKeystoreFile(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return readRegularFile(path).toString();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new SuiCommandError(

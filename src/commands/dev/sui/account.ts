@@ -1,9 +1,10 @@
 /** The account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or a development key that stays from start to start. */
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { ConfigError } from 'sui-enclave/errors';
+import { readRegularFile } from '../../read_file.ts';
 import { senderOf } from '../../sui/signer.ts';
 
 export interface Account {
@@ -27,7 +28,7 @@ export function developmentAccount(folder: URL, env: Readonly<Record<string, str
 function readKey(file: string): Ed25519Keypair | undefined {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8').trim();
+    text = readRegularFile(file).toString().trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);

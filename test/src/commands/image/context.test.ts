@@ -134,9 +134,15 @@ describe('by the real lock file', () => {
   test('an image is made of the library, the service, the server and its application alone', () => {
     const workspaces = ['src/apps/weather', 'src/library', 'src/server', 'src/service'];
     expect(needed.workspaces).toEqual(workspaces);
-    const build = ['package.json', 'command.ts', 'command_line.ts', 'printable.ts', 'values.ts', 'image'].map(
-      (name) => `src/commands/${name}`,
-    );
+    const build = [
+      'package.json',
+      'command.ts',
+      'command_line.ts',
+      'printable.ts',
+      'read_file.ts',
+      'values.ts',
+      'image',
+    ].map((name) => `src/commands/${name}`);
     expect(imageSources(needed, 'src/apps/weather').sort()).toEqual(
       [...workspaces, ...build, 'enclave'].sort(),
     );

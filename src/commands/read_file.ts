@@ -1,0 +1,24 @@
+/** Files that a command line, the environment or another file names. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+
+/**
+ * The content of a regular file; links are followed. Anything else is refused at once: the reader of a FIFO waits for a
+ * writer, and a device may have no end.
+ *
+ * @param check may refuse the file by its status, before its content is read
+ * @throws the errors of open(2) and read(2), with `code`: also `EISDIR`, and `NOT_A_REGULAR_FILE`
+ */
+export function readRegularFile(path: string, check?: (status: Stats) => void): Buffer {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  try {
+    const status = fstatSync(fd);
+    if (!status.isFile() && !status.isDirectory()) {
+      const error = new Error(`${path} is not a regular file`);
+      throw Object.assign(error, { code: 'NOT_A_REGULAR_FILE', syscall: 'open' });
+    }
+    check?.(status);
+    return readFileSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
