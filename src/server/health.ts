@@ -1,6 +1,6 @@
 import type { AxiosInstance } from 'axios';
 import { ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
-import { waitForOther } from 'sui-enclave-service/waiting';
+import { startShared, waitForOther } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** How long after the start of a round a caller starts the next one, so that a GET can't serve as an amplifier. */
@@ -36,7 +36,7 @@ export class EndpointHealth {
 
   #start(startedAt: number): Promise<Statuses> {
     this.#startedAt = startedAt;
-    const round = this.#probeAll();
+    const round = startShared(() => this.#probeAll());
     this.#round = round;
     // Whoever waits for the round learns why it failed, and the next caller starts another.
     round

@@ -18,7 +18,7 @@ export {
   textThat,
 } from 'sui-enclave-service/settings';
 export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
-export { waitForOther } from 'sui-enclave-service/waiting';
+export { startShared, waitForOther } from 'sui-enclave-service/waiting';
 export {
   type AppContext,
   type Application,

@@ -3,7 +3,7 @@ import type { Express, RequestHandler } from 'express';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
 import { mountRoutes } from 'sui-enclave-service/http/author_routes';
-import { createHttpServer, whenClosed } from 'sui-enclave-service/http/http_server';
+import { createHttpServer } from 'sui-enclave-service/http/http_server';
 import type { InFlight, RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { JsonText, sendJson, sendText } from 'sui-enclave-service/http/respond';
@@ -105,8 +105,8 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
   app.get('/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await (nonce === undefined
-      ? inFlight.waitFor(documents.shared())
-      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, whenClosed(response)));
+      ? inFlight.waitFor(response, documents.shared())
+      : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, inFlight.leaving(response)));
     sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
   // Without a concurrency limit: a busy server is alive and must say so.

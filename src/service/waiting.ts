@@ -5,13 +5,28 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';
 
+/** Ends the waits of a request whose caller has left: nobody needs its answer. */
+export class CallerLeft extends ServerError {
+  constructor() {
+    // Seen only by a caller who waits for a call that the request has begun without `startShared`.
+    super('OVERLOADED', 'the request whose answer this one waited for has ended: try again', {
+      retryAfterSeconds: 1,
+    });
+  }
+}
+
+/** Signals that end a wait, but not the call. */
+type Ends = readonly (AbortSignal | undefined)[];
+
 /** The work on a request, as the calls within it see it. */
 export interface Work {
   /** Whether the request came sealed: what it causes must not be counted or reported. */
   readonly isSealed: boolean;
   /** As in the header `x-request-id`. */
   readonly id: string;
-  waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T>;
+  waitFor<T>(call: Promise<T>, ends: Ends): Promise<T>;
+  /** Ends all waits of this work. Undefined: they end with their calls. */
+  left(): AbortSignal | undefined;
 }
 
 const present = new AsyncLocalStorage<Work>();
@@ -23,7 +38,18 @@ export function runAs<T>(work: Work, handler: () => T): T {
 
 /** Runs what a sealed request causes before its handler. */
 export function runAsSealed<T>(handler: () => T): T {
-  return present.run({ isSealed: true, id: '', waitFor: untilGone }, handler);
+  return present.run({ isSealed: true, id: '', waitFor: untilOneEnds, left: () => undefined }, handler);
+}
+
+/**
+ * Starts a call that other requests may wait for. If it waits for a call of another request itself, that wait does not
+ * end when the request that has started it leaves.
+ *
+ * @param abandoned ends the call's own waits: nobody waits for it any more
+ */
+export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
+  const work = present.getStore();
+  return work ? present.run({ ...work, left: () => abandoned }, start) : start();
 }
 
 /** What causes the present call: a request that came plain or sealed. Undefined: none that is known. */
@@ -39,23 +65,65 @@ export function presentRequestId(): string | undefined {
 }
 
 /**
- * Waits for a call that another request began. Who begins the call awaits the call itself, and keeps its slot.
+ * Waits for a call that another request began, until the caller of the present request has left. Who begins the call
+ * does so by `startShared`, awaits the call itself, and keeps its slot.
  *
  * @param gone ends the wait, but not the call
- * @throws OVERLOADED immediately if too many requests wait; what the call throws; the reason of `gone`
+ * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of `gone`
  */
 export function waitForOther<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
-  return present.getStore()?.waitFor(call, gone) ?? untilGone(call, gone);
+  const work = present.getStore();
+  return work ? work.waitFor(call, [gone, work.left()]) : untilGone(call, gone);
 }
 
-function untilGone<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
-  if (!gone) return call;
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(gone.reason);
-    if (gone.aborted) return leave();
-    gone.addEventListener('abort', leave, { once: true });
-    call.then(resolve, reject).finally(() => gone.removeEventListener('abort', leave));
-  });
+/** Waits for a call, whoever began it, outside of the limits on requests that wait. @throws the reason of `gone` */
+export function untilGone<T>(call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
+  return untilOneEnds(call, [gone]);
+}
+
+interface Waiter {
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
+/**
+ * Those who wait for a call. The call itself has one reaction for all of them, since a promise keeps each of its
+ * reactions until it is settled, also for those who have left.
+ */
+const waitersOf = new WeakMap<Promise<unknown>, Set<Waiter>>();
+
+/** Settles as the call does, or rejects with the reason of the first signal that is aborted. */
+export function untilOneEnds<T>(call: Promise<T>, ends: Ends): Promise<T> {
+  const signals = ends.filter((signal) => signal !== undefined);
+  if (signals.length === 0) return call;
+  return new Promise<unknown>((resolve, reject) => {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted) return reject(aborted.reason);
+    const waiters = waitersOf.get(call) ?? shareReaction(call);
+    const end = (settle: () => void) => {
+      waiters.delete(waiter);
+      for (const signal of signals) signal.removeEventListener('abort', leave);
+      settle();
+    };
+    const leave = ({ target }: Event) => end(() => reject((target as AbortSignal).reason));
+    const waiter: Waiter = {
+      resolve: (value) => end(() => resolve(value)),
+      reject: (reason) => end(() => reject(reason)),
+    };
+    waiters.add(waiter);
+    for (const signal of signals) signal.addEventListener('abort', leave);
+  }) as Promise<T>;
+}
+
+function shareReaction(call: Promise<unknown>): Set<Waiter> {
+  const waiters = new Set<Waiter>();
+  waitersOf.set(call, waiters);
+  const settle = (method: keyof Waiter) => (result: unknown) => {
+    waitersOf.delete(call);
+    for (const waiter of [...waiters]) waiter[method](result);
+  };
+  call.then(settle('resolve'), settle('reject'));
+  return waiters;
 }
 
 /** The places of requests that wait: some in all, and half of them for one call. */
@@ -73,8 +141,8 @@ export class WaitingRoom {
     return this.#taken;
   }
 
-  /** @throws OVERLOADED without waiting if there is no place; what the call throws; the reason of `gone` */
-  async waitFor<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
+  /** @throws OVERLOADED without waiting if there is no place; what the call throws; the reason of a signal */
+  async waitFor<T>(call: Promise<T>, ends: Ends = []): Promise<T> {
     const same = this.#ofCall.get(call) ?? 0;
     if (this.#taken >= this.#places || same >= this.#places / 2) {
       throw new ServerError('OVERLOADED', 'too many requests wait for the answer to another: try again', {
@@ -84,7 +152,7 @@ export class WaitingRoom {
     this.#taken += 1;
     this.#ofCall.set(call, same + 1);
     try {
-      return await untilGone(call, gone);
+      return await untilOneEnds(call, ends);
     } finally {
       this.#taken -= 1;
       this.#leave(call);

@@ -1,4 +1,4 @@
-import { waitForOther } from 'sui-enclave-server';
+import { startShared, waitForOther } from 'sui-enclave-server';
 
 export interface CacheBounds {
   /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */
@@ -31,7 +31,7 @@ export class LoadingCache<T> {
   }
 
   #load(key: string, load: (key: string) => Promise<T>): Promise<T> {
-    const outcome = load(key);
+    const outcome = startShared(() => load(key));
     this.#loading.set(key, outcome);
     const keep = (forMs: number) => {
       this.#loading.delete(key);

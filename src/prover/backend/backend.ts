@@ -4,7 +4,7 @@ import type { Server } from 'node:http';
 import type { Express } from 'express';
 import { ConfigError, quantity } from 'sui-enclave/errors';
 import { errorAnswers } from 'sui-enclave-service/http/errors';
-import { createHttpServer, listen, shutDown, whenClosed } from 'sui-enclave-service/http/http_server';
+import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
 import type { InFlight } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
@@ -191,7 +191,7 @@ interface EndpointParts extends ServiceParts {
 function addEndpoints(app: Express, parts: EndpointParts): void {
   const { proofs, supervisor, key, engine, capacity, inFlight, bodies } = parts;
   app.post('/input', async (request, response) => {
-    const gone = whenClosed(response);
+    const gone = inFlight.leaving(response);
     const input = await bodies.read(request);
     await inFlight.work(response, async () => {
       try {

@@ -1,6 +1,6 @@
 /** The front end's HTTP server: `POST /v1`, `GET /ping` and `GET /readyz`. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHttpServer, listen, shutDown, whenClosed } from 'sui-enclave-service/http/http_server';
+import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
 import { sendJson, sendText } from 'sui-enclave-service/http/respond';
 import type { Logger } from 'sui-enclave-service/log';
 import { frontendMetrics } from './metrics.ts';
@@ -31,7 +31,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
     onEnd: metrics && ((end) => metrics.ended(end)),
     routes: (app, inFlight, bodies) => {
       app.post('/v1', async (request, response) => {
-        const gone = whenClosed(response);
+        const gone = inFlight.leaving(response);
         const body = await bodies.read(request);
         await inFlight.work(response, async () => {
           try {
@@ -42,7 +42,9 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
           }
         });
       });
-      app.get('/readyz', async (_request, response) => sendJson(response, 200, await service.readiness()));
+      app.get('/readyz', async (_request, response) => {
+        sendJson(response, 200, await service.readiness(inFlight.leaving(response)));
+      });
       app.get('/ping', (_request, response) => sendText(response, 'pong'));
     },
   });

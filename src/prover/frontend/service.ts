@@ -7,6 +7,7 @@ import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
 import { createUpstreams, ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
+import { untilGone } from 'sui-enclave-service/waiting';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
 import { readProofRequest } from '../request.ts';
@@ -64,7 +65,7 @@ export class ProvingService {
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
   #askAgainAt = 0;
-  #health: Promise<BackendHealth | undefined> | undefined;
+  #health: Promise<BackendHealth | undefined> = Promise.resolve(undefined);
   #healthUntil = 0;
   /** How many hosts it asks: the backend's, and those of the issuers' keys. */
   readonly hosts: number;
@@ -212,14 +213,15 @@ export class ProvingService {
   /**
    * Whether requests can be answered, as far as the backend says. It is asked at most every two seconds.
    *
-   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK
+   * @param gone aborted when the caller has left
+   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `gone`
    */
-  async readiness(): Promise<Readiness> {
+  async readiness(gone?: AbortSignal): Promise<Readiness> {
     if (performance.now() >= this.#healthUntil) {
       this.#healthUntil = performance.now() + HEALTH_AGE_MS;
       this.#health = this.#backend.health();
     }
-    const health = await this.#health;
+    const health = await untilGone(this.#health, gone);
     const ours = this.#config.keys.own.network;
     if (health === undefined) throw notReady('the backend does not answer');
     if (health.status >= 500)

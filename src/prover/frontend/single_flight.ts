@@ -1,4 +1,4 @@
-import { waitForOther } from 'sui-enclave-service/waiting';
+import { startShared, waitForOther } from 'sui-enclave-service/waiting';
 
 interface Running<Result> {
   readonly result: Promise<Result>;
@@ -49,7 +49,8 @@ export class SingleFlight<Result> {
 
   #start(key: string, work: (abandoned: AbortSignal) => Promise<Result>): Running<Result> {
     const abandoned = new AbortController();
-    const result = work(abandoned.signal).finally(() => this.#forget(key, running));
+    const shared = startShared(() => work(abandoned.signal), abandoned.signal);
+    const result = shared.finally(() => this.#forget(key, running));
     const running: Running<Result> = { result, abandoned, callers: 0 };
     this.#running.set(key, running);
     return running;

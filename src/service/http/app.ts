@@ -150,5 +150,8 @@ function unanswered(app: Express): RequestHandler {
 
 /** The last handler. Express recognises it by its four parameters. */
 function handleError(inFlight: InFlight, answerError: AnswerError): ErrorRequestHandler {
-  return (error, request, response, _next) => answerError(error, request, response, inFlight.logOf(response));
+  return (error, request, response, _next) => {
+    if (inFlight.isLeaving(response, error)) return;
+    answerError(error, request, response, inFlight.logOf(response));
+  };
 }

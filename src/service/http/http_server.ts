@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Express, Response } from 'express';
+import type { Express } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import type { ServerError } from '../errors.ts';
 import type { Address, Limits } from '../limits.ts';
@@ -109,13 +109,6 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
   // V8 reserves room for properties by the classes that it inherits from.
   Object.setPrototypeOf(create, message);
   return create as unknown as Message;
-}
-
-/** Aborted when the answer was sent or the caller disconnected. */
-export function whenClosed(response: Response): AbortSignal {
-  const controller = new AbortController();
-  response.once('close', () => controller.abort());
-  return controller.signal;
 }
 
 /**

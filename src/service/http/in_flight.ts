@@ -4,7 +4,7 @@ import { quantity } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';
-import { runAs, WaitingRoom, type Work } from '../waiting.ts';
+import { CallerLeft, runAs, untilOneEnds, WaitingRoom, type Work } from '../waiting.ts';
 import type { Connection, Connections } from './connections.ts';
 import { refusalCode } from './errors.ts';
 import { addHeader, isAnswered, isWrapped } from './respond.ts';
@@ -35,6 +35,8 @@ interface Entry extends Listed<Entry> {
    */
   work: 'none' | 'running' | 'waiting';
   closed: boolean;
+  /** Ends its waits for calls of other requests. Undefined: it has none yet. */
+  leaving: AbortController | undefined;
 }
 
 export interface InFlightLimits {
@@ -128,6 +130,7 @@ export class InFlight {
       fail,
       work: 'none',
       closed: false,
+      leaving: undefined,
       list: undefined,
       before: undefined,
       after: undefined,
@@ -170,7 +173,8 @@ export class InFlight {
     const work: Work = {
       isSealed: isWrapped(response),
       id: entry.id,
-      waitFor: (call, gone) => (current ? this.#waitFor(current, call, gone) : call),
+      waitFor: (call, ends) => (current ? this.#waitFor(current, call, ends) : untilOneEnds(call, ends)),
+      left: () => current && signalOf(current),
     };
     try {
       await runAs(work, handler);
@@ -198,19 +202,35 @@ export class InFlight {
     );
   }
 
-  /** Waits, outside of `work`, for a call that many requests share. @throws OVERLOADED immediately */
-  waitFor<T>(call: Promise<T>): Promise<T> {
-    return this.#room.waitFor(call);
+  /**
+   * Waits, outside of `work`, for a call that many requests share.
+   *
+   * @throws OVERLOADED immediately; what the call throws; CallerLeft
+   */
+  waitFor<T>(response: ServerResponse, call: Promise<T>): Promise<T> {
+    return this.#room.waitFor(call, [this.leaving(response)]);
   }
 
-  /** Holds no slot meanwhile. Whoever has waited goes on, even if all slots are taken again. */
-  async #waitFor<T>(entry: Entry, call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
+  /** Aborted when the caller has left, or has the answer. The reason is a CallerLeft. */
+  leaving(response: ServerResponse): AbortSignal {
+    const entry = (response as Tracked)[ENTRY];
+    return entry ? signalOf(entry) : AbortSignal.abort(new CallerLeft());
+  }
+
+  /** Whether this error only ended a wait of this response's request, whose caller has left. */
+  isLeaving(response: ServerResponse, error: unknown): boolean {
+    const reason: unknown = (response as Tracked)[ENTRY]?.leaving?.signal.reason;
+    return reason !== undefined && error === reason;
+  }
+
+  /** Releases its slot meanwhile, and resumes even if all slots are taken by then. */
+  async #waitFor<T>(entry: Entry, call: Promise<T>, ends: Parameters<Work['waitFor']>[1]): Promise<T> {
     // Its deadline has passed, or it waits for two calls at once.
-    if (entry.work !== 'running') return await this.#room.waitFor(call, gone);
+    if (entry.work !== 'running') return await this.#room.waitFor(call, ends);
     entry.work = 'waiting';
     this.#running -= 1;
     try {
-      return await this.#room.waitFor(call, gone);
+      return await this.#room.waitFor(call, ends);
     } finally {
       // Unless its deadline has passed meanwhile.
       if (entry.work === 'waiting') {
@@ -229,6 +249,7 @@ export class InFlight {
   #end(entry: Entry): void {
     if (entry.closed) return;
     entry.closed = true;
+    entry.leaving?.abort(new CallerLeft());
     this.#connections.ended(entry.connection, entry);
     if (entry.work === 'none') this.#entries.delete(entry);
     const { id, request, response, start } = entry;
@@ -273,4 +294,11 @@ export class InFlight {
         fail(new ServerError('REQUEST_TIMEOUT', `the request did not arrive within ${this.#timeoutMs} ms`));
     }
   }
+}
+
+/** Made when it is needed: most requests wait for no other. */
+function signalOf(entry: Entry): AbortSignal {
+  entry.leaving ??= new AbortController();
+  if (entry.closed) entry.leaving.abort(new CallerLeft());
+  return entry.leaving.signal;
 }

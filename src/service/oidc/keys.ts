@@ -1,7 +1,7 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
 import { ExchangeFailed, parseJson, type Upstreams } from '../upstream.ts';
-import { waitForOther } from '../waiting.ts';
+import { startShared, waitForOther } from '../waiting.ts';
 import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
@@ -73,7 +73,7 @@ export class IssuerKeys {
   /** Never rejects. @returns undefined if it is too early to ask again */
   #renew(): Promise<void> | undefined {
     if (this.#now() < this.#askAgainAt) return undefined;
-    this.#asking = this.#fetch().finally(() => {
+    this.#asking = startShared(() => this.#fetch()).finally(() => {
       this.#asking = undefined;
     });
     return this.#asking;

@@ -6,6 +6,8 @@ import { onTestFinished } from 'vitest';
 export interface Flood {
   /** How many callers have an answer with this status. */
   answered(status: number): number;
+  /** Closes all connections. */
+  leave(): void;
 }
 
 /** As many connections as `requests`, each of which sends one of them and stays open until the test ends. */
@@ -13,9 +15,10 @@ export async function flood(url: string, requests: readonly string[]): Promise<F
   const port = Number(new URL(url).port);
   const sockets: Socket[] = [];
   const received = new Map<Socket, string>();
-  onTestFinished(() => {
+  const leave = () => {
     for (const socket of sockets) socket.destroy();
-  });
+  };
+  onTestFinished(leave);
   for (const [at, request] of requests.entries()) {
     const socket = connect(port, '127.0.0.1', () => socket.write(request));
     socket.on('error', () => {});
@@ -25,6 +28,7 @@ export async function flood(url: string, requests: readonly string[]): Promise<F
     if (at % 100 === 99) await once(socket, 'connect');
   }
   return {
+    leave,
     answered: (status) =>
       [...received.values()].filter((answer) => answer.startsWith(`HTTP/1.1 ${status} `)).length,
   };

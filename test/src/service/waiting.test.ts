@@ -1,9 +1,23 @@
 /** Whoever waits for another's call holds no slot, so that it can't keep others out. */
+import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { Response } from 'express';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { CLIENT_ID, GOOGLE, Issuer, startSalt } from '../../../src/apps/salt/test/support.ts';
-import { WaitingRoom, waitForOther } from '../../../src/service/waiting.ts';
+import { createHttpServer, listen, shutDown } from '../../../src/service/http/http_server.ts';
+import type { InFlight } from '../../../src/service/http/in_flight.ts';
+import { sendJson } from '../../../src/service/http/respond.ts';
+import { createLog } from '../../../src/service/log.ts';
+import {
+  CallerLeft,
+  runAs,
+  startShared,
+  untilOneEnds,
+  WaitingRoom,
+  type Work,
+  waitForOther,
+} from '../../../src/service/waiting.ts';
 import { requestFor, startTestFrontend } from '../prover/frontend/support.ts';
 import { changeDeadline, startServer, startWeather } from '../server/support.ts';
 import { type Flood, flood, getRequest, postRequest } from './flood.ts';
@@ -33,15 +47,42 @@ describe('the room', () => {
     const room = new WaitingRoom(2);
     const call = Promise.withResolvers<string>();
     const caller = new AbortController();
-    const waiting = room.waitFor(call.promise, caller.signal);
+    const waiting = room.waitFor(call.promise, [caller.signal]);
     await expect(room.waitFor(call.promise)).rejects.toMatchObject(OVERLOADED);
     caller.abort(new Error('left'));
     await expect(waiting).rejects.toThrow('left');
-    await expect(room.waitFor(call.promise, caller.signal)).rejects.toThrow('left');
-    const stays = room.waitFor(call.promise, new AbortController().signal);
+    await expect(room.waitFor(call.promise, [caller.signal])).rejects.toThrow('left');
+    const stays = room.waitFor(call.promise, [new AbortController().signal]);
     call.resolve('done');
     expect(await stays).toBe('done');
     expect(room.size).toBe(0);
+  });
+
+  test('keeps nothing of those who have left, not even in the call', async () => {
+    const room = new WaitingRoom(4);
+    const call = Promise.withResolvers<string>();
+    const then = vi.spyOn(call.promise, 'then');
+    const left: AbortSignal[] = [];
+    for (let caller = 0; caller < 10_000; caller += 1) {
+      const controller = new AbortController();
+      const waiting = room.waitFor(call.promise, [controller.signal]);
+      controller.abort(caller);
+      await waiting.then(expect.fail, (reason) => expect(reason).toBe(caller));
+      left.push(controller.signal);
+    }
+    expect(then).toHaveBeenCalledOnce();
+    expect(room.size).toBe(0);
+    expect(left.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
+    const { signal } = new AbortController();
+    const stays = [room.waitFor(call.promise, [signal]), room.waitFor(call.promise, [signal])];
+    call.resolve('done');
+    expect(await Promise.all(stays)).toEqual(['done', 'done']);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    // Those who come when it is settled wait for nothing.
+    expect(await room.waitFor(call.promise, [signal])).toBe('done');
+    const failed = Promise.reject(new Error('failed'));
+    await expect(room.waitFor(failed, [signal])).rejects.toThrow('failed');
+    await expect(room.waitFor(failed, [signal])).rejects.toThrow('failed');
   });
 
   test('is not entered where no request is at work', async () => {
@@ -64,6 +105,114 @@ async function expectAnswered(attack: Flood, honest: () => Promise<number>, wait
   for (let turn = 0; turn < 20; turn += 1) statuses.push(await honest());
   expect(statuses).toEqual(Array(20).fill(200));
 }
+
+/** A service whose callers all wait for the same call, which the test ends. */
+async function startHung() {
+  const call = Promise.withResolvers<string>();
+  const then = vi.spyOn(call.promise, 'then');
+  let printed = '';
+  let inFlight = undefined as unknown as InFlight;
+  const server = createHttpServer({
+    limits: {
+      bodyLimitBytes: 1024,
+      maxConcurrentRequests: 8,
+      maxConnections: 2048,
+      requestTimeoutMs: 60_000,
+    },
+    log: createLog('info', { write: (line) => (printed += line) }),
+    upstreamHosts: 0,
+    corsOrigins: '*',
+    trustedProxies: 0,
+    routes: (app, requests) => {
+      inFlight = requests;
+      const send = async (response: Response, result: Promise<string>) =>
+        sendJson(response, 200, { result: await result });
+      app.get('/work', (_request, response) =>
+        inFlight.work(response, () => send(response, waitForOther(call.promise))),
+      );
+      app.get('/outside', (_request, response) => send(response, inFlight.waitFor(response, call.promise)));
+    },
+  });
+  const url = await listen(server, { host: '127.0.0.1', port: 0, maxConnections: 2048 });
+  onTestFinished(() => shutDown(server, 0));
+  return { url, reactions: then, inFlight, release: () => call.resolve('done'), printed: () => printed };
+}
+
+describe('callers who leave a hung call', { timeout: 60_000 }, () => {
+  test.each(['/work', '/outside'])('leave their places to others: %s', async (path) => {
+    const { url, reactions, inFlight, release, printed } = await startHung();
+    for (let wave = 0; wave < 4; wave += 1) {
+      const leavers = await flood(url, Array(257).fill(getRequest(path)));
+      // Half of the places, which are a quarter of the connections.
+      await expect.poll(() => inFlight.waiting).toBe(256);
+      await expect.poll(() => leavers.answered(503)).toBe(1);
+      leavers.leave();
+      await expect.poll(() => [inFlight.waiting, inFlight.size]).toEqual([0, 0]);
+    }
+    expect(reactions).toHaveBeenCalledOnce();
+    const others = await flood(url, Array(200).fill(getRequest(path)));
+    await expect.poll(() => inFlight.waiting).toBe(200);
+    release();
+    await expect.poll(() => others.answered(200)).toBe(200);
+    expect(printed().split('request failed')).toHaveLength(1 + 4);
+  });
+
+  test('at /health_check too, and those whose deadline has passed', async () => {
+    changeDeadline(5000, 120_000);
+    const upstream = await hanging();
+    const server = await startServer({
+      origins: { 'api.weatherapi.com': upstream.origin },
+      env: { REQUEST_TIMEOUT_MS: '1000' },
+    });
+    const request = getRequest('/health_check');
+    for (let wave = 0; wave < 2; wave += 1) {
+      const late = await flood(server.url, Array(257).fill(request));
+      await expect.poll(() => late.answered(504), { timeout: 10_000 }).toBeGreaterThanOrEqual(256);
+    }
+    expect(upstream.asked()).toBe(1);
+    expect(server.printed()).not.toContain('TypeError');
+  });
+});
+
+describe('a call that others wait for', () => {
+  /** Begins a call that waits for another one itself, and leaves; another caller waits for it. */
+  async function leaveBehind(start: <T>(begin: () => T) => T) {
+    const inner = Promise.withResolvers<string>();
+    const leaving = new AbortController();
+    const workOf = (left: AbortSignal): Work => ({
+      isSealed: false,
+      id: '',
+      waitFor: untilOneEnds,
+      left: () => left,
+    });
+    const outer = runAs(workOf(leaving.signal), () =>
+      start(async () => `outer ${await waitForOther(inner.promise)}`),
+    );
+    const other = runAs(workOf(new AbortController().signal), () => waitForOther(outer));
+    const answer = other.catch((error: unknown) => error);
+    leaving.abort(new CallerLeft());
+    inner.resolve('inner');
+    return await answer;
+  }
+
+  test('does not end with the request that has begun it', async () => {
+    expect(await leaveBehind(startShared)).toBe('outer inner');
+  });
+
+  test('and was begun without saying so tells them to try again', async () => {
+    expect(await leaveBehind((begin) => begin())).toMatchObject(OVERLOADED);
+  });
+
+  test('ends its own waits when nobody is left', async () => {
+    const abandoned = new AbortController();
+    const never = new Promise<never>(() => {});
+    const shared = runAs({ isSealed: false, id: '', waitFor: untilOneEnds, left: () => undefined }, () =>
+      startShared(() => waitForOther(never), abandoned.signal),
+    );
+    abandoned.abort('abandoned');
+    await expect(shared).rejects.toBe('abandoned');
+  });
+});
 
 const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
 const OWN = 'https://id.example';
