@@ -1,74 +1,28 @@
 /** Signatures of a connected wallet, against a node that checks all of them but the proof. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { parseTransactionEffectsBcs } from '@mysten/sui/client';
-import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { publicKeyFromSuiBytes } from '@mysten/sui/verify';
 import type { WalletAccount } from '@mysten/wallet-standard';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
 import type { SponsoredTransaction, SponsorRequest } from '../../../../src/library/zklogin/index.ts';
-import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
-import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
-import { usePage } from './page.ts';
-import { connect, disconnect, FakeNode, type Given, handOver, redirectOf, register } from './support.ts';
+import {
+  CHAIN,
+  client,
+  connected,
+  node,
+  nothing,
+  page,
+  SOMEBODY,
+  SPONSOR,
+  something,
+  useSigning,
+} from './signing.ts';
+import { disconnect, FakeNode } from './support.ts';
 
-const page = usePage();
-const CHAIN = 'sui:localnet';
-const SOMEBODY = `0x${'9'.repeat(64)}`;
-const SPONSOR = new Ed25519Keypair();
-
-let node: LoopbackNode;
-let client: SuiGrpcClient;
-
-beforeAll(async () => {
-  node = await LoopbackNode.start(new Uint8Array());
-  client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
-  node.ledger.give(SPONSOR.toSuiAddress(), 1_000_000_000n);
-});
-afterAll(() => node.close());
-
-beforeEach(() => {
-  node.epoch = 100n;
-  node.verify = async function (this: LoopbackNode, ...signed) {
-    const [data, signature, sender, scope] = signed;
-    if (sender !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(this, ...signed);
-    return await verifierOf(scope)(data, signature, { address: sender });
-  };
-});
-
-/** A connected wallet, whose address has SUI. */
-async function connected(given: Given = {}) {
-  const registered = register({ client, ...given });
-  const { wallet } = registered;
-  const accounts = connect(wallet);
-  const url = await vi.waitFor(
-    () => page.current.latest.sentTo[0]?.url ?? Promise.reject(new Error('blank')),
-  );
-  await handOver(redirectOf(url));
-  const [account] = (await accounts).accounts;
-  if (account === undefined) throw new Error('no account');
-  node.ledger.give(account.address, 1_000_000_000n);
-  const { features } = wallet;
-  return {
-    ...registered,
-    account,
-    sign: features['sui:signTransaction'].signTransaction,
-    execute: features['sui:signAndExecuteTransaction'].signAndExecuteTransaction,
-    signMessage: features['sui:signPersonalMessage'].signPersonalMessage,
-  };
-}
-
-/** As dapp-kit gives it. */
-const asInput = (transaction: Transaction) => ({ toJSON: async () => await transaction.toJSON() });
-const something = (sender?: string) => {
-  const transaction = new Transaction();
-  if (sender !== undefined) transaction.setSender(sender);
-  transaction.transferObjects([transaction.splitCoins(transaction.gas, [1])], SOMEBODY);
-  return asInput(transaction);
-};
+useSigning();
 
 describe('the account', () => {
   test('has a public key that dapp-kit reads, and can not be changed', async () => {
@@ -216,8 +170,6 @@ describe('signAndExecuteTransaction', () => {
     expect(node.ledger.executed).toHaveLength(before);
   });
 });
-
-const nothing = () => asInput(new Transaction());
 
 describe('signPersonalMessage', () => {
   test('signs exactly the message that the user was shown, whatever the caller does to its bytes', async () => {

@@ -1,0 +1,68 @@
+/** Connected wallets whose signatures a node checks, all but the proof. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
+import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
+import { usePage } from './page.ts';
+import { connect, type Given, handOver, redirectOf, register } from './support.ts';
+
+export const CHAIN = 'sui:localnet';
+export const SOMEBODY = `0x${'9'.repeat(64)}`;
+export const SPONSOR = new Ed25519Keypair();
+
+export let node: LoopbackNode;
+export let client: SuiGrpcClient;
+export let page: ReturnType<typeof usePage>;
+
+/** A node and pages for the tests of the file. */
+export function useSigning(): void {
+  page = usePage();
+  beforeAll(async () => {
+    node = await LoopbackNode.start(new Uint8Array());
+    client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+    node.ledger.give(SPONSOR.toSuiAddress(), 1_000_000_000n);
+  });
+  afterAll(() => node.close());
+  beforeEach(() => {
+    node.epoch = 100n;
+    node.verify = async function (this: LoopbackNode, ...signed) {
+      const [data, signature, sender, scope] = signed;
+      if (sender !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(this, ...signed);
+      return await verifierOf(scope)(data, signature, { address: sender });
+    };
+  });
+}
+
+/** A connected wallet, whose address has SUI. */
+export async function connected(given: Given = {}) {
+  const registered = register({ client, ...given });
+  const { wallet } = registered;
+  const accounts = connect(wallet);
+  const url = await vi.waitFor(
+    () => page.current.latest.sentTo[0]?.url ?? Promise.reject(new Error('blank')),
+  );
+  await handOver(redirectOf(url));
+  const [account] = (await accounts).accounts;
+  if (account === undefined) throw new Error('no account');
+  node.ledger.give(account.address, 1_000_000_000n);
+  const { features } = wallet;
+  return {
+    ...registered,
+    account,
+    sign: features['sui:signTransaction'].signTransaction,
+    execute: features['sui:signAndExecuteTransaction'].signAndExecuteTransaction,
+    signMessage: features['sui:signPersonalMessage'].signPersonalMessage,
+  };
+}
+
+/** As dapp-kit gives it. */
+export const asInput = (transaction: Transaction) => ({ toJSON: async () => await transaction.toJSON() });
+export const something = (sender?: string) => {
+  const transaction = new Transaction();
+  if (sender !== undefined) transaction.setSender(sender);
+  transaction.transferObjects([transaction.splitCoins(transaction.gas, [1])], SOMEBODY);
+  return asInput(transaction);
+};
+export const nothing = () => asInput(new Transaction());
