@@ -1,10 +1,8 @@
 /** From a proof to signatures. Key, proof, salt and address come from a real Google login (Sui's vectors). */
 import { inspect } from 'node:util';
 import { parseSerializedSignature, Signer } from '@mysten/sui/cryptography';
-import { SuiGrpcClient } from '@mysten/sui/grpc';
-import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
-import { fromHex, toBase64 } from '@mysten/sui/utils';
+import { toBase64 } from '@mysten/sui/utils';
 import {
   isValidPersonalMessageSignature,
   isValidTransactionSignature,
@@ -16,70 +14,36 @@ import {
   parseZkLoginSignature,
   toZkLoginPublicIdentifier,
 } from '@mysten/sui/zklogin';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   cancelLogin,
   deriveAddress,
-  epochOf,
-  memorySession,
   resumeLogin,
   resumeSession,
   type SponsoredTransaction,
   type SponsorRequest,
-  type ZkLoginSession,
 } from '../../../../src/library/zklogin/index.ts';
-import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
-import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
-import { base64url, begin, issuerDetails, kept, validatorsIssuer, vector } from './support.ts';
-
-const [production, devnet] = vector('proofs');
-const { common } = vector('jwts');
-const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
-const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
-const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
-const legacyAddress = false;
-
-/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
-function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }) {
-  const storage = memorySession();
-  const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
-  const login = {
-    stage: 'complete',
-    provider: { name: 'Google', issuer: iss, token: null },
-    clientId: aud,
-    nonce: common.nonce,
-    randomness: common.jwtRandomness,
-    maxEpoch,
-    secretKey: key.getSecretKey(),
-    jwt,
-  };
-  storage.set('sui-enclave/zklogin/login', JSON.stringify(login));
-  return { storage, jwt, login: resumeLogin({ storage }) };
-}
-
-function open(currentEpoch = () => 8) {
-  const { storage, login } = vectorLogin();
-  return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
-}
-
-/** Bytes of a transaction that does nothing. */
-async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
-  tx.setSender(sender);
-  tx.setGasPrice(1000);
-  tx.setGasBudget(5_000_000);
-  tx.setGasPayment([
-    { objectId: `0x${'1'.repeat(64)}`, version: '1', digest: '11111111111111111111111111111111' },
-  ]);
-  return await tx.build();
-}
-
-/** Bytes of one that transfers the gas coin, as a sponsor might slip in. */
-async function spending(): Promise<Uint8Array> {
-  const tx = new Transaction();
-  tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
-  tx.setGasOwner(`0x${'2'.repeat(64)}`);
-  return await transaction(address, tx);
-}
+import type { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import {
+  address,
+  aud,
+  common,
+  devnet,
+  iss,
+  key,
+  legacyAddress,
+  open,
+  proof,
+  salt,
+  saltBytes,
+  setUp,
+  spending,
+  sponsored,
+  sub,
+  transaction,
+  vectorLogin,
+} from './open_session.ts';
+import { base64url, begin, issuerDetails, kept, validatorsIssuer } from './support.ts';
 
 describe('a login', () => {
   test('has an address that depends on the salt', () => {
@@ -330,23 +294,6 @@ describe('a session', () => {
   });
 });
 
-async function setUp(
-  epoch: bigint,
-): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
-  const node = await LoopbackNode.start(new Uint8Array());
-  onTestFinished(() => node.close());
-  node.epoch = epoch;
-  node.verify = verifyZkLogin;
-  node.ledger.give(address, 10_000_000_000n);
-  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
-  const { login } = vectorLogin();
-  return {
-    node,
-    client,
-    session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
-  };
-}
-
 describe('as a Signer', () => {
   test('has the scheme, the public key and the address of zkLogin', () => {
     const { session } = open();
@@ -414,29 +361,6 @@ describe('as a Signer', () => {
 });
 
 describe('a sponsor', () => {
-  /** A session whose address has no SUI, and a sponsor who has. */
-  async function sponsored() {
-    const setting = await setUp(8n);
-    const { node, client } = setting;
-    const sponsor = new Ed25519Keypair();
-    for (const { object } of node.ledger.coins(address)) node.ledger.objects.delete(object.id);
-    node.ledger.give(sponsor.toSuiAddress(), 10_000_000_000n);
-    node.verify = async (data, signature, signer, scope) =>
-      signer === address
-        ? await verifyZkLogin.call(node, data, signature, signer, scope)
-        : await verifierOf(scope)(data, signature, { address: signer });
-    /** A service that pays for any transaction. */
-    const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
-      const tx = Transaction.fromKind(kind);
-      tx.setSender(sender);
-      tx.setGasOwner(sponsor.toSuiAddress());
-      const transaction = await tx.build({ client });
-      const { signature } = await sponsor.signTransaction(transaction);
-      return { transaction, signature };
-    });
-    return { ...setting, sponsor, service };
-  }
-
   test('pays with its key, and the client’s description is returned', async () => {
     const { node, client, session, sponsor } = await sponsored();
     const [before] = node.ledger.coins(sponsor.toSuiAddress());

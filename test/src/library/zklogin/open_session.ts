@@ -1,0 +1,112 @@
+/** An open session by the vectors of a real Google login, a node, and a sponsor. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
+import { onTestFinished, vi } from 'vitest';
+import {
+  epochOf,
+  type Login,
+  memorySession,
+  resumeLogin,
+  type SessionStore,
+  type SponsoredTransaction,
+  type SponsorRequest,
+  type ZkLoginSession,
+} from '../../../../src/library/zklogin/index.ts';
+import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
+import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
+import { base64url, vector } from './support.ts';
+
+export const [production, devnet] = vector('proofs');
+export const { common } = vector('jwts');
+export const { partialInputs: proof, salt, address, iss, aud, keyClaimValue: sub, maxEpoch } = production;
+export const key = Ed25519Keypair.fromSecretKey(fromHex(common.ephemeralSecretHex));
+export const saltBytes = fromHex(BigInt(salt).toString(16).padStart(32, '0'));
+export const legacyAddress = false;
+
+/** A login with the vector's key, complete except for salt and proof. The payload begins like Google's. */
+export function vectorLogin(payload: Record<string, unknown> | string = { iss, aud, sub }): {
+  storage: SessionStore;
+  jwt: string;
+  login: Login;
+} {
+  const storage = memorySession();
+  const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
+  const login = {
+    stage: 'complete',
+    provider: { name: 'Google', issuer: iss, token: null },
+    clientId: aud,
+    nonce: common.nonce,
+    randomness: common.jwtRandomness,
+    maxEpoch,
+    secretKey: key.getSecretKey(),
+    jwt,
+  };
+  storage.set('sui-enclave/zklogin/login', JSON.stringify(login));
+  return { storage, jwt, login: resumeLogin({ storage }) };
+}
+
+export function open(currentEpoch = () => 8): { storage: SessionStore; session: ZkLoginSession } {
+  const { storage, login } = vectorLogin();
+  return { storage, session: login.open({ salt, proof, legacyAddress, currentEpoch }) };
+}
+
+/** Bytes of a transaction that does nothing. */
+export async function transaction(sender = address, tx = new Transaction()): Promise<Uint8Array> {
+  tx.setSender(sender);
+  tx.setGasPrice(1000);
+  tx.setGasBudget(5_000_000);
+  tx.setGasPayment([
+    { objectId: `0x${'1'.repeat(64)}`, version: '1', digest: '11111111111111111111111111111111' },
+  ]);
+  return await tx.build();
+}
+
+/** Bytes of one that transfers the gas coin, as a sponsor might slip in. */
+export async function spending(): Promise<Uint8Array> {
+  const tx = new Transaction();
+  tx.transferObjects([tx.gas], `0x${'9'.repeat(64)}`);
+  tx.setGasOwner(`0x${'2'.repeat(64)}`);
+  return await transaction(address, tx);
+}
+
+export async function setUp(
+  epoch: bigint,
+): Promise<{ node: LoopbackNode; client: SuiGrpcClient; session: ZkLoginSession }> {
+  const node = await LoopbackNode.start(new Uint8Array());
+  onTestFinished(() => node.close());
+  node.epoch = epoch;
+  node.verify = verifyZkLogin;
+  node.ledger.give(address, 10_000_000_000n);
+  const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  const { login } = vectorLogin();
+  return {
+    node,
+    client,
+    session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
+  };
+}
+
+/** A session whose address has no SUI, and a sponsor who has. */
+export async function sponsored() {
+  const setting = await setUp(8n);
+  const { node, client } = setting;
+  const sponsor = new Ed25519Keypair();
+  for (const { object } of node.ledger.coins(address)) node.ledger.objects.delete(object.id);
+  node.ledger.give(sponsor.toSuiAddress(), 10_000_000_000n);
+  node.verify = async (data, signature, signer, scope) =>
+    signer === address
+      ? await verifyZkLogin.call(node, data, signature, signer, scope)
+      : await verifierOf(scope)(data, signature, { address: signer });
+  /** A service that pays for any transaction. */
+  const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
+    const tx = Transaction.fromKind(kind);
+    tx.setSender(sender);
+    tx.setGasOwner(sponsor.toSuiAddress());
+    const transaction = await tx.build({ client });
+    const { signature } = await sponsor.signTransaction(transaction);
+    return { transaction, signature };
+  });
+  return { ...setting, sponsor, service };
+}
