@@ -26,12 +26,13 @@ import {
 import { abortable } from '../fetch.ts';
 import { SuiError } from '../sui/errors.ts';
 import { beginLogin } from '../zklogin/begin.ts';
+import { built, copyBytes } from '../zklogin/bytes.ts';
 import { completeLogin } from '../zklogin/complete.ts';
 import { ServiceRefusedError, ZkLoginError } from '../zklogin/errors.ts';
 import { decodeJwtPayload } from '../zklogin/jwt.ts';
 import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import { getProof, getSalt } from '../zklogin/services.ts';
-import { built, type EpochSource, epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
+import { type EpochSource, epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
 import { findLogin, findSession, removeSession, type SessionStore } from '../zklogin/storage.ts';
 import type { Confirmation } from './confirm.ts';
 import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from './login_window.ts';
@@ -92,7 +93,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.id = parts.id;
     this.name = parts.name;
     this.icon = parts.icon;
-    this.chains = [`sui:${parts.client.network}`];
+    this.chains = Object.freeze([`sui:${parts.client.network}`] as const);
     this.#parts = parts;
     this.#client = parts.client;
     this.#store = parts.store;
@@ -108,6 +109,8 @@ export class ZkLoginWallet implements RegisteredWallet {
       },
       [SuiSignPersonalMessage]: { version: '1.1.0', signPersonalMessage: this.#signPersonalMessage },
     };
+    // The user is shown name and chain.
+    Object.freeze(this);
   }
 
   get accounts(): readonly WalletAccount[] {
@@ -167,26 +170,33 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#show([]);
   };
 
-  readonly #signTransaction: SuiSignTransactionMethod = async (input) => {
-    return await this.#signing(input, async (session) => {
-      const transaction = await readTransaction(input, session.address);
-      const bytes = await abortable(built(transaction, this.#client), input.signal);
-      await this.#confirmTransaction(bytes, input);
+  // Each value of a caller is read once: a getter could answer with another than the one that was checked or shown.
+
+  readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {
+    return await this.#signing({ account, chain }, async (session) => {
+      const unbuilt = await readTransaction({ transaction, signal }, session.address);
+      const bytes = await abortable(built(unbuilt, this.#client), signal);
+      await this.#confirmTransaction(bytes, session, signal);
       return await session.signTransaction(bytes);
     });
   };
 
-  readonly #signAndExecuteTransaction: SuiSignAndExecuteTransactionMethod = async (input) => {
-    return await this.#signing(input, async (session) => {
-      const transaction = await readTransaction(input, session.address);
+  readonly #signAndExecuteTransaction: SuiSignAndExecuteTransactionMethod = async ({
+    transaction,
+    account,
+    chain,
+    signal,
+  }) => {
+    return await this.#signing({ account, chain }, async (session) => {
+      const unbuilt = await readTransaction({ transaction, signal }, session.address);
       const { sponsor } = this.#parts;
       const signed: Uint8Array[] = [];
-      const { signatures, effects } = await session.execute(transaction, this.#client, {
+      const { signatures, effects } = await session.execute(unbuilt, this.#client, {
         ...(sponsor && { sponsor }),
-        ...(input.signal && { signal: input.signal }),
+        ...(signal && { signal }),
         approve: async (bytes) => {
           signed.push(bytes);
-          await this.#confirmTransaction(bytes, input);
+          await this.#confirmTransaction(bytes, session, signal);
         },
       });
       const [bytes] = signed;
@@ -199,13 +209,9 @@ export class ZkLoginWallet implements RegisteredWallet {
     });
   };
 
-  readonly #signPersonalMessage: SuiSignPersonalMessageMethod = async ({ message, ...input }) => {
-    if (!(message instanceof Uint8Array)) {
-      throw new ZkLoginError('ZKLOGIN_OPTION', 'the message must be a Uint8Array');
-    }
-    // A copy: the caller could change its own bytes while the user reads.
-    const bytes = message.slice();
-    return await this.#signing(input, async (session) => {
+  readonly #signPersonalMessage: SuiSignPersonalMessageMethod = async ({ message, account, chain }) => {
+    const bytes = copyBytes('message', message);
+    return await this.#signing({ account, chain }, async (session) => {
       await this.#parts.confirmed({ kind: 'message', ...this.#asked(session), message: bytes.slice() });
       return await session.signPersonalMessage(bytes);
     });
@@ -218,7 +224,7 @@ export class ZkLoginWallet implements RegisteredWallet {
    *   there is no account; whatever `sign` throws
    */
   async #signing<T>(
-    { account, chain }: { readonly account: WalletAccount; readonly chain?: IdentifierString },
+    { account, chain }: { readonly account: WalletAccount; readonly chain: IdentifierString | undefined },
     sign: (session: ZkLoginSession) => Promise<T>,
   ): Promise<T> {
     const session = this.#session;
@@ -245,18 +251,22 @@ export class ZkLoginWallet implements RegisteredWallet {
     }
   }
 
-  async #confirmTransaction(bytes: Uint8Array, { account, signal }: SuiSignTransactionInput): Promise<void> {
+  async #confirmTransaction(
+    bytes: Uint8Array,
+    session: ZkLoginSession,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const transaction = Transaction.from(bytes).getData();
     const request = {
       kind: 'transaction',
-      ...this.#asked(account),
+      ...this.#asked(session),
       bytes: bytes.slice(),
       transaction,
     } as const;
     await this.#parts.confirmed(request, signal);
   }
 
-  #asked({ address }: { readonly address: string }) {
+  #asked({ address }: ZkLoginSession) {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
@@ -429,13 +439,15 @@ export class ZkLoginWallet implements RegisteredWallet {
 
 /** @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_SENDER; the signal's reason; whatever toJSON throws */
 async function readTransaction(
-  { transaction, signal }: SuiSignTransactionInput,
+  { transaction, signal }: Pick<SuiSignTransactionInput, 'transaction'> & { signal: AbortSignal | undefined },
   address: string,
 ): Promise<Transaction> {
   signal?.throwIfAborted();
-  const text = await abortable(transaction.toJSON(), signal);
+  const text: unknown = await abortable(transaction.toJSON(), signal);
   let read: Transaction;
   try {
+    // Transaction.from also reads objects, which could change.
+    if (typeof text !== 'string') throw new TypeError('not a string');
     read = Transaction.from(text);
   } catch (cause) {
     throw new ZkLoginError(

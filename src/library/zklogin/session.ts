@@ -7,6 +7,7 @@ import type { SuiError } from '../sui/errors.ts';
 import { suiErrorOf } from '../sui/failures.ts';
 import { resultOfSending, sendTransaction } from '../sui/send.ts';
 import { epochNumber } from './begin.ts';
+import { built, copyBytes } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
 import { signerOf } from './signer.ts';
 import { type Sponsor, type SponsoredTransaction, sponsoredBy } from './sponsor.ts';
@@ -118,10 +119,12 @@ export class ZkLoginSession extends Signer {
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another intent
    */
   override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
+    // A copy: the caller could change its own bytes after the check of the sender.
+    const copy = copyBytes('bytes', bytes);
     const session = await this.#usable();
-    if (intent === 'TransactionData') requireSender(bytes, session.address);
+    if (intent === 'TransactionData') requireSender(copy, session.address);
     else if (intent !== 'PersonalMessage') throw onlyTwoScopes();
-    return await signerOf(session).signWithIntent(bytes, intent);
+    return await signerOf(session).signWithIntent(copy, intent);
   }
 
   /**
@@ -131,10 +134,8 @@ export class ZkLoginSession extends Signer {
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
    */
   override async signPersonalMessage(message: Uint8Array): Promise<SignatureWithBytes> {
-    if (!(message instanceof Uint8Array)) {
-      throw new ZkLoginError('ZKLOGIN_OPTION', 'the message must be a Uint8Array');
-    }
-    return await super.signPersonalMessage(message);
+    // A copy: the bytes that are returned must be those that were signed.
+    return await super.signPersonalMessage(copyBytes('message', message));
   }
 
   /**
@@ -246,13 +247,6 @@ export function resumeSession(options: {
   readonly storage?: SessionStore;
 }): ZkLoginSession {
   return new ZkLoginSession(sessionStore(options?.storage), options?.currentEpoch);
-}
-
-/** The BCS of the transaction's data. @throws SuiError */
-export async function built(transaction: Transaction, client: ClientWithCoreApi): Promise<Uint8Array> {
-  return await transaction.build({ client }).catch((error: unknown) => {
-    throw suiErrorOf(error);
-  });
 }
 
 function onlyTwoScopes(): ZkLoginError {

@@ -4,7 +4,7 @@ import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Signer } from '@mysten/sui/cryptography';
 import type { Transaction } from '@mysten/sui/transactions';
 import { equalBytes } from '@noble/curves/utils.js';
-import { suiErrorOf } from '../sui/failures.ts';
+import { built, tryCopy } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
 
 /** The transaction that a sponsor is asked to pay for. */
@@ -49,40 +49,48 @@ export async function sponsoredBy(
   },
 ): Promise<SponsoredTransaction> {
   if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
-  const kind = await transaction.build({ client, onlyTransactionKind: true }).catch((error: unknown) => {
-    throw suiErrorOf(error);
-  });
+  const kind = await built(transaction, client, { onlyTransactionKind: true });
   if (before !== undefined && faultOf(before, { kind, sender }) === null) return before;
-  const sponsored = await sponsor({ kind, sender });
+  // Copies, there and back: the sponsor's code could change what its answer is compared with, or the answer afterwards.
+  const sponsored = copyAnswer(await sponsor({ kind: kind.slice(), sender }));
   const fault = faultOf(sponsored, { kind, sender });
-  if (fault !== null) throw new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
-  // A copy: the sponsor's code could change its own bytes after this check.
-  return { transaction: sponsored.transaction.slice(), signature: sponsored.signature };
+  if (fault !== null) throw refusedAnswer(fault);
+  return sponsored;
+}
+
+function refusedAnswer(fault: string): ZkLoginError {
+  return new ZkLoginError('ZKLOGIN_SPONSOR', `the sponsor's answer is refused: ${fault}`);
+}
+
+/** Reads each property once. */
+function copyAnswer(answer: SponsoredTransaction): SponsoredTransaction {
+  const { transaction: bytes, signature } = answer ?? {};
+  const transaction = tryCopy(bytes);
+  if (typeof signature !== 'string' || transaction === null) {
+    throw refusedAnswer('it must have transaction, a Uint8Array, and signature, a string');
+  }
+  return { transaction, signature };
 }
 
 async function bySigner(
   sponsor: Signer,
   { transaction, client, sender }: { transaction: Transaction; client: ClientWithCoreApi; sender: string },
 ): Promise<SponsoredTransaction> {
-  if (!(sponsor instanceof Signer) || sponsor.toSuiAddress() === sender) {
+  const address = sponsor instanceof Signer ? sponsor.toSuiAddress() : sender;
+  if (address === sender) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
       "sponsor must be a Signer of another address than the session's, or a function",
     );
   }
-  transaction.setGasOwner(sponsor.toSuiAddress());
-  const bytes = await transaction.build({ client }).catch((error: unknown) => {
-    throw suiErrorOf(error);
-  });
-  const { signature } = await sponsor.signTransaction(bytes);
+  transaction.setGasOwner(address);
+  const bytes = await built(transaction, client);
+  const { signature } = await sponsor.signTransaction(bytes.slice());
   return { transaction: bytes, signature };
 }
 
 /** Why this must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
 function faultOf(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
-  if (typeof sponsored?.signature !== 'string' || !(sponsored.transaction instanceof Uint8Array)) {
-    return 'it must have transaction, a Uint8Array, and signature, a string';
-  }
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];
   try {
     data = bcs.TransactionData.parse(sponsored.transaction).V1;

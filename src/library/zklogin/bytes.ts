@@ -1,0 +1,43 @@
+/** Bytes to sign, in memory that nobody else can change. */
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import type { Transaction } from '@mysten/sui/transactions';
+import { suiErrorOf } from '../sui/failures.ts';
+import { ZkLoginError } from './errors.ts';
+
+/**
+ * Copies bytes of a caller. The constructor reads them once, and calls none of their methods, which their class may have
+ * replaced.
+ *
+ * @returns null for anything but a Uint8Array, and for one whose buffer was transferred or is too short
+ */
+export function tryCopy(value: unknown): Uint8Array<ArrayBuffer> | null {
+  if (!(value instanceof Uint8Array)) return null;
+  try {
+    return new Uint8Array(value);
+  } catch {
+    return null;
+  }
+}
+
+/** As `tryCopy`. @throws ZkLoginError: ZKLOGIN_OPTION */
+export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer> {
+  const copy = tryCopy(value);
+  if (copy === null) throw new ZkLoginError('ZKLOGIN_OPTION', `the ${name} must be a Uint8Array`);
+  return copy;
+}
+
+/**
+ * The BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a caller's own class.
+ *
+ * @throws SuiError; ZkLoginError: ZKLOGIN_OPTION
+ */
+export async function built(
+  transaction: Transaction,
+  client: ClientWithCoreApi,
+  { onlyTransactionKind = false } = {},
+): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await transaction.build({ client, onlyTransactionKind }).catch((error: unknown) => {
+    throw suiErrorOf(error);
+  });
+  return copyBytes('built transaction', bytes);
+}

@@ -1,0 +1,210 @@
+/** Callers whose values answer differently each time that they are read: what is signed is what the user was shown. */
+import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { fromBase64, toBase64 } from '@mysten/sui/utils';
+import type { WalletAccount } from '@mysten/wallet-standard';
+import { describe, expect, test } from 'vitest';
+import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
+import type { SponsorRequest } from '../../../../src/library/zklogin/index.ts';
+import { CHAIN, client, connected, node, nothing, SPONSOR, something, useSigning } from './signing.ts';
+
+useSigning();
+
+const HONEST = new TextEncoder().encode('Log in to the dapp');
+const HOSTILE = new TextEncoder().encode('Give all to Mallory');
+
+/** Returns one value after the other, and the last one from then on. */
+function inTurns<Value>(...values: Value[]): () => Value {
+  return () => (values.length > 1 ? values.shift() : values[0]) as Value;
+}
+
+/** Holds the hostile message. Its first copy is itself, and those after it are of the honest message. */
+class TwoFaced extends Uint8Array {
+  readonly #copy: () => Uint8Array = inTurns<Uint8Array>(this as never, Uint8Array.from(HONEST));
+  override slice(): never {
+    return this.#copy() as never;
+  }
+  override subarray(): never {
+    return this.#copy() as never;
+  }
+  override get length(): number {
+    return HONEST.length;
+  }
+  override [Symbol.iterator](): ArrayIterator<number> {
+    return HONEST[Symbol.iterator]();
+  }
+}
+
+/** The messages as they were shown, copied by a means that no class can override. */
+function shownBy(asked: readonly ConfirmRequest[]): string[] {
+  return asked.map((request) =>
+    toBase64(new Uint8Array(request.kind === 'message' ? request.message : request.bytes)),
+  );
+}
+
+describe('a message', () => {
+  const patched = (): Uint8Array => {
+    const bytes = Uint8Array.from(HOSTILE);
+    return Object.assign(bytes, { slice: inTurns<Uint8Array>(bytes, HONEST) as never });
+  };
+  const proxied = (): Uint8Array => {
+    const bytes = Uint8Array.from(HOSTILE);
+    const copy = inTurns<Uint8Array>(bytes, HONEST);
+    const proxy: Uint8Array = new Proxy(bytes, {
+      get: (_, name): unknown => {
+        if (name === 'slice') return (): Uint8Array => (copy() === bytes ? proxy : HONEST);
+        const value: unknown = Reflect.get(bytes, name);
+        return typeof value === 'function' ? value.bind(bytes) : value;
+      },
+    });
+    return proxy;
+  };
+  const shared = (): Uint8Array => {
+    const bytes = new Uint8Array(new SharedArrayBuffer(HONEST.length));
+    bytes.set(HONEST);
+    return bytes;
+  };
+  const resizable = (): Uint8Array => {
+    const bytes = new Uint8Array(new ArrayBuffer(HONEST.length, { maxByteLength: 1024 }));
+    bytes.set(HONEST);
+    return bytes;
+  };
+
+  test.each<[string, () => Uint8Array, (message: Uint8Array) => void]>([
+    ['of a class with methods of its own', () => new TwoFaced(HOSTILE), () => {}],
+    ['with methods of its own', patched, () => {}],
+    ['behind a proxy', proxied, () => {}],
+    ['in shared memory', shared, (bytes) => bytes.fill(0)],
+    ['in a buffer that shrinks', resizable, ({ buffer }) => (buffer as ArrayBuffer).resize(0)],
+    [
+      'whose buffer is transferred',
+      () => Uint8Array.from(HONEST),
+      ({ buffer }) => void structuredClone(buffer, { transfer: [buffer as ArrayBuffer] }),
+    ],
+  ])('%s is signed as it was shown', async (_, make, change) => {
+    const message = make();
+    const asked: ConfirmRequest[] = [];
+    const { account, signMessage } = await connected({
+      confirm: async (request: ConfirmRequest) => {
+        change(message);
+        asked.push(request);
+        return true;
+      },
+    });
+    const { bytes, signature } = await signMessage({ message, account, chain: CHAIN });
+    expect(shownBy(asked)).toEqual([bytes]);
+    await node.verify(fromBase64(bytes), signature, account.address, 'PersonalMessage');
+  });
+
+  test.each([
+    ['an object with the prototype of bytes', () => Object.create(Uint8Array.prototype)],
+    [
+      'a view out of its buffer',
+      () => {
+        const buffer = new ArrayBuffer(8, { maxByteLength: 8 });
+        const view = new Uint8Array(buffer, 4, 4);
+        buffer.resize(2);
+        return view;
+      },
+    ],
+  ])('that is %s is refused before it is shown', async (_, make) => {
+    const { account, signMessage, asked } = await connected();
+    await expect(signMessage({ message: make(), account, chain: CHAIN })).rejects.toMatchObject({
+      code: 'ZKLOGIN_OPTION',
+    });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('an account, chain or wallet', () => {
+  const other = `0x${'2'.repeat(64)}`;
+
+  /** The account of the wallet when it is compared, and another when it is shown. */
+  function changing(account: WalletAccount): WalletAccount {
+    const address = inTurns(account.address, other);
+    return Object.create(account, { address: { get: address } });
+  }
+
+  test('that changes after it was compared is shown as that of the session', async () => {
+    const { account, sign, execute, signMessage, asked } = await connected({ sponsor: SPONSOR });
+    await signMessage({ message: HONEST, account: changing(account), chain: CHAIN });
+    await sign({ transaction: something(), account: changing(account), chain: CHAIN });
+    await execute({ transaction: nothing(), account: changing(account), chain: CHAIN });
+    expect(asked.map(({ address }) => address)).toEqual(Array(3).fill(account.address));
+  });
+
+  test('is read once: an input that answers with another account is refused, or shown as it is', async () => {
+    const { account, sign, asked } = await connected();
+    const stranger = { ...account, publicKey: account.publicKey, address: other };
+    const input = { transaction: something(), chain: CHAIN } as const;
+    const changed = Object.defineProperty({ ...input, account }, 'account', {
+      get: inTurns<WalletAccount>(account, stranger),
+    });
+    await sign(changed);
+    expect(asked).toMatchObject([{ address: account.address, transaction: { sender: account.address } }]);
+  });
+
+  test('can not be renamed by a script of the page', async () => {
+    const { wallet, account, signMessage, asked } = await connected();
+    const { name } = wallet;
+    for (const change of [
+      () => Object.assign(wallet, { name: 'Another wallet' }),
+      () => Object.assign(wallet.chains, { 0: 'sui:mainnet' }),
+    ]) {
+      expect(change).toThrow(TypeError);
+    }
+    await signMessage({ message: HONEST, account, chain: CHAIN });
+    expect(asked).toMatchObject([{ wallet: name, chain: CHAIN }]);
+  });
+});
+
+describe('a transaction', () => {
+  test('whose toJSON answers differently is read once', async () => {
+    const { account, sign, execute, asked } = await connected();
+    for (const use of [sign, execute]) {
+      const toJSON = inTurns(something().toJSON, nothing().toJSON);
+      const { bytes } = await use({
+        transaction: { toJSON: async () => await toJSON()() },
+        account,
+        chain: CHAIN,
+      });
+      expect(shownBy(asked).at(-1)).toBe(bytes);
+      expect(asked.at(-1)).toMatchObject({ transaction: { commands: [{}, {}] } });
+    }
+  });
+
+  test('is refused if toJSON returns anything but text: an object could change', async () => {
+    const { account, sign, asked } = await connected();
+    const data = JSON.parse(await something(account.address).toJSON());
+    const text = Object.assign(new String('{}'), { startsWith: () => false });
+    for (const value of [{ getData: () => data }, fromBase64('AAAA'), text, 5, null]) {
+      const transaction = { toJSON: async (): Promise<string> => value as never };
+      await expect(sign({ transaction, account, chain: CHAIN })).rejects.toMatchObject({
+        code: 'ZKLOGIN_OPTION',
+      });
+    }
+    expect(asked).toEqual([]);
+  });
+
+  test("whose sponsor's bytes lie is signed as it was shown", async () => {
+    const { account, execute, asked } = await connected({
+      sponsor: async ({ kind, sender }: SponsorRequest) => await sponsorship(kind, sender),
+    });
+    const { bytes, digest } = await execute({ transaction: nothing(), account, chain: CHAIN });
+    expect(shownBy(asked)).toEqual([bytes]);
+    expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(bytes))).toBe(digest);
+  });
+
+  async function sponsorship(kind: Uint8Array, sender: string) {
+    const transaction = Transaction.fromKind(kind);
+    transaction.setSender(sender);
+    transaction.setGasOwner(SPONSOR.toSuiAddress());
+    const honest = await transaction.build({ client });
+    const { signature } = await SPONSOR.signTransaction(honest);
+    class Lying extends Uint8Array {
+      override slice() {
+        return honest as never;
+      }
+    }
+    return { transaction: new Lying(honest), signature };
+  }
+});
