@@ -1,7 +1,7 @@
 /** Asks the user before each signature. */
 import type { Transaction } from '@mysten/sui/transactions';
 import type { IdentifierString } from '@mysten/wallet-standard';
-import { abortable } from '../fetch.ts';
+import { abortable, pause } from '../fetch.ts';
 import { ZkLoginError } from '../zklogin/errors.ts';
 
 interface Asked {
@@ -32,15 +32,28 @@ export type ConfirmRequest = ConfirmTransaction | ConfirmMessage;
 /** Returns once the user has confirmed. @throws ZkLoginError: ZKLOGIN_NOT_CONFIRMED; the signal's reason */
 export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Promise<void>;
 
-/** Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one before. */
-export function oneAtATime(confirm: (request: ConfirmRequest) => Promise<boolean>): Confirmation {
+/** How long after an answer the next question is asked: the second click of a double click comes before. */
+const SPACING_MS = 500;
+
+/**
+ * Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one before, and then
+ * for SPACING_MS, so that a user doesn't answer a question unread by the same click.
+ *
+ * @param wait for tests
+ */
+export function oneAtATime(
+  confirm: (request: ConfirmRequest) => Promise<boolean>,
+  wait: (ms: number) => Promise<void> = (ms) => pause(ms, undefined),
+): Confirmation {
   let last: Promise<unknown> = Promise.resolve();
   return async (request, signal) => {
+    let wasAsked = false;
     const turn = last.then(async () => {
       signal?.throwIfAborted();
+      wasAsked = true;
       await ask(confirm, request);
     });
-    last = turn.catch(() => {});
+    last = turn.catch(() => {}).then(() => (wasAsked ? wait(SPACING_MS) : undefined));
     await abortable(turn, signal);
   };
 }

@@ -43,7 +43,8 @@ export interface RegisterOptions {
   readonly legacyAddress: boolean;
   /**
    * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or a
-   * rejection, refuses. Called once at a time.
+   * rejection, refuses. Called for one signature at a time, and half a second after the answer before at the earliest, so
+   * that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
   /** Who pays the gas in signAndExecuteTransaction. Default: the user. */

@@ -5,7 +5,7 @@ import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { publicKeyFromSuiBytes } from '@mysten/sui/verify';
 import type { WalletAccount } from '@mysten/wallet-standard';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
 import type { SponsoredTransaction, SponsorRequest } from '../../../../src/library/zklogin/index.ts';
 import {
@@ -207,10 +207,15 @@ describe('confirm', () => {
     ['a rejection', () => Promise.reject(new Error('no dialog'))],
     ['an error', () => JSON.parse('')],
   ])('that gives %s refuses: nothing is signed', async (_, confirm) => {
-    const { account, sign, signMessage } = await connected({ confirm: confirm as never });
-    const refused = { code: 'ZKLOGIN_NOT_CONFIRMED' };
-    await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(refused);
-    await expect(signMessage({ message: new Uint8Array(1), account })).rejects.toMatchObject(refused);
+    const { account, signMessage } = await connected({ confirm: confirm as never });
+    const signed = signMessage({ message: new Uint8Array(1), account });
+    await expect(signed).rejects.toMatchObject({ code: 'ZKLOGIN_NOT_CONFIRMED' });
+  });
+
+  test('refuses transactions too', async () => {
+    const { account, sign } = await connected({ confirm: async () => false });
+    const signed = sign({ transaction: something(), account, chain: CHAIN });
+    await expect(signed).rejects.toMatchObject({ code: 'ZKLOGIN_NOT_CONFIRMED' });
   });
 
   /** Dialogs that the test answers. */
@@ -221,10 +226,12 @@ describe('confirm', () => {
     return { open, confirm, shown };
   }
 
-  test('is called for one signature at a time, in their order', async () => {
+  test('is called for one signature at a time, in their order, and not by the click that answered the last', async () => {
     const { open, confirm, shown } = dialogs();
     // Its answers are there in the same turn.
     const { account, signMessage } = await connected({ confirm, client: new FakeNode().client });
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const first = signMessage({ message: Uint8Array.of(1), account });
     await shown(1);
     const second = signMessage({ message: Uint8Array.of(2), account });
@@ -232,6 +239,10 @@ describe('confirm', () => {
     expect(open).toHaveLength(1);
     open[0]?.(false);
     await expect(first).rejects.toMatchObject({ code: 'ZKLOGIN_NOT_CONFIRMED' });
+    await vi.advanceTimersByTimeAsync(499);
+    await turn();
+    expect(open).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(1);
     await shown(2);
     open[1]?.(true);
     expect((await second).bytes).toBe(toBase64(Uint8Array.of(2)));

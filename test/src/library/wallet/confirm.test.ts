@@ -1,0 +1,75 @@
+/** When the next question is asked, by a clock of the test. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { oneAtATime } from '../../../../src/library/wallet/confirm.ts';
+import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
+
+const question = (wallet: string): ConfirmRequest => ({
+  ...{ kind: 'message', wallet, address: '0x1', chain: 'sui:localnet', message: new Uint8Array() },
+});
+
+/** Questions that the test answers, and pauses that it ends. */
+function setUp() {
+  const asked: string[] = [];
+  const answers: ((answer: boolean) => void)[] = [];
+  const pauses: { readonly ms: number; readonly end: () => void }[] = [];
+  const confirmed = oneAtATime(
+    ({ wallet }) => {
+      asked.push(wallet);
+      return new Promise((resolve) => answers.push(resolve));
+    },
+    (ms) => new Promise((end) => pauses.push({ ms, end })),
+  );
+  const answer = async (yes: boolean) => {
+    answers.shift()?.(yes);
+    await turn();
+  };
+  const endPause = async () => {
+    const { ms = 0, end } = pauses.shift() ?? {};
+    end?.();
+    await turn();
+    return ms;
+  };
+  return { confirmed, asked, pauses, answer, endPause };
+}
+
+test.each([true, false])('after the answer %s, the next question waits half a second', async (yes) => {
+  const { confirmed, asked, answer, endPause } = setUp();
+  const results = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
+  const outcomes = Promise.allSettled(results);
+  for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
+    await turn();
+    expect(asked).toEqual(expected);
+    await answer(yes);
+    expect(asked).toEqual(expected);
+    expect(await endPause()).toBe(500);
+  }
+  const status = yes ? 'fulfilled' : 'rejected';
+  expect((await outcomes).map((outcome) => outcome.status)).toEqual([status, status, status]);
+});
+
+test('a question that comes while nobody waits is held back too', async () => {
+  const { confirmed, asked, answer, endPause } = setUp();
+  const first = confirmed(question('a'));
+  await turn();
+  await answer(true);
+  await first;
+  const second = confirmed(question('b'));
+  await turn();
+  expect(asked).toEqual(['a']);
+  await endPause();
+  expect(asked).toEqual(['a', 'b']);
+  await answer(true);
+  await second;
+});
+
+test('a question that was given up before it was asked delays nobody', async () => {
+  const { confirmed, asked, pauses, answer } = setUp();
+  const left = confirmed(question('a'), AbortSignal.abort(new Error('left')));
+  await expect(left).rejects.toThrow('left');
+  const next = confirmed(question('b'));
+  await turn();
+  expect([asked, pauses]).toEqual([['b'], []]);
+  await answer(true);
+  await next;
+});
