@@ -59,16 +59,21 @@ async function logIn(window: Page): Promise<void> {
   await window.click('button[type=submit]');
 }
 
-test('a user of the dapp logs in, and mints what an enclave has signed, by a proof of this login', async () => {
-  const page = await open(url('Dapp'));
-  await page.getByText(/^Registers \w{8}… match$/).waitFor();
-  await page.getByRole('button', { name: 'Ask the enclave' }).click();
-  const reading = await page.getByText(READING).innerText();
+/** By the page's own wallet, in the window that it opens. */
+async function connectDapp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
   await page.getByText('Local login (this app only)').click();
   await logIn(await opened);
   await page.getByText(/^Minted for 0x/).waitFor();
+}
+
+test('a user of the dapp logs in, and mints what an enclave has signed, by a proof of this login', async () => {
+  const page = await open(url('Dapp'));
+  await page.getByText(/^Registers \w{8}… match$/).waitFor();
+  await page.getByRole('button', { name: 'Ask the enclave' }).click();
+  const reading = await page.getByText(READING).innerText();
+  await connectDapp(page);
   await page.getByRole('button', { name: 'Get SUI for gas' }).click();
   await page.getByText('SUI is on its way').waitFor();
   await page.getByRole('button', { name: `Mint ${reading}` }).click();
@@ -78,6 +83,85 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   await card.getByText(reading, { exact: true }).waitFor();
   // Without make prover-dev SIZE=small the proof is a fake, and the node does not check it.
   expect(output.includes('DEVELOPMENT KEY')).toBe(builtProver('small') !== undefined);
+});
+
+/** Has the page's own wallet sign messages, as any script of the page can. @returns how many were signed so far */
+async function askToSign(page: Page, texts: readonly string[]): Promise<() => Promise<number>> {
+  await page.evaluate((texts) => {
+    interface Registered {
+      readonly name: string;
+      readonly accounts: readonly unknown[];
+      readonly features: Record<string, { signPersonalMessage(input: object): Promise<unknown> }>;
+    }
+    const wallets: Registered[] = [];
+    const register = (...all: Registered[]) => wallets.push(...all);
+    window.dispatchEvent(new CustomEvent('wallet-standard:app-ready', { detail: { register } }));
+    const wallet = wallets.find(({ accounts }) => accounts.length > 0);
+    const signed: string[] = [];
+    Object.assign(globalThis, { signed });
+    for (const text of texts) {
+      const message = new TextEncoder().encode(text);
+      wallet?.features['sui:signPersonalMessage']
+        ?.signPersonalMessage({ message, account: wallet.accounts[0] })
+        .then(() => signed.push(text))
+        .catch(() => {});
+    }
+  }, texts);
+  return async () => await page.evaluate(() => Reflect.get(globalThis, 'signed').length);
+}
+
+/** Of the dialog: the message that it shows, where the user would click, and what has the focus. */
+async function readQuestion(page: Page, text: string) {
+  const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
+  await dialog.waitFor();
+  const sign = dialog.getByRole('button', { name: 'Sign', exact: true });
+  const box = await sign.boundingBox();
+  if (box === null) throw new Error('there is no button');
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  return { dialog, sign, x, y, focused: await page.evaluate(() => document.activeElement?.textContent) };
+}
+
+test('neither clicks in one place nor a key held down answer a question that was not read', async () => {
+  const page = await open(url('Dapp'));
+  await connectDapp(page);
+  // The page's timers stand still, unless the test moves them.
+  await page.clock.install();
+  await page.clock.pauseAt(Date.now() + 60_000);
+  const signed = await askToSign(page, ['first', 'second', 'third', 'fourth']);
+  const { sign, x, y, focused } = await readQuestion(page, 'first');
+  expect(focused).toBe("Don't sign");
+  await page.mouse.click(x, y);
+  await page.clock.runFor(499);
+  expect(await sign.isEnabled()).toBe(false);
+  await page.clock.runFor(1);
+  await expect.poll(() => sign.isEnabled()).toBe(true);
+  await page.mouse.dblclick(x, y);
+  await expect.poll(signed).toBe(1);
+  // The wallet's own pause.
+  await page.clock.runFor(500);
+  const { dialog: second } = await readQuestion(page, 'second');
+  await page.keyboard.down('Escape');
+  await second.waitFor({ state: 'detached' });
+  await page.clock.runFor(500);
+  const { dialog: third } = await readQuestion(page, 'third');
+  await page.keyboard.down('Escape');
+  expect(await third.isVisible()).toBe(true);
+  await page.keyboard.up('Escape');
+  // The button that refuses has the focus.
+  await page.keyboard.down('Enter');
+  await third.waitFor({ state: 'detached' });
+  await page.clock.runFor(500);
+  const { dialog: fourth } = await readQuestion(page, 'fourth');
+  await page.keyboard.down('Enter');
+  expect(await fourth.isVisible()).toBe(true);
+  await page.keyboard.up('Enter');
+  await page.screenshot({ path: `${ROOT}build/console/dapp-question.png` });
+  for (let click = 0; click < 5; click++) await page.mouse.click(x, y);
+  await page.clock.runFor(499);
+  await page.mouse.click(x, y);
+  await page.keyboard.press('Escape');
+  await fourth.waitFor({ state: 'detached' });
+  expect(await signed()).toBe(1);
 });
 
 test('the console shows both enclaves as registered, and the wallet has an enclave to ask', async () => {

@@ -1,10 +1,11 @@
 /** Shows what is about to be signed, from the very bytes, and waits for the user. */
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { useEffect, useRef } from 'react';
+import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
 import { Facts } from '../parts/facts.tsx';
 import { type Question, useQuestion } from './confirmation.ts';
 import { gasOf, type Step, stepsOf } from './transaction_words.ts';
+import { useArmed } from './use_armed.ts';
 
 interface Content {
   readonly steps: readonly Step[];
@@ -13,12 +14,23 @@ interface Content {
 
 export function ConfirmDialog({ packageId }: { readonly packageId: string }) {
   const question = useQuestion();
-  return question && <OpenDialog question={question} packageId={packageId} />;
+  // A new element for each question, so that nothing of the last one carries over.
+  return question && <OpenDialog key={question.id} question={question} packageId={packageId} />;
+}
+
+/** A key that is held down would answer one question after the other. */
+function ignoreRepeats(event: KeyboardEvent): void {
+  if (event.repeat && ['Enter', ' ', 'Escape'].includes(event.key)) event.preventDefault();
 }
 
 function OpenDialog({ question, packageId }: { readonly question: Question; readonly packageId: string }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const refuse = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+    refuse.current?.focus();
+  }, []);
+  const isArmed = useArmed();
   const { request, answer } = question;
   const content = contentOf(request, packageId);
   const isForeign = content?.steps.some(({ isExpected }) => !isExpected) ?? true;
@@ -27,8 +39,10 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
       ref={dialog}
       className="confirm"
       aria-labelledby="confirm-title"
-      // Escape
+      onKeyDown={ignoreRepeats}
+      // Escape: a browser may close a dialog without asking first.
       onCancel={() => answer(false)}
+      onClose={() => answer(false)}
     >
       <h2 id="confirm-title">
         {request.kind === 'transaction' ? 'Sign this transaction?' : 'Sign this message?'}
@@ -54,13 +68,13 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
       )}
       {content && <Facts facts={content.facts} />}
       <div className="buttons">
-        <button type="button" onClick={() => answer(false)}>
+        <button ref={refuse} type="button" onClick={() => answer(false)}>
           Don't sign
         </button>
         <button
           type="button"
           className="primary"
-          disabled={content === undefined}
+          disabled={content === undefined || !isArmed}
           onClick={() => answer(true)}
         >
           Sign
