@@ -1,6 +1,6 @@
 /** The fakes that `make dev` uses for an application's hosts and secrets: see src/apps/README.md. */
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serveLoopback } from './loopback.ts';
 
 /** The result of `start()` of `src/apps/<name>/stand_in.ts`. */
 export interface Fakes {
@@ -29,16 +29,20 @@ export interface Loopback {
   close(): Promise<void>;
 }
 
-/** An HTTP server on a free port of 127.0.0.1. */
-export async function listenOnLoopback(listener: RequestListener): Promise<Loopback> {
+/**
+ * An HTTP server on a free port of 127.0.0.1, for programs and pages of this machine.
+ *
+ * @param fakedHost the name of the host that it is a fake of, for requests that a proxy forwards unchanged
+ */
+export async function listenOnLoopback(listener: RequestListener, fakedHost?: string): Promise<Loopback> {
   let connections = 0;
   const server = createServer(listener);
   server.on('connection', () => {
     connections += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = await serveLoopback(server, 0, fakedHost);
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin,
     connections: () => connections,
     close: () =>
       new Promise((resolve) => {

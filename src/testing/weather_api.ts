@@ -9,6 +9,9 @@ import { type Loopback, listenOnLoopback } from './fakes.ts';
 /** The only API key that the fake accepts. */
 export const DEV_API_KEY = 'key-of-the-fake-weather-api';
 
+/** How many of the places that were asked for are remembered. */
+const MAX_ASKED = 10_000;
+
 /** The real service refreshes a place about every 15 minutes. */
 const REFRESH_SECONDS = 900;
 
@@ -85,7 +88,7 @@ function refuse(response: ServerResponse, status: number, code: number, message:
 }
 
 export interface FakeWeatherApi extends Loopback {
-  /** The places asked for so far, in order. */
+  /** The places asked for so far, in order, the latest 10,000. */
   readonly asked: readonly string[];
 }
 
@@ -94,7 +97,7 @@ export async function startFakeWeatherApi({ delayMs = 0 } = {}): Promise<FakeWea
   const asked: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {
     setTimeout(() => answer(request, response, asked), delayMs);
-  });
+  }, 'api.weatherapi.com');
   return { ...loopback, asked };
 }
 
@@ -111,6 +114,7 @@ function answer(request: IncomingMessage, response: ServerResponse, asked: strin
   else if (!place) refuse(response, 400, 1003, 'Parameter q is missing.');
   else {
     asked.push(place);
+    if (asked.length > MAX_ASKED) asked.shift();
     const give: Answer = Object.hasOwn(FAILURES, place) ? FAILURES[place as Failure] : weather;
     give(response, place);
   }

@@ -110,8 +110,8 @@ async function freePort(): Promise<number> {
 
 /** One request on each connection, which the server ends. @throws Error if one is refused or fails */
 export const loadByNewConnections: Load = async (origin, { path }, { connections, seconds }: Amount) => {
-  const { hostname, port } = new URL(origin);
-  const request = `GET ${path} HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n`;
+  const { host, hostname, port } = new URL(origin);
+  const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
   const times: number[] = [];
   const start = performance.now();
   const until = start + seconds * 1000;

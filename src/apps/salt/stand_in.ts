@@ -3,6 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { type Fakes, listenOnLoopback } from 'sui-enclave-testing/fakes';
 import { fingerprint } from './derive.ts';
 
+const KEYS_HOST = 'www.googleapis.com';
 const ISSUER = 'https://accounts.google.com';
 const CLIENT_ID = 'development';
 const SEED = Buffer.from('seed of development, not secret!');
@@ -13,14 +14,14 @@ export async function start(): Promise<Fakes> {
   const keys = [{ ...(await exportJWK(publicKey)), kid: header.kid, alg: header.alg, use: 'sig' }];
   const { origin, close } = await listenOnLoopback((_request, response) => {
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ keys }));
-  });
+  }, KEYS_HOST);
   const token = await new SignJWT({ iss: ISSUER, aud: CLIENT_ID, sub: '110463452167303598383' })
     .setProtectedHeader(header)
     .setIssuedAt()
     .setExpirationTime('1 day')
     .sign(privateKey);
   return {
-    origins: { 'www.googleapis.com': origin },
+    origins: { [KEYS_HOST]: origin },
     secrets: { SALT_SEED: SEED.toString('hex') },
     settings: {
       CORS_ORIGINS: 'none',

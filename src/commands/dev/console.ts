@@ -1,8 +1,8 @@
 /** The console of `dev` and `dev_sui`: its static files on loopback. */
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { integer } from 'sui-enclave-service/env';
+import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
 import { loadSite, pageWith, pathOf, sendFile } from './site.ts';
 
@@ -27,12 +27,11 @@ export function consolePort(env: Readonly<Record<string, string | undefined>>): 
 export function startConsole(options: ConsoleOptions): { close(): void } {
   const { port, link, log } = options;
   const server = createConsoleServer(options);
-  server.once('error', ({ code }: NodeJS.ErrnoException) => {
-    log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`);
-  });
-  server.listen(port, '127.0.0.1', () => {
-    log(`Console:  http://127.0.0.1:${(server.address() as AddressInfo).port}/${link}`);
-  });
+  serveLoopback(server, port).then(
+    (origin) => log(`Console:  ${origin}/${link}`),
+    ({ code }: NodeJS.ErrnoException) =>
+      log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`),
+  );
   // It must not keep a process alive whose server has ended.
   server.unref();
   return {

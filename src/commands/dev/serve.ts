@@ -9,7 +9,7 @@ import pretty from 'pino-pretty';
 import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
-import { readServerConfig } from 'sui-enclave-server/config';
+import { type Config, readServerConfig } from 'sui-enclave-server/config';
 import { loadFolder } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { NsmError } from 'sui-enclave-server/nsm/errors';
@@ -20,6 +20,7 @@ import { endOnSignal } from 'sui-enclave-service/signals';
 import { handleUncaught } from 'sui-enclave-service/uncaught';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
+import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
 import { EMULATED, IS_CLONE, typed } from '../places.ts';
 import { findProject, type Project, pathFromHere } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
@@ -48,7 +49,7 @@ async function main(): Promise<void> {
     );
   }
   const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...given };
-  const config = readServerConfig(env);
+  const config = withinThisMachine(readServerConfig(env));
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
@@ -77,6 +78,13 @@ async function main(): Promise<void> {
   process.on('disconnect', () => process.exit(1));
   // Only now: an error before this ends the start, with its stack.
   handleUncaught()(log, (error) => server.onUncaught(error));
+}
+
+/** On loopback, pages of other sites may not ask, unless CORS_ORIGINS names them. */
+function withinThisMachine(config: Config): Config {
+  if (!isLoopback(config.host)) return config;
+  const isSet = process.env['CORS_ORIGINS'] !== undefined;
+  return { ...config, corsOrigins: originsOnLoopback(config.corsOrigins, isSet) };
 }
 
 /** The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without `main.ts`. */

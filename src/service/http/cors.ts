@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import type { RequestHandler } from 'express';
+import { ServerError } from '../errors.ts';
 import { discardBody, hasBody } from './json_body.ts';
 import { addHeader, writeHead } from './respond.ts';
 
@@ -9,6 +11,8 @@ const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 export interface Origins {
   readonly length?: number;
   includes(origin: string): boolean;
+  /** In development: whether the request is answered at all. Default: every request is. */
+  admits?(request: IncomingMessage): boolean;
 }
 
 /** How long a browser may keep the answer to a preflight. */
@@ -24,6 +28,12 @@ const MAX_AGE_SECONDS = '600';
 export function cors(origins: '*' | Origins, exposed: readonly string[] = []): RequestHandler {
   const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
   return (request, response, next) => {
+    if (origins !== '*' && origins.admits?.(request) === false) {
+      throw new ServerError(
+        'INVALID_INPUT',
+        'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
+      );
+    }
     const { origin } = request.headers;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
     // A cache must not serve one origin's answer to another.

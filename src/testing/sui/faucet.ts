@@ -1,10 +1,11 @@
 /** A faucet as `sui start --with-faucet` has it (`POST /v2/gas`), which `@mysten/sui/faucet` asks. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isValidSuiAddress, normalizeSuiAddress } from '@mysten/sui/utils';
+import { answersPreflight, readBody } from '../loopback.ts';
 
 /** 10 SUI, in MIST. */
 export const GIFT = 10_000_000_000n;
-/** Of a request: an address in JSON. */
+/** Of a request, in bytes: an address in JSON. */
 const MAX_BYTES = 1024;
 
 /** Credits an address, in MIST, and returns the coin's id. */
@@ -21,13 +22,13 @@ export async function answerFaucet(
   response: ServerResponse,
   give: Give,
 ): Promise<void> {
-  // Pages of any origin may ask: these coins are worth nothing.
-  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
-  if (request.method === 'OPTIONS') return void response.writeHead(204).end();
+  if (answersPreflight(request, response)) return;
   if (request.method !== 'POST' || request.url !== '/v2/gas') {
     return refuse(response, 404, 'ask by POST /v2/gas {"FixedAmountRequest":{"recipient":"0x…"}}');
   }
-  const recipient = recipientOf(await read(request));
+  const body = await readBody(request, response, MAX_BYTES);
+  if (body === null) return;
+  const recipient = recipientOf(body.toString());
   if (recipient === undefined) {
     return refuse(
       response,
@@ -37,18 +38,6 @@ export async function answerFaucet(
   }
   const coin = { amount: Number(GIFT), id: give(recipient, GIFT), transferTxDigest: '' };
   send(response, 200, { status: 'Success', coins_sent: [coin] });
-}
-
-/** At most MAX_BYTES + 1 of the body: a longer one is no JSON then. */
-async function read(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > MAX_BYTES) return '';
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function recipientOf(body: string): string | undefined {

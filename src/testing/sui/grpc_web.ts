@@ -1,19 +1,11 @@
 /** gRPC-web over HTTP, as far as a loopback Sui node needs it: requests with one message, and the frames of answers. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { buffer } from 'node:stream/consumers';
 import type { GrpcStatusCode } from '@mysten/sui/grpc';
 import { fromBase64 } from '@mysten/sui/utils';
+import { readBody } from '../loopback.ts';
 
 export function isGrpcWeb({ headers }: IncomingMessage): boolean {
   return headers['content-type']?.startsWith('application/grpc-web') ?? false;
-}
-
-/** Lets pages of any origin ask. @returns whether that was the question */
-export function answersPreflight({ method }: IncomingMessage, response: ServerResponse): boolean {
-  response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
-  if (method !== 'OPTIONS') return false;
-  response.writeHead(204).end();
-  return true;
 }
 
 /** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
@@ -30,9 +22,16 @@ export function trailer(status: GrpcStatusCode, message = ''): Buffer {
   return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${said}`));
 }
 
-/** The message of a request. */
-export async function messageOf(request: IncomingMessage): Promise<Uint8Array> {
-  const body = await buffer(request);
+/** Of a request, in bytes: a transaction has at most 128 KiB. */
+const MAX_REQUEST = 1_048_576;
+
+/** The message of a request. Null for one that is too large, which is answered. */
+export async function messageOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Uint8Array | null> {
+  const body = await readBody(request, response, MAX_REQUEST);
+  if (body === null) return null;
   const isText = request.headers['content-type']?.includes('-text') ?? false;
   const framed = isText ? fromBase64(body.toString()) : body;
   return framed.subarray(5);

@@ -10,6 +10,7 @@ import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
 import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
+import { answersPreflight } from '../loopback.ts';
 import type { TransactionData } from './commands.ts';
 import {
   datatypeOf,
@@ -23,7 +24,7 @@ import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answerFaucet } from './faucet.ts';
-import { answersPreflight, frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
+import { frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
 import { History, LEDGER_PATH } from './history.ts';
 import { lockedRefusal, ownedInputs } from './inputs.ts';
 import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
@@ -51,6 +52,8 @@ export function verifierOf(scope: Scope | undefined) {
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
 const PAGE = 2;
+/** How many calls are remembered. */
+const MAX_CALLS = 10_000;
 
 export class LoopbackNode {
   readonly ledger = new Ledger();
@@ -66,7 +69,7 @@ export class LoopbackNode {
   lagMs = 0;
   /** How long the listing of an address' objects does not show it: on nodes, longer than other reads. */
   listingLagMs = 0;
-  /** Whether pages of any origin may ask it. */
+  /** Whether pages of this machine may read its answers. */
   servesPages = false;
   /** Whether it is its own faucet, at `POST /v2/gas`. */
   isFaucet = false;
@@ -79,7 +82,7 @@ export class LoopbackNode {
     address,
     scope,
   ) => verifierOf(scope)(data, signature, { address });
-  /** Methods called so far. */
+  /** Methods called so far, the latest 10,000. */
   readonly calls: string[] = [];
   readonly transactions = new TransactionLog();
   /** The ledger before each transaction that some read may not show yet, the oldest first. */
@@ -137,7 +140,6 @@ export class LoopbackNode {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? '').slice(1);
     const name = path.split('/').at(-1) ?? '';
-    this.calls.push(name);
     if (this.servesPages && answersPreflight(request, response)) return;
     if (this.servesPages && request.method === 'GET' && path === LEDGER_PATH) {
       response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
@@ -148,18 +150,22 @@ export class LoopbackNode {
     }
     if (!isGrpcWeb(request))
       return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);
+    const method = Object.hasOwn(this.#methods, path) ? this.#methods[path] : undefined;
+    if (method) this.calls.push(name);
+    if (this.calls.length > MAX_CALLS) this.calls.shift();
     const fault = this.faults.get(name);
     if (fault === 'reset') return void request.socket.destroy();
     if (fault === 'hang') return;
+    const message = await messageOf(request, response);
+    if (message === null) return;
     response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
     if (fault === 'garbage') return void response.end(frame(0, Buffer.from('<html>')));
     if (typeof fault === 'object') {
       return void response.end(trailer(GrpcStatusCode[fault.status], fault.message));
     }
-    const method = this.#methods[path];
     try {
       if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
-      const messages = [await method(await messageOf(request))].flat();
+      const messages = [await method(message)].flat();
       if (fault === 'executes, and says ABORTED') {
         return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
       }

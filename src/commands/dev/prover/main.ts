@@ -52,8 +52,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 inval
       artifacts,
       issuer,
       port,
-      // The page of a wallet under development may be anywhere, and nothing here is worth protecting.
-      env: { CORS_ORIGINS: '*', DEBUG: 'zkLogin:info', ...env },
+      env: { DEBUG: 'zkLogin:info', ...env },
       log: createLog(LOG_LEVEL, lines),
       onBackendLine: (line) => lines.write(`${line}\n`),
     });

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { type FrontendConfig, readFrontendConfig } from 'sui-enclave-prover/frontend/config';
 import { startFrontend } from 'sui-enclave-prover/frontend/server';
-import type { Origins } from 'sui-enclave-service/http/cors';
 import type { Logger } from 'sui-enclave-service/log';
 import type { LocalIssuer } from 'sui-enclave-testing/issuer';
+import { originsOnLoopback } from 'sui-enclave-testing/loopback';
 import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
@@ -26,8 +26,6 @@ export interface ProverOptions {
   readonly onBackendLine: (line: string) => void;
   /** The port of the front end. Default: the system chooses. */
   readonly port?: number;
-  /** Of the pages that may ask it, in place of those of CORS_ORIGINS. */
-  readonly corsOrigins?: Origins;
   /** Settings of both. Those that must fit the development key are not read. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
@@ -68,10 +66,11 @@ export async function startProver(options: ProverOptions): Promise<RunningProver
   }
 }
 
-function readConfig({ artifacts, issuer, port = 0, corsOrigins, env = {} }: ProverOptions): FrontendConfig {
+function readConfig({ artifacts, issuer, port = 0, env = {} }: ProverOptions): FrontendConfig {
   const config = readFrontendConfig({
     // A development machine may be slow and busy.
     PROVER_TIMEOUT: '120',
+    CORS_ORIGINS: '*',
     ...env,
     HOST: '127.0.0.1',
     PROVER_PORT: String(port),
@@ -85,7 +84,7 @@ function readConfig({ artifacts, issuer, port = 0, corsOrigins, env = {} }: Prov
   const jwksUrl = new URL(`https://${LOCAL_HOST}${pathname}${search}`);
   return {
     ...config,
-    ...(corsOrigins && { corsOrigins }),
+    corsOrigins: originsOnLoopback(config.corsOrigins, env['CORS_ORIGINS'] !== undefined),
     clients: [...config.clients, { issuer: issuer.issuer, presenters: [], jwksUrl }],
   };
 }

@@ -1,12 +1,10 @@
 /** Fakes on loopback of the services around a wallet: provider and prover. */
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
-import { ConfigError } from 'sui-enclave/errors';
-import { isLoopbackOrigin } from '../loopback.ts';
+import { answersPreflight, isLoopbackOrigin, readBody } from 'sui-enclave-testing/loopback';
+import { listen as listenOn } from 'sui-enclave-testing/sui/listen';
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 
@@ -33,16 +31,9 @@ export const CLIENTS = {
 } as const;
 export type How = keyof typeof CLIENTS;
 
-/** @param port 0 lets the system choose. @throws ConfigError */
-export async function listen(server: Server, port = 0): Promise<string> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', ({ code }: NodeJS.ErrnoException) => {
-      reject(new ConfigError(`can't listen on port ${port}: ${code}. Set PORT to another`));
-    });
-    server.listen(port, '127.0.0.1', resolve);
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+/** @param port 0 lets the system choose. @returns the origin. @throws ConfigError */
+export const listen = async (server: Server, port = 0): Promise<string> =>
+  await listenOn(server, 'PORT', port);
 
 /**
  * `oidc-provider` with its own pages for login and consent; any name is a user. It sends users back to any page of this
@@ -108,10 +99,13 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   return { server, issuer };
 }
 
-/** Undefined for what is no request, or breaks off. */
-async function tokenIn(request: IncomingMessage): Promise<string | undefined> {
+/** Of a request for a proof, in bytes: far more than a token. */
+const MAX_REQUEST = 65_536;
+
+/** Undefined for what is no request. */
+function tokenIn(body: Buffer): string | undefined {
   try {
-    const { jwt } = JSON.parse(await text(request));
+    const { jwt } = JSON.parse(body.toString());
     return String(jwt);
   } catch {
     return undefined;
@@ -122,15 +116,12 @@ async function tokenIn(request: IncomingMessage): Promise<string | undefined> {
 export function createFakeProver(broken: () => boolean): Server {
   const [{ partialInputs }] = JSON.parse(readFileSync(PROOFS, 'utf8'));
   return createServer(async (request, response) => {
-    const { origin } = request.headers;
-    if (origin !== undefined && isLoopbackOrigin(origin)) {
-      response
-        .setHeader('access-control-allow-origin', origin)
-        .setHeader('access-control-allow-headers', 'content-type');
-    }
-    if (request.method === 'OPTIONS') return void response.end();
+    if (answersPreflight(request, response)) return;
     if (broken()) return void response.writeHead(500).end();
-    const jwt = await tokenIn(request);
+    // It may break off.
+    const body = await readBody(request, response, MAX_REQUEST).catch(() => null);
+    if (body === null) return;
+    const jwt = tokenIn(body);
     if (jwt === undefined) return void response.writeHead(400).end();
     const [headerBase64 = '', payload = ''] = jwt.split('.');
     const json = Buffer.from(payload, 'base64url').toString();

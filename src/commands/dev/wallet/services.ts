@@ -11,10 +11,10 @@ import { readServerConfig } from 'sui-enclave-server/config';
 import { loadApplication } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import type { Logger } from 'sui-enclave-service/log';
+import { LOOPBACK_ORIGINS } from 'sui-enclave-testing/loopback';
 import { RANDOM } from 'sui-enclave-testing/sui/ledger';
 import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import type { Artifacts } from '../../prover/artifacts.ts';
-import { LOOPBACK_ORIGINS } from '../loopback.ts';
 import { startProver } from '../prover/service.ts';
 import { signatureChecks } from '../sui/signatures.ts';
 import { createPageServer, type WalletEnclave } from './page_server.ts';
@@ -144,7 +144,6 @@ async function startRealProver(
     issuer: { issuer, jwksUrl: `${issuer}/jwks` },
     log,
     port,
-    corsOrigins: LOOPBACK_ORIGINS,
     env: { DEBUG: 'zkLogin:info' },
     onBackendLine: (line) => {
       const { level, msg } = JSON.parse(line) as { level: string; msg: string };

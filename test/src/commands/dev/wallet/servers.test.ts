@@ -1,6 +1,5 @@
 /** The provider of make dev-wallet: whom it sends back where, and which pages may exchange a code. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { isLoopbackOrigin } from '../../../../../src/commands/dev/loopback.ts';
 import {
   CLIENTS,
   createFakeProver,
@@ -46,19 +45,6 @@ describe('a redirect URI', () => {
   ])('%s is refused', async (uri) => {
     expect(await statusFor(uri)).toBe(400);
   });
-});
-
-test.each([
-  ['http://127.0.0.1:4170', true],
-  ['http://localhost', true],
-  ['https://localhost:4170', false],
-  ['http://127.0.0.10:4170', false],
-  ['http://localhost.wallet.example', false],
-  ['http://wallet.example/http://localhost', false],
-  ['null', false],
-  ['', false],
-])('%j is an origin of this machine: %s', (origin, isOne) => {
-  expect(isLoopbackOrigin(origin)).toBe(isOne);
 });
 
 test('the fake prover refuses what is no request, and goes on', async () => {

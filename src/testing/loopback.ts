@@ -1,0 +1,120 @@
+/**
+ * Who may ask the servers of development: programs and pages of this machine. They protect nothing, and pages of other
+ * sites are kept out, whether they ask under their own origin or under a name that leads here (DNS rebinding).
+ */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { quantity } from 'sui-enclave/errors';
+import type { Origins } from 'sui-enclave-service/http/cors';
+
+const NAME = String.raw`(127\.0\.0\.1|localhost|\[::1\])`;
+const HOST = new RegExp(`^${NAME}(:[0-9]{1,5})?$`, 'i');
+const ORIGIN = new RegExp(`^http://${NAME}(:[0-9]{1,5})?$`);
+
+const REFUSAL =
+  'This server of development answers programs and pages of this machine only: ask for 127.0.0.1 or localhost, from a page on http of either.\n';
+
+export const isLoopbackOrigin = (origin: string): boolean => ORIGIN.test(origin);
+
+/** @param address on which a server listens */
+export const isLoopback = (address: string): boolean => ['127.0.0.1', 'localhost', '::1'].includes(address);
+
+/**
+ * Whether a request asks for a name of loopback, and comes from no page or from one of these origins.
+ *
+ * @param fakedHost that the server is a fake of: programs ask it under this name too, through a proxy
+ */
+export function comesFromHere(
+  { headers: { host, origin } }: Pick<IncomingMessage, 'headers'>,
+  includes: (origin: string) => boolean = isLoopbackOrigin,
+  fakedHost?: string,
+): boolean {
+  // HTTP/1.0 has no Host, and no browser sends it.
+  const isOwnHost = host === undefined || host === fakedHost || HOST.test(host);
+  return isOwnHost && (origin === undefined || includes(origin));
+}
+
+/** In place of a list of origins, for services that are made for production. */
+export const LOOPBACK_ORIGINS = {
+  includes: isLoopbackOrigin,
+  admits: (request: IncomingMessage) => comesFromHere(request),
+} satisfies Origins;
+
+/**
+ * The origins of such a service when it listens on loopback.
+ *
+ * @param isSet whether the developer has set them: otherwise `*` means every origin of loopback
+ */
+export function originsOnLoopback(configured: '*' | Origins, isSet: boolean): '*' | Origins {
+  if (configured === '*') return isSet ? '*' : LOOPBACK_ORIGINS;
+  const includes = (origin: string) => configured.includes(origin);
+  const mayAsk = (origin: string) => isLoopbackOrigin(origin) || includes(origin);
+  return {
+    ...(configured.length !== undefined && { length: configured.length }),
+    includes,
+    admits: (request) => comesFromHere(request, mayAsk),
+  };
+}
+
+/**
+ * Listens on 127.0.0.1, and answers requests from elsewhere with 403. Every server of development listens by this.
+ *
+ * @param port 0 lets the system choose
+ * @param fakedHost as in `comesFromHere`
+ * @returns the origin; rejects with Node's error
+ */
+export async function serveLoopback(server: Server, port = 0, fakedHost?: string): Promise<string> {
+  const listeners = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (!comesFromHere(request, isLoopbackOrigin, fakedHost)) return refuse(response, 403, REFUSAL);
+    for (const listener of listeners) listener(request, response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, '127.0.0.1', resolve);
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Lets the page of this machine that asks read the answer, and answers its preflight. @returns whether that was all */
+export function answersPreflight(
+  { method, headers: { origin } }: IncomingMessage,
+  response: ServerResponse,
+): boolean {
+  response.setHeader('vary', 'Origin');
+  if (origin !== undefined && isLoopbackOrigin(origin)) {
+    response.setHeader('access-control-allow-origin', origin).setHeader('access-control-allow-headers', '*');
+  }
+  if (method !== 'OPTIONS') return false;
+  response.writeHead(204).end();
+  return true;
+}
+
+/**
+ * The body of a request, in memory.
+ *
+ * @param maxBytes of the body
+ * @returns null if it has more, after a 413: what else arrives is not read
+ */
+export async function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // The end of the loop must not end the connection, which has an answer to send.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size <= maxBytes) continue;
+    refuse(response, 413, `The body has more than ${quantity(maxBytes, 'byte')}.\n`);
+    return null;
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Ends the connection too: Node would read the rest of the body to its end. */
+function refuse(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'content-type': 'text/plain', connection: 'close' }).end(text);
+}
