@@ -75,7 +75,8 @@ export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationD
     );
   }
   passed(1, quantity(bytes.length, 'byte'));
-  const { payload, signature } = decodeEnvelope(bytes, passed);
+  // A copy: the signature is verified later, and over the same bytes.
+  const { payload, signature } = decodeEnvelope(new Uint8Array(bytes), passed);
   return { ...decodePayload(payload, passed), payload, signature };
 }
 

@@ -66,6 +66,8 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
     if (key in given && !(value instanceof Uint8Array && value.length > 0)) {
       throw invalidPolicy(`"${key}" of the policy must be a Uint8Array, not empty`);
     }
+    // A copy: its owner may change the bytes before a document is compared with them.
+    if (value instanceof Uint8Array) given[key] = new Uint8Array(value);
   }
   if ('maxAgeMs' in given && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
     throw invalidPolicy('"maxAgeMs" of the policy must be a number of milliseconds, 0 or more');

@@ -132,12 +132,13 @@ export function checkOptions(options: VerifyOptions): VettedOptions {
     const message = `unknown option "${unknown}"; known ones: ${OPTION_KEYS.join(', ')}`;
     throw new AttestationError('POLICY_INVALID', message);
   }
-  const { roots = [awsNitroRoot()] } = options;
+  const { roots = [awsNitroRoot()], now, policy } = options;
   if (!Array.isArray(roots) || roots.length === 0 || !roots.every((root) => root instanceof Uint8Array)) {
     const message = '"roots" must be an array of at least one certificate in DER (Uint8Array)';
     throw new AttestationError('POLICY_INVALID', message);
   }
-  return { now: milliseconds(options.now), policy: checkPolicy(options.policy), roots }; // [21]
+  const copies = Array.from(roots, (root) => new Uint8Array(root));
+  return { now: milliseconds(now), policy: checkPolicy(policy), roots: copies }; // [21]
 }
 
 /** @throws AttestationError: TIME_INVALID when `time` is before 1970 or not a valid time of JavaScript */

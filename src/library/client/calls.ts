@@ -3,7 +3,7 @@ import { abortable } from '../fetch.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { readAnswer, unexpectedProperty } from './answer.ts';
 import { AnswerTimeError, UnexpectedAnswerError } from './errors.ts';
-import { endpointPath, type Http, type JsonAnswer, requestJson } from './http.ts';
+import { endpointPath, type Http, invalidOption, type JsonAnswer, requestJson } from './http.ts';
 import { KnownKeys } from './keys.ts';
 import type { CheckedCall, CheckedOptions } from './options.ts';
 import { attempting, type CallState, isKeyUnknown, sending } from './outcome.ts';
@@ -32,9 +32,10 @@ export class Calls {
   /** A call whose answer must be signed. @throws ClientError, AttestationError */
   async signed<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
     const endpoint = endpointPath(this.#http, path);
+    const content = copyBody(body);
     const { signal, expect } = call;
     return await attempting(call, async (state) => {
-      const { json, enclaveKey } = await this.#request(endpoint, body, signal, state);
+      const { json, enclaveKey } = await this.#request(endpoint, content, signal, state);
       const answer = readAnswer(nameOf(endpoint), json, schema);
       const publicKey = await this.keys.signerOf(answer, enclaveKey, signal);
       const enclaveId = await abortable(this.#trust.admit(publicKey), signal);
@@ -56,9 +57,10 @@ export class Calls {
   /** A sealed call, whose answer may have any form. @throws ClientError, AttestationError */
   async unsigned(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
     const endpoint = endpointPath(this.#http, path);
+    const content = copyBody(body);
     return await attempting(
       call,
-      async (state) => (await this.#request(endpoint, body, call.signal, state)).json,
+      async (state) => (await this.#request(endpoint, content, call.signal, state)).json,
     );
   }
 
@@ -118,6 +120,19 @@ export class Calls {
     // Negated, so that a clock that returns NaN refuses every answer.
     if (!(age <= maxAnswerAgeMs)) throw new AnswerTimeError('CLIENT_STALE', timestampMs, maxAnswerAgeMs);
   }
+}
+
+/** As it is at the call: it is sent after an attestation, and perhaps again. @throws ClientError: CLIENT_OPTION */
+function copyBody(body: unknown): unknown {
+  if (body === undefined) return undefined;
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(body);
+  } catch (cause) {
+    throw invalidOption('the body must be a value that JSON has', { cause });
+  }
+  if (text === undefined) throw invalidOption('the body must be a value that JSON has');
+  return JSON.parse(text);
 }
 
 /** Of an endpoint, for messages: a query may be confidential. */

@@ -84,13 +84,13 @@ export function readOptions(options: EnclaveClientOptions) {
   // A given undefined or null is a mistake too: requests must not be sent unsealed because of it.
   const sealed = options !== undefined && 'sealed' in options ? options.sealed : false;
   if (typeof sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
-  const padding = paddingOf(options ?? {});
+  const padding = paddingOf(options?.paddingBytes, sealed);
   const pinMaxAgeMs = duration('pinMaxAgeMs', options?.pinMaxAgeMs ?? HOUR);
   if (typeof maxAnswerAgeMs !== 'number' || !(maxAnswerAgeMs > 0)) {
     throw invalidOption('"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity');
   }
   const timeoutMs = duration('timeoutMs', options?.timeoutMs ?? 10_000);
-  return { roots, sealed, padding, pinMaxAgeMs, maxAnswerAgeMs, now, fetch, timeoutMs };
+  return { roots: copyRoots(roots), sealed, padding, pinMaxAgeMs, maxAnswerAgeMs, now, fetch, timeoutMs };
 }
 
 export type CheckedOptions = ReturnType<typeof readOptions>;
@@ -122,7 +122,8 @@ export function readCallOptions(
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalidOption('"signal" must be an AbortSignal');
   }
-  return { expect: expect as Readonly<Record<string, unknown>>, idempotent, signal };
+  // A copy: the answer is compared with what was expected at the call.
+  return { expect: { ...expect } as Readonly<Record<string, unknown>>, idempotent, signal };
 }
 
 /** A misspelt option would silently leave out a check. */
@@ -133,11 +134,17 @@ export function requireKnown(options: object, keys: readonly string[]): void {
   }
 }
 
-function paddingOf({ paddingBytes = 0, sealed }: Partial<EnclaveClientOptions>): number {
+/** The client keeps them: their owner may change them. What is not a root is refused when it is used. */
+function copyRoots(roots: EnclaveClientOptions['roots']): EnclaveClientOptions['roots'] {
+  if (!Array.isArray(roots)) return roots;
+  return roots.map((root) => (root instanceof Uint8Array ? new Uint8Array(root) : root));
+}
+
+function paddingOf(paddingBytes: number | undefined = 0, sealed: boolean): number {
   if (!(Number.isInteger(paddingBytes) && paddingBytes >= 0 && paddingBytes <= MAX_PADDING)) {
     throw invalidOption(`"paddingBytes" must be an integer from 0 to ${MAX_PADDING}`);
   }
-  if (paddingBytes > 0 && sealed !== true) throw invalidOption('"paddingBytes" needs { sealed: true }');
+  if (paddingBytes > 0 && !sealed) throw invalidOption('"paddingBytes" needs { sealed: true }');
   return paddingBytes;
 }
 

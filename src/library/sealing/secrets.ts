@@ -133,11 +133,13 @@ export interface SealedMessage {
  * @throws SealingError: SEALED_TOO_LARGE, SEALING_UNSUPPORTED
  */
 export async function sealSecrets(
-  values: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, string>>,
   sealingKey: Uint8Array,
   state: EnclaveState,
   { provisioner, suite = webCryptoSuite() }: SealSecretsOptions = {},
 ): Promise<SealedMessage> {
+  // A copy: the receipt is compared with what was sealed.
+  const values = { ...secrets };
   const plaintext = encodeContent(JSON.stringify(values), PADDING);
   if (plaintext.length > MAX_CONTENT_SIZE) throw tooLarge();
   const bound = { info: secretsInfo(state), aad: NO_AAD, plaintext };

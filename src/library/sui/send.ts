@@ -44,8 +44,9 @@ const MAX_MS = 2_147_483_647;
  */
 export async function sendTransaction<Included extends Include = object>(
   client: ClientWithCoreApi,
-  { waitMs = WAIT_MS, ...signed }: SignedTransaction<Included>,
+  { waitMs = WAIT_MS, transaction, ...options }: SignedTransaction<Included>,
 ): Promise<SuiClientTypes.Transaction<Included>> {
+  const signed = { ...options, transaction: copyTransaction(transaction) };
   checkDuration('waitMs', waitMs);
   checkDuration('lookUpMs', signed.lookUpMs ?? LOOK_UP_MS);
   const result = await resultOfSending(client, signed);
@@ -78,6 +79,12 @@ export async function waitUntilVisible(
   }
 }
 
+/** The caller may change its own bytes before the node is asked for their digest. */
+function copyTransaction(bytes: unknown): Uint8Array {
+  if (bytes instanceof Uint8Array) return new Uint8Array(bytes);
+  throw invalidValue('"transaction" must be a Uint8Array, the BCS of its data');
+}
+
 function checkDuration(name: string, value: number): void {
   if (Number.isInteger(value) && value >= 0 && value <= MAX_MS) return;
   throw invalidValue(`"${name}" must be an integer from 0 to ${MAX_MS}, in milliseconds`);
@@ -95,10 +102,10 @@ export async function resultOfSending<Included extends Include = object>(
   }: Omit<SignedTransaction<Included>, 'waitMs'>,
 ): Promise<SuiClientTypes.TransactionResult<Included>> {
   const shared = { ...(include && { include }), ...(signal && { signal }) };
+  const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
   try {
     return await client.core.executeTransaction({ transaction, signatures: [...signatures], ...shared });
   } catch (thrown) {
-    const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
     const error = sendErrorOf(thrown, digest);
     const found = await lookUp(client, error, { digest, timeout: lookUpMs, ...shared }).catch(() => null);
     if (found === null) throw error;

@@ -70,13 +70,32 @@ const OPTIONS: readonly string[] = [
 const OF_A_PROVIDER: readonly string[] = ['provider', 'clientId', 'name', 'icon'];
 const ICON = /^data:image\/(svg\+xml|webp|png|gif);base64,/;
 
-/** @throws ZkLoginError: ZKLOGIN_OPTION */
-export function checkRegisterOptions(options: RegisterOptions): void {
-  refuseUnknown('option', options ?? {}, OPTIONS);
+/** Reads each option once, so that what was checked is what is used. @throws ZkLoginError: ZKLOGIN_OPTION */
+export function readRegisterOptions(source: RegisterOptions): RegisterOptions {
+  refuseUnknown('option', source ?? {}, OPTIONS);
+  const { providers, ...options } = copyKnown(source ?? {}, OPTIONS);
+  const copy = { ...options, providers: Array.isArray(providers) ? Array.from(providers, readProvider) : [] };
+  checkRegisterOptions(copy);
+  return copy;
+}
+
+function readProvider(source: WalletProvider): WalletProvider {
+  refuseUnknown('property of a provider', source ?? {}, OF_A_PROVIDER);
+  const item = copyKnown(source ?? {}, OF_A_PROVIDER);
+  return { ...item, provider: { ...item.provider } };
+}
+
+/** Inherited properties too. */
+function copyKnown<Source extends object>(source: Source, names: readonly string[]): Source {
+  return Object.fromEntries(
+    names.filter((name) => name in source).map((name) => [name, Reflect.get(source, name)]),
+  ) as Source;
+}
+
+function checkRegisterOptions(options: RegisterOptions): void {
   const { providers, redirectUri, client, salt, prover, legacyAddress, confirm, sponsor, validEpochs } =
-    options ?? {};
-  if (!Array.isArray(providers) || providers.length === 0)
-    throw invalid('providers must be a list, not empty');
+    options;
+  if (providers.length === 0) throw invalid('providers must be a list, not empty');
   if (typeof client?.core?.getCurrentSystemState !== 'function' || typeof client.network !== 'string') {
     throw invalid('client must be a client of @mysten/sui, such as SuiGrpcClient, with a network');
   }
@@ -103,8 +122,7 @@ export function checkRegisterOptions(options: RegisterOptions): void {
 }
 
 function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOptions): void {
-  refuseUnknown('property of a provider', item ?? {}, OF_A_PROVIDER);
-  const { provider, clientId, name, icon } = item ?? {};
+  const { provider, clientId, name, icon } = item;
   checkClient({ provider, clientId, redirectUri, ...networkOf(client) });
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
     throw invalid('the name of a provider must be a text, not empty');

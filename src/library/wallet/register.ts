@@ -2,7 +2,7 @@ import type { WalletIcon } from '@mysten/wallet-standard';
 import { ZkLoginError } from '../zklogin/errors.ts';
 import { type SessionStore, sessionStore } from '../zklogin/storage.ts';
 import { oneAtATime } from './confirm.ts';
-import { checkRegisterOptions, type RegisterOptions, walletId } from './options.ts';
+import { type RegisterOptions, readRegisterOptions, walletId } from './options.ts';
 import { type RegisteredWallet, ZkLoginWallet } from './wallet.ts';
 
 export interface RegisteredWallets {
@@ -40,8 +40,7 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
       'the page is in a frame of another page, where browsers block its storage, or keep it apart from that of the login window: open the page in a tab of its own',
     );
   }
-  checkRegisterOptions(options);
-  const { providers, confirm, storage, ...shared } = options;
+  const { providers, confirm, storage, ...shared } = readRegisterOptions(options);
   const store = sessionStore(storage);
   const confirmed = oneAtATime(confirm);
   const wallets = providers.map((item) => {

@@ -59,10 +59,24 @@ export function beginLogin(options: BeginOptions): string {
       `unknown option "${unknown}"; known ones: ${OPTIONS.join(', ')}`,
     );
   }
-  checkClient(options);
-  const { provider, clientId, redirectUri } = options;
-  const maxEpoch = readMaxEpoch(options);
-  const store = sessionStore(options.storage);
+  // Each option is read once, so that what was checked is what is used.
+  const {
+    clientId,
+    redirectUri,
+    network,
+    currentEpoch,
+    maxEpoch: last,
+    validEpochs,
+    storage,
+  } = options ?? {};
+  const provider = { ...options?.provider };
+  checkClient({ provider, clientId, redirectUri, ...(network !== undefined && { network }) });
+  const maxEpoch = readMaxEpoch({
+    currentEpoch,
+    ...(last !== undefined && { maxEpoch: last }),
+    ...(validEpochs !== undefined && { validEpochs }),
+  });
+  const store = sessionStore(storage);
 
   const keypair = new Ed25519Keypair();
   const randomness = generateRandomness();

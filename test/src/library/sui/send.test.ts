@@ -102,6 +102,15 @@ describe('a node whose reads lag behind', () => {
     });
   });
 
+  test('is asked for the bytes that were sent, even if the caller changes its own meanwhile', async () => {
+    const request = await signed(new Transaction());
+    const digest = TransactionDataBuilder.getDigestFromBytes(request.transaction);
+    fixture.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
+    const sent = sendTransaction(client, request);
+    request.transaction.fill(0);
+    expect((await sent).digest).toBe(digest);
+  });
+
   test('ends the wait when it does not answer reads at all', async () => {
     fixture.node.faults.set('GetTransaction', 'hang');
     await expect(send(new Transaction(), { waitMs: 30 })).rejects.toMatchObject({ code: 'SUI_NOT_VISIBLE' });

@@ -6,7 +6,7 @@ import { registerZkLoginWallet } from '../../../../src/library/wallet/index.ts';
 import { PROVIDERS } from '../../../../src/library/zklogin/index.ts';
 import { CLIENT_ID } from '../zklogin/support.ts';
 import { ORIGIN, usePage } from './page.ts';
-import { FakeNode, type Given, GOOGLE, register } from './support.ts';
+import { connect, FakeNode, type Given, GOOGLE, register, registerAs } from './support.ts';
 
 const page = usePage();
 
@@ -63,6 +63,21 @@ test('a wallet says whose it is, that its address is for this app only, and for 
   const [, svg = ''] = /^data:image\/svg\+xml;base64,(.*)$/.exec(wallets[0]?.icon ?? '') ?? [];
   expect(atob(svg)).toMatch(/^<svg .*<\/svg>$/);
   expect(wallets[1]?.icon).toBe(icon);
+});
+
+test('an option is read once: what was checked is what is used', async () => {
+  const redirectUris = [`${ORIGIN}/back`, 'https://attacker.example/back'];
+  const clientIds = [CLIENT_ID, 'another'];
+  const changing = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
+  const item = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
+  const given = Object.defineProperty({ providers: [item] }, 'redirectUri', changing(redirectUris));
+  // Not spread: a spread would read it here.
+  const { wallet } = registerAs((options) => Object.setPrototypeOf(given, options));
+  connect(wallet).catch(() => {});
+  const { url } = await vi.waitFor(() => page.current.latest.sentTo[0] ?? Promise.reject(new Error('blank')));
+  expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
+  expect(url.searchParams.get('client_id')).toBe(CLIENT_ID);
+  expect([redirectUris, clientIds]).toEqual([['https://attacker.example/back'], ['another']]);
 });
 
 describe('registerZkLoginWallet refuses', () => {

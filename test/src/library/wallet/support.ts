@@ -56,6 +56,11 @@ export interface Registered {
 }
 
 export function register(given: Given = {}): Registered {
+  return registerAs((options) => ({ ...options, ...given }) as RegisterOptions);
+}
+
+/** @param change returns the options to register with */
+export function registerAs(change: (options: RegisterOptions) => RegisterOptions): Registered {
   const asked: ConfirmRequest[] = [];
   const changes: string[][] = [];
   const options = {
@@ -69,9 +74,8 @@ export function register(given: Given = {}): Registered {
       asked.push(request);
       return true;
     },
-    ...given,
   };
-  const { wallets, unregister } = registerZkLoginWallet(options as RegisterOptions);
+  const { wallets, unregister } = registerZkLoginWallet(change(options));
   onTestFinished(unregister);
   const [wallet] = wallets;
   if (wallet === undefined) throw new Error('no wallet');
