@@ -13,6 +13,7 @@ import { Facts } from '../../src/console/parts/facts.tsx';
 import { Panel } from '../../src/console/parts/panel.tsx';
 import { Progress } from '../../src/console/parts/progress.tsx';
 import { TextField } from '../../src/console/parts/text_field.tsx';
+import { ignoreHeldEnter } from './held_keys.ts';
 import { client, settings } from './surroundings.ts';
 import type { Balance } from './use_balance.ts';
 import type { Executed, Failures, Sender } from './wallet_view.tsx';
@@ -121,6 +122,7 @@ export function EnclavePanel({ session, sender, balance, failures }: Props) {
               type="button"
               className="ds-button"
               disabled={sender.isBusy || !balance.mist || minted !== undefined}
+              onKeyDown={ignoreHeldEnter}
               onClick={mint}
             >
               Mint it

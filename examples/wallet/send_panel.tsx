@@ -3,6 +3,7 @@ import { isValidSuiAddress } from '@mysten/sui/utils';
 import { useState } from 'react';
 import { Panel } from '../../src/console/parts/panel.tsx';
 import { TextField } from '../../src/console/parts/text_field.tsx';
+import { ignoreHeldEnter } from './held_keys.ts';
 import type { Balance } from './use_balance.ts';
 import type { Sender } from './wallet_view.tsx';
 import { mistOf, short, suiOf } from './words.ts';
@@ -20,7 +21,7 @@ export function SendPanel({ sender, balance }: Props) {
   const isTooMuch = mist !== undefined && balance.mist !== undefined && mist >= balance.mist;
   const isReady = isValidSuiAddress(to) && mist !== undefined && balance.mist !== undefined && !isTooMuch;
   const send = () => {
-    if (!isReady) return;
+    if (!isReady || sender.isBusy) return;
     const transaction = new Transaction();
     transaction.transferObjects([transaction.splitCoins(transaction.gas, [mist])], to);
     sender.send(`Send ${suiOf(mist)} SUI to ${short(to)}`, transaction, () => setAmount(''));
@@ -29,6 +30,7 @@ export function SendPanel({ sender, balance }: Props) {
     <Panel title="Send">
       <form
         className="stack"
+        onKeyDown={ignoreHeldEnter}
         onSubmit={(event) => {
           event.preventDefault();
           send();

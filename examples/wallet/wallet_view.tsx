@@ -52,6 +52,8 @@ export function WalletView({ session, login }: Props) {
   const sender: Sender = {
     isBusy: job.step !== undefined,
     send(what, transaction, done) {
+      // Another job would replace the one that runs, whose transaction is sent nonetheless.
+      if (job.step !== undefined) return;
       failures.clear();
       job.start(async ({ step }) => {
         step(what);

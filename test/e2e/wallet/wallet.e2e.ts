@@ -227,6 +227,26 @@ test('a balance that the node does not tell is not 0, and nothing can be sent', 
   expect(await button(page, 'Send').isEnabled()).toBe(false);
 });
 
+test('Enter that is held down sends once, also after a failure', async () => {
+  const page = await open(await newContext(browser));
+  await logInWhole(page, 'alice');
+  await prepare(page);
+  services.node.faults.set('SimulateTransaction', { status: 'UNAVAILABLE', message: 'try later' });
+  onTestFinished(() => services.node.faults.clear());
+  const attempts = page.getByRole('listitem').filter({ hasText: 'Send 0.25 SUI' });
+  await page.getByLabel('Amount in SUI').focus();
+  await page.keyboard.down('Enter');
+  await problem(page).waitFor();
+  await expect.poll(() => button(page, 'Send').isEnabled()).toBe(true);
+  for (let repeat = 0; repeat < 5; repeat++) await page.keyboard.down('Enter');
+  await page.keyboard.up('Enter');
+  services.node.faults.clear();
+  // A press of its own sends again.
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.getByLabel('Amount in SUI').inputValue()).toBe('');
+  expect(await attempts.count()).toBe(2);
+});
+
 test('a login that is given up leaves nothing', async () => {
   const page = await open(await newContext(browser));
   services.proverIsBroken = true;
