@@ -12,6 +12,8 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly exports?: Readonly<Record<string, string>>;
+  /** Modules by condition. */
+  readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
@@ -32,6 +34,9 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
   return { ...manifestOf(folder), folder, files };
 });
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
+
+/** Modules of which an import means one or another: they export the same. */
+const ALTERNATIVES = ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'];
 
 /** What tests and fakes of a package import may be for development only. */
 const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|stand_in\.ts$)/.test(file);
@@ -56,11 +61,18 @@ const packageOf = (specifier: string) =>
 function breachesIn(
   source: string,
   file: string,
-  { folder, dependencies, peerDependencies, devDependencies }: Omit<Package, 'name' | 'version' | 'files'>,
+  {
+    folder,
+    imports,
+    dependencies,
+    peerDependencies,
+    devDependencies,
+  }: Omit<Package, 'name' | 'version' | 'files'>,
 ): string[] {
   const declared = { ...dependencies, ...peerDependencies, ...(isForDevelopment(file) && devDependencies) };
   return importsIn(source).filter((specifier) => {
     if (specifier.startsWith('.')) return !join(dirname(file), specifier).startsWith(`${folder}/`);
+    if (specifier.startsWith('#')) return imports?.[specifier] === undefined;
     return !specifier.startsWith('node:') && declared[packageOf(specifier)] === undefined;
   });
 }
@@ -80,12 +92,16 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
   return cycles;
 }
 
-/** The file that an import means; undefined for a package of npm. */
-function fileOf(from: string, specifier: string): string | undefined {
-  if (specifier.startsWith('.')) return join(dirname(from), specifier);
+/** The files that an import may mean, by conditions; none for a package of npm. */
+function filesOf(from: string, specifier: string): string[] {
+  if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
+  if (specifier.startsWith('#')) {
+    const { imports, folder = '' } = PACKAGES.find(({ files }) => files.includes(from)) ?? {};
+    return [...new Set(Object.values(imports?.[specifier] ?? {}))].map((target) => join(folder, target));
+  }
   const { exports, folder = '' } = byName.get(packageOf(specifier)) ?? {};
   const target = exports?.[`.${specifier.slice(packageOf(specifier).length)}`];
-  return target && join(folder, target);
+  return target === undefined ? [] : [join(folder, target)];
 }
 
 describe.each(PACKAGES)('$name', ({ files, ...own }) => {
@@ -175,6 +191,7 @@ test.each([
   ["export * from './nsm/../../library/errors.ts';", ['./nsm/../../library/errors.ts']],
   ["const { a } = await import('typescript');", ['typescript']],
   ["import '@noble/hashes/sha2.js';", ['@noble/hashes/sha2.js']],
+  ["import { a } from '#undeclared';", ['#undeclared']],
   ["import { a } from './own.ts';\nimport b from 'node:fs';\nimport { c } from 'declared/deep';", []],
 ])('%j breaches %j', (source, breaches) => {
   const own = { folder: 'src/server', dependencies: { declared: '1' }, devDependencies: { typescript: '1' } };
@@ -195,13 +212,14 @@ describe('cycles', () => {
   test('files have none, even if type-only and dynamic imports count', () => {
     const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
     const graph = new Map(
-      files.map((file) => [file, importsOf(file).flatMap((specifier) => fileOf(file, specifier) ?? [])]),
+      files.map((file) => [file, importsOf(file).flatMap((specifier) => filesOf(file, specifier))]),
     );
     expect(graph.get('src/service/oidc/keys.ts'), 'type-only').toContain('src/service/oidc/clients.ts');
     expect(graph.get('src/library/client/client.ts'), 'dynamic').toContain(
       'src/library/client/registered.ts',
     );
     expect(graph.get('src/server/boot.ts'), 'by name').toContain('src/service/log.ts');
+    expect(graph.get('src/library/fetch.ts'), 'by conditions').toEqual(ALTERNATIVES);
     expect(cyclesIn(graph)).toEqual([]);
   });
 
@@ -216,9 +234,39 @@ describe('cycles', () => {
   });
 });
 
-test('the library, which runs in browsers too, imports nothing of Node', () => {
-  const files = byName.get('sui-enclave')?.files ?? [];
-  expect(files.flatMap(importsOf).filter((specifier) => specifier.startsWith('node:'))).toEqual([]);
+describe('the library, which runs in browsers too', () => {
+  const { files = [], imports = {} } = byName.get('sui-enclave') ?? {};
+
+  test('imports nothing of Node, but for the one module that Node alone loads', () => {
+    const imported = files.flatMap((file) =>
+      importsOf(file).flatMap((item) => (item.startsWith('node:') ? `${file} imports ${item}` : [])),
+    );
+    expect(imported).toEqual(
+      ['http', 'https'].map((name) => `src/library/platform_fetch_node.ts imports node:${name}`),
+    );
+  });
+
+  test('names that module for the condition "node" only, after those of runtimes that have it too', () => {
+    expect(Object.keys(imports)).toEqual(['#platform_fetch']);
+    const conditions = Object.entries(imports['#platform_fetch'] ?? {});
+    expect(conditions.filter(([, target]) => target !== './platform_fetch.ts')).toEqual([
+      ['node', './platform_fetch_node.ts'],
+    ]);
+    expect(conditions.map(([condition]) => condition)).toEqual([
+      'browser',
+      'worker',
+      'workerd',
+      'edge-light',
+      'deno',
+      'bun',
+      'node',
+      'default',
+    ]);
+    const byPath = files.filter((file) =>
+      importsOf(file).some((item) => item.endsWith('platform_fetch_node.ts')),
+    );
+    expect(byPath).toEqual([]);
+  });
 });
 
 test('the HTTP service knows nothing of enclaves and of Sui', () => {
@@ -262,7 +310,8 @@ test('no path comes from the text of a URL, where a space is %20', () => {
 
 test('scripts and packages never import test', () => {
   const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
-  const isTest = (file: string, specifier: string) => fileOf(file, specifier)?.startsWith('test/');
+  const isTest = (file: string, specifier: string) =>
+    filesOf(file, specifier).some((target) => target.startsWith('test/'));
   expect(files.filter((file) => importsOf(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
 });
 
@@ -288,7 +337,8 @@ test('no two modules of what runs as a service or in a dapp export the same name
   const files = PACKAGES.filter(({ folder }) =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),
   );
-  for (const file of files.flatMap((item) => item.files).filter((item) => !isForDevelopment(item))) {
+  const isCounted = (file: string) => !isForDevelopment(file) && file !== ALTERNATIVES[1];
+  for (const file of files.flatMap((item) => item.files).filter(isCounted)) {
     const declared = read(file).matchAll(
       /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,
     );

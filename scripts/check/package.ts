@@ -103,6 +103,7 @@ async function useFromJavaScript(): Promise<string> {
     module: 'i-06e4b98c6549ff803-enc0196373b195fb723',
     accepted: true,
     refused: 'CERTIFICATE_EXPIRED',
+    encoded: ['CLIENT_UNREACHABLE', 'encoding'],
     client: 'function',
     sui: ['function', 'function'],
     wallet: ['function', 'function'],
@@ -241,7 +242,7 @@ const steps: Steps = {
         logLevel: 'silent',
         external(specifier) {
           imported.add(specifier);
-          return !/^[./]/.test(specifier);
+          return !/^[./#]/.test(specifier);
         },
       });
       await bundle.generate();

@@ -1,7 +1,10 @@
 /** One request, bounded in time and size, in Node and browsers: what every client of this project sends. */
+import { platformFetch } from '#platform_fetch';
+
+export { platformFetch };
 
 export interface Bounds {
-  /** Default: the platform's own. */
+  /** Default: `platformFetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** For the whole exchange, including the body of the response. */
   readonly timeoutMs: number;
@@ -55,6 +58,8 @@ export const UNREACHABLE = {
   /** The certificate is not valid for this host, or the peer doesn't speak TLS. */
   tls: 'no secure connection could be made (TLS)',
   redirect: 'it redirects, and redirects are not followed: give the URL that it redirects to',
+  /** In Node alone, where no answer is decoded. */
+  encoding: 'its answer has a Content-Encoding, though the request accepts none',
   /** The answer began, but did not complete. */
   broken: 'the connection broke in the middle of the answer',
   /** Browsers say no more. */
@@ -68,13 +73,14 @@ export type UnreachableReason = keyof typeof UNREACHABLE;
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|EPROTO$|CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_(CA|PURPOSE)$|HOSTNAME_MISMATCH$|PATH_LENGTH_)/;
 
-/** Reads the cause that Node's fetch attaches to its TypeError. Browsers attach none. */
+/** Reads the cause that `platformFetch` and Node's fetch attach to their TypeErrors. Browsers attach none. */
 export function unreachableReason({ reason, cause }: NoAnswerError): UnreachableReason {
   if (reason === 'timeout' || reason === 'broken') return reason;
   const inner: unknown = cause instanceof Error ? cause.cause : undefined;
   if (!(inner instanceof Error)) return 'unknown';
   if (inner.message === 'unexpected redirect') return 'redirect';
   const code = 'code' in inner ? String(inner.code) : '';
+  if (code === 'CONTENT_ENCODING') return 'encoding';
   if (/^(ENOTFOUND$|EAI_)/.test(code)) return 'dns';
   if (/TIMEDOUT|TIMEOUT/.test(code)) return 'timeout';
   return TLS_CODES.test(code) ? 'tls' : 'connection';
@@ -153,7 +159,7 @@ export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Pr
  */
 export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): Promise<BytesAnswer> {
   // Don't call it as a method of `bounds`: a browser's fetch would throw "Illegal invocation".
-  const { fetch = globalThis.fetch } = bounds;
+  const { fetch = platformFetch } = bounds;
   bounds.signal?.throwIfAborted();
   const timeout = AbortSignal.timeout(Math.ceil(bounds.timeoutMs));
   const signal = bounds.signal ? AbortSignal.any([timeout, bounds.signal]) : timeout;

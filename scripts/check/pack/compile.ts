@@ -65,12 +65,13 @@ function withoutExtension(path: string): string {
   return path.replace(/\.(ts|js)$/, '');
 }
 
-/** The sources, from `src`, by the name under which other packages import them. */
+/** The sources, from `src`, by the name under which packages import them. What is packed here runs in Node. */
 function modulesByName(packages: readonly string[]): ReadonlyMap<string, string> {
   const modules = new Map<string, string>();
   for (const folder of packages) {
-    const { name, exports } = readManifest(folder);
+    const { name, exports, imports = {} } = readManifest(folder);
     for (const [entry, path] of Object.entries(exports)) modules.set(join(name, entry), join(folder, path));
+    for (const [own, { node }] of Object.entries(imports)) if (node) modules.set(own, join(folder, node));
   }
   return modules;
 }

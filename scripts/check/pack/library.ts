@@ -32,6 +32,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   const { dependencies, peerDependencies = {}, peerDependenciesMeta = {} } = own;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
+  compileForNode();
   for (const entry of Object.keys(ENTRIES)) {
     copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
   }
@@ -45,10 +46,33 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   };
   const tarball = makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE },
-    ...{ entries, dependencies, peerDependencies, peerDependenciesMeta },
+    ...{ entries, dependencies, peerDependencies, peerDependenciesMeta, imports: compiledImports(own) },
   });
   copyFileSync(join(ROOT, tarball.file), join(ROOT, FOR_EXAMPLES));
   return tarball;
+}
+
+/** The module that only Node loads, which is the only one that may use its types. */
+function compileForNode(): void {
+  const project = `${FOLDER}.node.tsconfig.json`;
+  const compilerOptions = { types: ['node'], rootDir: join(ROOT, 'src/library'), outDir: FOLDER };
+  const files = [join(ROOT, 'src/library/platform_fetch_node.ts')];
+  writeFileSync(
+    project,
+    JSON.stringify({ extends: join(ROOT, 'tsconfig.lib.json'), compilerOptions, files }),
+  );
+  runCompiler(project);
+}
+
+function compiledImports({ imports = {} }: Manifest): Manifest['imports'] {
+  return Object.fromEntries(
+    Object.entries(imports).map(([name, modules]) => [
+      name,
+      Object.fromEntries(
+        Object.entries(modules).map(([condition, path]) => [condition, path.replace(/\.ts$/, '.js')]),
+      ),
+    ]),
+  );
 }
 
 function readme({ peerDependencies = {}, peerDependenciesMeta = {} }: Manifest, version: string): string {

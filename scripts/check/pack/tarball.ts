@@ -21,6 +21,8 @@ export interface Manifest {
   readonly type: string;
   readonly sideEffects: boolean;
   readonly exports: Readonly<Record<string, string>>;
+  /** Modules by condition, by the names that only the package itself knows. */
+  readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies: Versions;
   readonly peerDependencies?: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
@@ -47,6 +49,8 @@ export interface Content {
   readonly peerDependenciesMeta?: PeersMeta;
   /** Programs by their names, and their modules in the folder. */
   readonly bin?: Readonly<Record<string, string>>;
+  /** As in `Manifest`, of compiled modules. */
+  readonly imports?: Manifest['imports'];
 }
 
 export interface Tarball {
@@ -73,7 +77,7 @@ export function makeTarball(content: Content): Tarball {
 
 function published(content: Content): object {
   const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
-  const { peerDependenciesMeta } = content;
+  const { peerDependenciesMeta, imports } = content;
   const { name, description, license, type, sideEffects } = own;
   const imported = importedPackages(folder).filter((name) => !Object.hasOwn(peerDependencies, name));
   const unknown = imported.find((name) => dependencies[name] === undefined);
@@ -90,6 +94,7 @@ function published(content: Content): object {
     engines: { node },
     publishConfig: { tag: channel },
     ...(bin && { bin }),
+    ...(imports && { imports }),
     exports: Object.fromEntries(
       Object.entries(entries).map(([entry, path]) => [
         entry,

@@ -1,6 +1,6 @@
 /** examples/dapp, built and opened in headless Chromium. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -153,6 +153,14 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       const scripts = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)];
       const size = scripts.reduce((sum, [, file = '']) => sum + readFileSync(join(dist, file)).length, 0);
       expectEqual(size > 0 && size < 10_000, true);
+      const all = globSync('**/*.js', { cwd: dist }).map((file) => readFileSync(join(dist, file), 'utf8'));
+      expectEqual(
+        [
+          all.length > 0,
+          all.filter((code) => /["'`]node:https?["'`]|__vite-browser-external/.test(code)).length,
+        ],
+        [true, 0],
+      );
       return quantity(size, 'byte');
     },
 

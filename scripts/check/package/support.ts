@@ -70,7 +70,7 @@ export async function checkDependencies(folder: string, modules: readonly string
     input: modules.map((module) => join(folder, module)),
     platform: 'node',
     external(specifier) {
-      const isOwn = /^[./]/.test(specifier);
+      const isOwn = /^[./#]/.test(specifier);
       if (!isOwn && !isBuiltin(specifier)) {
         imported.add(specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'));
       }

@@ -146,11 +146,11 @@ export function headersOf(given: ServiceOptions['headers'], contentType: string)
 
 /**
  * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
- * working: another request would double its load.
+ * working: another request would double its load. So would one after an answer that is encoded.
  */
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError
-    ? answer.reason === 'unreachable'
+    ? answer.reason === 'unreachable' && unreachableReason(answer) !== 'encoding'
     : answer.status === 503 && !TOOK_LONGER.test(answer.text);
 }
 

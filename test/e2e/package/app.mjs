@@ -1,5 +1,6 @@
 // Plain JavaScript that uses the installed package: Node strips no types under node_modules.
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
 import { useEnclave } from 'sui-enclave/react';
@@ -15,10 +16,19 @@ const policy = { images: [parsePcrs(readFileSync(pcrs, 'utf8'))] };
 const { document } = await verifyAttestation(bytes, { now, policy });
 const { accepted } = await predictRegistration(bytes, now);
 const refused = await verifyAttestation(bytes, { now: Date.now(), policy }).catch((error) => error.code);
+// In Node, the library decodes no answer.
+const server = createServer((_, response) =>
+  response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'),
+);
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const client = new EnclaveClient(`http://127.0.0.1:${server.address().port}`, { policy });
+const encoded = await client.attest().catch(({ code, reason }) => [code, reason]);
+server.close();
 const findings = {
   module: document.moduleId,
   accepted,
   refused,
+  encoded,
   client: typeof EnclaveClient,
   sui: [typeof enclaveAddress, typeof updateWeather],
   wallet: [typeof registerZkLoginWallet, typeof answerLogin],

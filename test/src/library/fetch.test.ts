@@ -8,6 +8,7 @@ import {
   NoAnswerError,
   pause,
 } from '../../../src/library/fetch.ts';
+import { platformFetch } from '../../../src/library/platform_fetch.ts';
 
 const url = new URL('https://service.example');
 
@@ -30,7 +31,7 @@ test('follows no redirect, sends no cookie and ignores every cache, whatever the
   }
 });
 
-test('calls the platform’s current fetch or the given one, but not as a method', async () => {
+test('outside Node it calls the platform’s current fetch or the given one, but not as a method', async () => {
   const made = (name: string) =>
     async function (this: unknown) {
       // As a browser's does.
@@ -40,7 +41,7 @@ test('calls the platform’s current fetch or the given one, but not as a method
   const bounds = { timeoutMs: 1000, maxSize: 10 };
   for (const name of ['one', 'other']) {
     vi.stubGlobal('fetch', made(name));
-    expect(await fetchText(url, {}, bounds)).toMatchObject({ text: name });
+    expect(await fetchText(url, {}, { ...bounds, fetch: platformFetch })).toMatchObject({ text: name });
   }
   expect(await fetchText(url, {}, { ...bounds, fetch: made('given') })).toMatchObject({ text: 'given' });
 });

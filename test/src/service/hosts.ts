@@ -1,24 +1,15 @@
 /** Hosts on loopback for the tests of upstreams, with a client for each. They end with the test. */
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { createServer as createTcpServer, type Socket } from 'node:net';
 import { createUpstream, type UpstreamBounds } from '../../../src/service/upstream.ts';
+import { listen } from '../library/loopback.ts';
 
 const BOUNDS: UpstreamBounds = { timeoutMs: 5000, maxSize: 2000 };
 
 /** An answer as it was received. */
 export const RAW = { validateStatus: null, responseType: 'arraybuffer' } as const;
 
-export async function listen(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  onTestFinished(() => {
-    if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
+export { listen };
 
 /** A host that answers like this. */
 export async function host(answer: RequestListener, bounds: UpstreamBounds = BOUNDS) {

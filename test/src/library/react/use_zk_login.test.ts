@@ -1,4 +1,5 @@
 /** A page's login, from a click to a session: what the hook shows, and what it leaves in the storage. */
+import type { ServerResponse } from 'node:http';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
@@ -11,6 +12,7 @@ import {
   type SessionStore,
 } from '../../../../src/library/zklogin/index.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import { serve } from '../loopback.ts';
 import {
   type Begun,
   begin,
@@ -26,7 +28,6 @@ const [{ partialInputs }] = vector('proofs');
 const LOG_IN = { provider: PROVIDERS.google, clientId: CLIENT_ID, redirectUri: REDIRECT_URI };
 const SALT = '12345';
 const EPOCH = 100n;
-const nodeFetch = globalThis.fetch;
 
 let node: LoopbackNode;
 let client: SuiGrpcClient;
@@ -169,20 +170,17 @@ describe('an answer', () => {
   });
 
   test('with a code has it exchanged once, though effects run twice', async () => {
-    const begun = begin({
-      provider: { ...PROVIDERS.google, token: { url: 'https://id.example/token', variant: 'grant_type' } },
+    const exchanges: ServerResponse[] = [];
+    const url = await serve((_, response) => {
+      exchanges.push(response);
+      response.end(JSON.stringify({ id_token: jwt }));
     });
+    const begun = begin({ provider: { ...PROVIDERS.google, token: { url, variant: 'grant_type' } } });
     const { jwt } = answered(begun);
     page(begun.back({ code: 'c' }, '?'));
-    const signals: (AbortSignal | null | undefined)[] = [];
-    vi.stubGlobal('fetch', async (url: URL | string | Request, init?: RequestInit) => {
-      if (!String(url).includes('id.example')) return await nodeFetch(url, init);
-      signals.push(init?.signal);
-      return Response.json({ id_token: jwt });
-    });
     const login = await use(begun.storage);
     await until(login, 'open');
-    expect(signals.map((signal) => signal?.aborted)).toEqual([false]);
+    expect(exchanges.map(({ writableFinished }) => writableFinished)).toEqual([true]);
   });
 
   test('of a form_post is given by the page, whose address bar shows what it wants', async () => {

@@ -1,7 +1,9 @@
 /** From the click to the account: windows, redirects, and whoever would like to interfere. */
+import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { deriveAddress, memorySession, PROVIDERS } from '../../../../src/library/zklogin/index.ts';
+import { serve } from '../loopback.ts';
 import { CLIENT_ID, SUBJECT } from '../zklogin/support.ts';
 import { ORIGIN, usePage } from './page.ts';
 import {
@@ -461,9 +463,8 @@ describe('salt and proof', () => {
     [503, 1],
     [429, 1],
   ])('refused by a service with status %i leave %i login', async (status, left) => {
-    const answer = async () => new Response('{}', { status });
-    vi.stubGlobal('fetch', answer);
-    const { wallet } = register({ salt: 'https://salt.example' });
+    const salt = await serve((_, response) => response.writeHead(status).end('{}'));
+    const { wallet } = register({ salt });
     const connected = connect(wallet);
     connected.catch(() => {});
     await handOver(redirectOf(await sent()));
@@ -481,13 +482,14 @@ describe('salt and proof', () => {
   });
 
   test('may come from URLs', async () => {
-    const urls: string[] = [];
-    vi.stubGlobal('fetch', async (url: URL, { body }: { body: string }) => {
-      urls.push(String(url));
-      return Response.json(urls.length === 1 ? { salt: SALT } : await proofOf(JSON.parse(body)));
+    const paths: string[] = [];
+    const url = await serve(async (request, response) => {
+      paths.push(request.url ?? '');
+      const body = JSON.parse(await text(request));
+      response.end(JSON.stringify(paths.length === 1 ? { salt: SALT } : await proofOf(body)));
     });
-    await loggedIn({ salt: 'https://salt.example', prover: 'https://prover.example/v1' });
-    expect(urls).toEqual(['https://salt.example/get_salt', 'https://prover.example/v1']);
+    await loggedIn({ salt: url, prover: `${url}/v1` });
+    expect(paths).toEqual(['/get_salt', '/v1']);
   });
 });
 

@@ -1,0 +1,185 @@
+/**
+ * How a request is sent by default in Node: by `node:http` and `node:https`, which decode nothing. Node's own fetch
+ * decodes what a server declares in `Content-Encoding`, even if the request accepts `identity` only, and a dispatcher can't
+ * prevent that. The only module of the library that imports from Node: see `imports` in package.json.
+ */
+import * as http from 'node:http';
+import * as https from 'node:https';
+
+/** Fetch standard, "HTTP-network-or-cache fetch": with `cache: 'no-store'`; and what Node's fetch says of itself. */
+const DEFAULT_HEADERS = {
+  accept: '*/*',
+  'user-agent': 'node',
+  'cache-control': 'no-cache',
+  pragma: 'no-cache',
+} as const;
+
+/** They are about the connection, which is not the caller's. Node's fetch refuses all but `trailer`. */
+const REFUSED_HEADERS = ['expect', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
+/** Those are set here: see the forbidden request-headers of the Fetch standard. */
+const REPLACED_HEADERS = ['connection', 'content-length', 'host'];
+
+/** Fetch standard, "redirect status" and "null body status". */
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const WITHOUT_BODY: readonly number[] = [204, 205, 304];
+
+/** Fetch standard, "port blocking". */
+const BAD_PORTS = new Set([
+  ...[
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104,
+  ],
+  ...[
+    109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515,
+  ],
+  ...[526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049],
+  ...[3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
+]);
+
+/** For the DNS query, the connection and TLS, as in Node's fetch. */
+const CONNECT_MS = 10_000;
+
+/**
+ * A `fetch` of http and https that asks for `identity`, and refuses an answer with any other `Content-Encoding` before its
+ * body is read. It fails as Node's fetch does: with a TypeError whose cause says why, or with the signal's reason.
+ * It follows no redirect: `redirect` must be `error` or `manual`. It has no cache and no cookies.
+ */
+export const platformFetch: typeof globalThis.fetch = async (input, init) => {
+  // Checks method, headers, body and URL as fetch does.
+  const request = new Request(input, init);
+  if (request.redirect === 'follow') throw new TypeError("redirect must be 'error' or 'manual'");
+  const url = new URL(request.url);
+  const body = request.body === null ? undefined : new Uint8Array(await request.arrayBuffer());
+  request.signal.throwIfAborted();
+  try {
+    return await exchange(open(url, request, body?.length), body, request);
+  } catch (cause) {
+    if (request.signal.aborted) throw request.signal.reason;
+    throw new TypeError('fetch failed', { cause });
+  }
+};
+
+/** Begins a request, of which nothing is sent before its end. @param length of the body, in bytes */
+function open(url: URL, { method, headers }: Request, length: number | undefined): http.ClientRequest {
+  if (!/^https?:$/.test(url.protocol)) throw new Error('unknown scheme');
+  if (BAD_PORTS.has(Number(url.port))) throw new Error('bad port');
+  const refused = REFUSED_HEADERS.find((name) => headers.has(name));
+  if (refused !== undefined) throw new Error(`invalid ${refused} header`);
+  const fields = { ...DEFAULT_HEADERS, ...Object.fromEntries(headers), 'accept-encoding': 'identity' };
+  for (const name of REPLACED_HEADERS) Reflect.deleteProperty(fields, name);
+  // Without it, Node sends the body of a DELETE as if it were the next request.
+  const framing = length === undefined ? {} : { 'content-length': length };
+  const request = url.protocol === 'https:' ? https.request : http.request;
+  // The global agents keep connections, and know of proxies exactly when Node's fetch does.
+  const sent = request(url, { method, headers: { ...fields, ...framing } });
+  // No limit, but for their size: Node leaves headers out beyond 2000, and one of them could be Content-Encoding.
+  sent.maxHeadersCount = 0;
+  return sent;
+}
+
+function limitConnecting(sent: http.ClientRequest): void {
+  sent.once('socket', (socket) => {
+    if (!socket.connecting) return;
+    const error = Object.assign(new Error('no connection in time'), {
+      code: 'ETIMEDOUT',
+      syscall: 'connect',
+    });
+    const timer = setTimeout(() => sent.destroy(error), CONNECT_MS);
+    const stop = () => clearTimeout(timer);
+    socket.once('encrypted' in socket ? 'secureConnect' : 'connect', stop);
+    sent.once('close', stop);
+  });
+}
+
+/** @throws what Node reports; an Error for an answer that is refused */
+function exchange(
+  sent: http.ClientRequest,
+  body: Uint8Array | undefined,
+  { redirect, signal }: Request,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const abort = () => sent.destroy(signal.reason);
+    signal.addEventListener('abort', abort);
+    sent.on('error', (error) => reject(withoutBytes(error)));
+    sent.on('close', () => {
+      signal.removeEventListener('abort', abort);
+      // Without an error if the answer switches to another protocol.
+      reject(new Error('closed without an answer'));
+    });
+    sent.on('response', (message) => {
+      try {
+        refuse(message, redirect);
+        resolve(responseOf(sent, message, signal));
+      } catch (error) {
+        reject(error);
+        sent.destroy();
+      }
+    });
+    limitConnecting(sent);
+    sent.end(body);
+  });
+}
+
+/** @throws Error by whose message or code `unreachableReason` knows it */
+function refuse({ statusCode = 0, headers }: http.IncomingMessage, redirect: RequestRedirect): void {
+  if (redirect === 'error' && REDIRECTS.includes(statusCode)) throw new Error('unexpected redirect');
+  // RFC 9110, section 8.4: a list, of which elements may be empty, in any case.
+  const codings = (headers['content-encoding'] ?? '').split(',').map((coding) => coding.trim().toLowerCase());
+  if (!codings.every((coding) => coding === '' || coding === 'identity')) {
+    throw Object.assign(new Error('unexpected content encoding'), { code: 'CONTENT_ENCODING' });
+  }
+}
+
+function responseOf(sent: http.ClientRequest, message: http.IncomingMessage, signal: AbortSignal): Response {
+  const { statusCode = 0, statusMessage = '', rawHeaders } = message;
+  const headers = new Headers();
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '');
+  }
+  const isBodiless = WITHOUT_BODY.includes(statusCode);
+  // The constructor knows no status above; Node's fetch returns what a server sends.
+  const status = Math.min(statusCode, 599);
+  const response = new Response(isBodiless ? null : streamOf(sent, message, signal), {
+    ...{ status, statusText: statusMessage, headers },
+  });
+  if (status !== statusCode) Object.defineProperty(response, 'status', { value: statusCode });
+  // Nobody reads a body that the status forbids.
+  if (isBodiless) message.on('error', () => {}).resume();
+  return response;
+}
+
+/** Reads no more than is asked for. */
+function streamOf(
+  sent: http.ClientRequest,
+  message: http.IncomingMessage,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
+  // What fails before anyone reads is reported to the one who does.
+  message.on('error', () => {});
+  const chunks: AsyncIterator<Uint8Array> = message[Symbol.asyncIterator]();
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { value, done } = await chunks.next().catch((cause) => {
+          throw signal.aborted ? signal.reason : new TypeError('terminated', { cause: withoutBytes(cause) });
+        });
+        if (!done) {
+          controller.enqueue(value);
+          return;
+        }
+        controller.close();
+        // The server may have answered without reading the whole request, and would keep the connection without limit.
+        if (!sent.writableFinished) sent.destroy();
+      },
+      cancel() {
+        message.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** The parser attaches what it could not read to its error: a server may repeat the request there. */
+function withoutBytes(error: unknown): unknown {
+  if (error instanceof Error && 'rawPacket' in error) delete error.rawPacket;
+  return error;
+}

@@ -1,0 +1,156 @@
+/** Answers with a Content-Encoding: in Node, the library decodes none. */
+import zlib from 'node:zlib';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { EnclaveClient, fetchSchema } from '../../../src/library/client/index.ts';
+import { fetchText } from '../../../src/library/fetch.ts';
+import { platformFetch } from '../../../src/library/platform_fetch_node.ts';
+import {
+  completeLogin,
+  discoverProvider,
+  getProof,
+  getSalt,
+  PROVIDERS,
+  proverProxy,
+} from '../../../src/library/zklogin/index.ts';
+import { serve, serveRaw } from './loopback.ts';
+import {
+  answer,
+  BOUNDS,
+  ended,
+  LENGTH,
+  MANY_HEADERS,
+  type Outcome,
+  outcomeOf,
+  POST,
+  REDIRECT,
+  YES,
+} from './outcomes.ts';
+import { begin, jwtOf } from './zklogin/support.ts';
+
+const GZIPPED = zlib.gzipSync('yes').toString('latin1');
+const ENCODED: Outcome = { reason: 'unreachable', why: 'encoding' };
+
+describe('a Content-Encoding', () => {
+  const gunzip = vi.spyOn(zlib, 'createGunzip');
+  afterAll(() => gunzip.mockRestore());
+
+  test("is decoded by Node's fetch, whatever the request accepts", async () => {
+    gunzip.mockClear();
+    const { url } = await serveRaw((socket) =>
+      socket.end(answer(`content-encoding: gzip\r\n\r\n${GZIPPED}`), 'latin1'),
+    );
+    const init = { ...POST, headers: { 'accept-encoding': 'identity' } };
+    expect(await outcomeOf(globalThis.fetch, url, init)).toEqual(YES);
+    expect(gunzip).toHaveBeenCalled();
+  });
+
+  test.each([
+    ...['gzip', 'GZIP', 'x-gzip', 'deflate', 'br', 'zstd', 'compress', 'anything', 'gzip, identity'],
+    ...['identity, gzip', Array(6).fill('gzip').join(), ',gzip', 'identity;q=1', '"identity"'],
+  ])('%s is refused before the body', async (coding) => {
+    await expectRefused(`Content-Encoding: ${coding}`);
+  });
+
+  test('in a second header, or after thousands of others, is refused before the body', async () => {
+    await expectRefused('content-encoding: identity', 'content-encoding: gzip');
+    await expectRefused('content-encoding:', 'Content-Encoding: gzip');
+    await expectRefused(MANY_HEADERS, 'content-encoding: gzip');
+  });
+
+  async function expectRefused(...lines: string[]): Promise<void> {
+    gunzip.mockClear();
+    // Without a body, and without an end.
+    const head = answer(...lines, 'content-length: 900\r\n\r\n');
+    const { url, sockets } = await serveRaw((socket) => socket.write(head));
+    expect(await outcomeOf(platformFetch, url)).toEqual(ENCODED);
+    await ended(sockets[0]);
+    expect(gunzip).not.toHaveBeenCalled();
+  }
+
+  test.each([200, 206, 300, 400, 404, 500, 503, 999])('is refused with status %i', async (status) => {
+    const head = `HTTP/1.1 ${status} X\r\ncontent-encoding: gzip\r\ncontent-length: 900\r\n\r\n`;
+    const { url } = await serveRaw((socket) => socket.write(head));
+    expect(await outcomeOf(platformFetch, url)).toEqual(ENCODED);
+  });
+
+  test('of a redirect changes nothing: it is not followed', async () => {
+    const head = 'HTTP/1.1 302 X\r\nlocation: /b\r\ncontent-encoding: gzip\r\ncontent-length: 900\r\n\r\n';
+    const { url } = await serveRaw((socket) => socket.write(head));
+    expect(await outcomeOf(platformFetch, url)).toEqual(REDIRECT);
+    await expect(platformFetch(url, { redirect: 'manual' })).rejects.toThrow('fetch failed');
+  });
+
+  test.each(['identity', 'Identity', '', ',', 'identity, identity'])('%j is none', async (value) => {
+    const { url } = await serveRaw((socket) => socket.end(answer(`content-encoding: ${value}`, LENGTH)));
+    expect(await outcomeOf(platformFetch, url)).toEqual(YES);
+  });
+});
+
+describe('in Node, an encoded answer is refused before its body', () => {
+  const REFUSED = { reason: 'encoding' };
+  /** Of a bomb that never ends, with a status of success or failure. */
+  const heads = [200, 500].map(
+    (status) => `HTTP/1.1 ${status} X\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n`,
+  );
+  const image = { pcr0: 'a1'.repeat(48), pcr1: 'a1'.repeat(48), pcr2: 'a1'.repeat(48) };
+  const policy = { images: [image] };
+  const proof = {
+    jwt: jwtOf(begin().claims),
+    extendedEphemeralPublicKey: '1',
+    maxEpoch: 1,
+    jwtRandomness: '1',
+    salt: '1',
+    keyClaimName: 'sub',
+  };
+
+  test.each<[what: string, ask: (url: string) => Promise<unknown>, error: object]>([
+    [
+      'attestation',
+      (url) => new EnclaveClient(url, { policy }).attest(),
+      { code: 'CLIENT_UNREACHABLE', ...REFUSED },
+    ],
+    ['schema', (url) => fetchSchema(url), { code: 'CLIENT_UNREACHABLE', ...REFUSED }],
+    ['salt', (url) => getSalt(url, proof.jwt), { code: 'ZKLOGIN_UNREACHABLE', ...REFUSED }],
+    ['proof', (url) => getProof(url, proof), { code: 'ZKLOGIN_UNREACHABLE', ...REFUSED }],
+    [
+      "a provider's document",
+      (url) => discoverProvider(url, { name: 'a' }),
+      { code: 'ZKLOGIN_UNREACHABLE', ...REFUSED },
+    ],
+    ['token', exchangeCode, { code: 'ZKLOGIN_UNREACHABLE', ...REFUSED }],
+  ])('%s', async (_what, ask, error) => {
+    for (const head of heads) {
+      let requests = 0;
+      const { url, sockets } = await serveRaw((socket, piece) => {
+        if (/^(GET|POST) /.test(piece.toString('latin1'))) requests += 1;
+        expect(piece.toString('latin1')).toMatch(/accept-encoding: identity/i);
+        socket.write(head);
+      });
+      await expect(ask(url)).rejects.toMatchObject(error);
+      await ended(sockets[0]);
+      // Another attempt would double the load of a service that has worked already.
+      expect(requests).toBe(1);
+    }
+  });
+
+  test('a prover behind a proxy of its own', async () => {
+    const { url: prover } = await serveRaw((socket) => socket.write(heads[0] ?? ''));
+    const proxy = proverProxy(`${prover}/v1`);
+    const url = await serve((request, response) => void proxy(request, response));
+    const headers = { 'content-type': 'application/json' };
+    const asked = await fetchText(new URL(url), { method: 'POST', headers, body: '{}' }, BOUNDS);
+    expect([asked.status, JSON.parse(asked.text).code]).toEqual([502, 'ZKLOGIN_UNREACHABLE']);
+  });
+
+  test('but a fetch that the caller gives decides for itself', async () => {
+    const bytes = answer(`content-encoding: gzip\r\n\r\n${zlib.gzipSync('{"salt":"5"}').toString('latin1')}`);
+    const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
+    expect(await getSalt(url, proof.jwt, { fetch: globalThis.fetch })).toBe('5');
+  });
+});
+
+async function exchangeCode(url: string): Promise<unknown> {
+  const provider = { ...PROVIDERS.google, token: { url, variant: 'grant_type' } } as const;
+  const begun = begin({ provider });
+  return await completeLogin(begun.back({ code: 'c' }, '?'), { storage: begun.storage });
+}

@@ -1,0 +1,383 @@
+/** What sends the library's requests in Node, beside Node's own fetch: they differ in what their tests say alone. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { rolldown } from 'rolldown';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { failedToConnect, fetchBytes, NoAnswerError, unreachableReason } from '../../../src/library/fetch.ts';
+import { platformFetch } from '../../../src/library/platform_fetch_node.ts';
+import { makeTls } from '../../../src/testing/tls.ts';
+import { listen, serve, serveRaw } from './loopback.ts';
+import {
+  answer,
+  BOUNDS,
+  BROKEN,
+  ended,
+  FAILED,
+  LENGTH,
+  MANY_HEADERS,
+  type Outcome,
+  outcomeOf,
+  POST,
+  REDIRECT,
+  YES,
+} from './outcomes.ts';
+
+/** What a server writes before it ends the connection. */
+const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
+  ['an answer', answer(LENGTH), YES],
+  ['no length', answer('\r\nyes'), YES],
+  ['HTTP/1.0', 'HTTP/1.0 200 OK\r\n\r\nyes', YES],
+  ['HTTP/1.0 and a kept connection', `HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n${LENGTH}`, YES],
+  ['HTTP/0.9', 'yes', FAILED],
+  ['another protocol', '220 ready\r\n', FAILED],
+  ['nothing', '', FAILED],
+  ['half of its headers', 'HTTP/1.1 200 OK\r\ncontent-le', FAILED],
+  ['early hints first', `HTTP/1.1 103 Early Hints\r\na: b\r\n\r\n${answer(LENGTH)}`, YES],
+  ['early hints that are encoded', `HTTP/1.1 103 E\r\ncontent-encoding: gzip\r\n\r\n${answer(LENGTH)}`, YES],
+  ['an upgrade', 'HTTP/1.1 101 Up\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nyes', FAILED],
+  ['a body that its length cuts', answer('content-length: 3\r\n\r\nyes, and more'), YES],
+  ['a second answer', answer(LENGTH) + answer(LENGTH), YES],
+  ['fewer bytes than its length', answer('content-length: 9\r\n\r\nyes'), BROKEN],
+  ['a chunk without an end', answer('transfer-encoding: chunked\r\n\r\n3\r\nyes\r\n'), BROKEN],
+  ['a malformed chunk', answer('transfer-encoding: chunked\r\n\r\n3\r\nyes\r\nx\r\n'), BROKEN],
+  [
+    'trailers',
+    answer('transfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\ncontent-encoding: gzip\r\n\r\n'),
+    YES,
+  ],
+  ['an unknown transfer coding', answer('transfer-encoding: gzip\r\n\r\nyes'), YES],
+  ['two framings', answer('transfer-encoding: chunked', 'content-length: 3\r\n\r\n0\r\n\r\n'), FAILED],
+  ['two lengths', answer('content-length: 3', 'content-length: 4\r\n\r\nyes'), FAILED],
+  ['a negative length', answer('content-length: -1\r\n\r\nyes'), FAILED],
+  ['8 KiB of headers', answer(`a: ${'x'.repeat(8192)}`, LENGTH), YES],
+  ['17 KiB of headers', answer(`a: ${'x'.repeat(17_408)}`, LENGTH), FAILED],
+  ['2500 headers', answer(MANY_HEADERS, LENGTH), YES],
+  ['a folded header', answer('a: b\r\n c', LENGTH), FAILED],
+  ['a zero byte in a header', answer('a: \0', LENGTH), FAILED],
+  ['bytes above ASCII in a header', answer('a: \u00ff', LENGTH), YES],
+  ['bare line feeds', `HTTP/1.1 200 OK\n${LENGTH.replaceAll('\r', '')}`, FAILED],
+  ['no content', 'HTTP/1.1 204 No Content\r\n\r\n', { status: 204, text: '' }],
+  ['a reset of the form', `HTTP/1.1 205 Reset\r\n${LENGTH}`, { status: 205, text: '' }],
+  ['not modified', 'HTTP/1.1 304 Not Modified\r\n\r\n', { status: 304, text: '' }],
+  ['choices', `HTTP/1.1 300 Choices\r\nlocation: /b\r\n${LENGTH}`, { status: 300, text: 'yes' }],
+  ...[301, 302, 303, 307, 308].map((status): [string, string, Outcome] => [
+    `a redirect, ${status}`,
+    `HTTP/1.1 ${status} X\r\nlocation: /b\r\n${LENGTH}`,
+    REDIRECT,
+  ]),
+  ['a redirect to nowhere', `HTTP/1.1 302 X\r\n${LENGTH}`, REDIRECT],
+  ['a refusal', `HTTP/1.1 404 X\r\n${LENGTH}`, { status: 404, text: 'yes' }],
+  ['a status of nobody', `HTTP/1.1 999 X\r\n${LENGTH}`, { status: 999, text: 'yes' }],
+  ['a status below 100', `HTTP/1.1 099 X\r\n${LENGTH}`, FAILED],
+  ['more than the bound', answer(`content-length: 1001\r\n\r\n${'x'.repeat(1001)}`), { reason: 'too large' }],
+];
+
+describe.each([
+  ["Node's fetch", globalThis.fetch],
+  ["the library's", platformFetch],
+])('%s', (_name, fetch) => {
+  test.each(ANSWERS)('%s', async (_what, bytes, outcome) => {
+    const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
+    expect(await outcomeOf(fetch, url)).toEqual(outcome);
+  });
+
+  test('sends a request once, with its body and its length, and none for a GET', async () => {
+    const seen: object[] = [];
+    const url = await serve(async (request, response) => {
+      let body = '';
+      for await (const piece of request) body += piece;
+      const { accept, host, connection, cookie } = request.headers;
+      const { 'content-length': length, 'content-type': type, 'user-agent': agent } = request.headers;
+      const cache = request.headers['cache-control'];
+      seen.push({ method: request.method, url: request.url, body, length, type });
+      expect({ accept, host, connection, agent, cache, cookie }).toEqual({
+        ...{ accept: '*/*', host: new URL(url).host, connection: 'keep-alive', agent: 'node' },
+        ...{ cache: 'no-cache', cookie: undefined },
+      });
+      response.end('yes');
+    });
+    const bytes = { method: 'PUT', body: Uint8Array.of(1, 2, 3) };
+    const inits = [{}, POST, { method: 'DELETE', body: 'GET / HTTP/1.1\r\n\r\n' }, bytes, { method: 'POST' }];
+    for (const init of inits) expect(await outcomeOf(fetch, `${url}/a?b=c#d`, init)).toEqual(YES);
+    expect(seen).toEqual([
+      { method: 'GET', url: '/a?b=c', body: '', length: undefined, type: undefined },
+      { method: 'POST', url: '/a?b=c', body: 'question', length: '8', type: 'text/plain' },
+      {
+        ...{ method: 'DELETE', url: '/a?b=c', body: 'GET / HTTP/1.1\r\n\r\n', length: '18' },
+        type: 'text/plain;charset=UTF-8',
+      },
+      { method: 'PUT', url: '/a?b=c', body: '\x01\x02\x03', length: '3', type: undefined },
+      { method: 'POST', url: '/a?b=c', body: '', length: '0', type: undefined },
+    ]);
+  });
+
+  test('gives the headers of an answer, those that are there twice as a list', async () => {
+    const lines = [
+      'content-type: a/b',
+      'content-type: c/d',
+      'retry-after: 5',
+      `x-enclave-key: ${'ab'.repeat(32)}`,
+    ];
+    const { url } = await serveRaw((socket) => socket.end(answer(...lines, LENGTH)));
+    expect(await fetchBytes(new URL(url), {}, { ...BOUNDS, fetch })).toMatchObject({
+      ...{ type: 'a/b, c/d', retryAfterSeconds: 5, enclaveKey: 'ab'.repeat(32) },
+    });
+  });
+
+  test.each(['expect', 'keep-alive', 'transfer-encoding', 'upgrade'])(
+    'sends nothing with a header %s of the caller',
+    async (name) => {
+      const { url, sockets } = await serveRaw((socket) => socket.end(answer(LENGTH)));
+      expect(await outcomeOf(fetch, url, { ...POST, headers: { [name]: 'chunked' } })).toEqual(FAILED);
+      expect(sockets.map(({ bytesRead }) => bytesRead).filter((count) => count > 0)).toEqual([]);
+    },
+  );
+
+  test('keeps a connection, makes another when that was closed, and sends nothing twice', async () => {
+    let requests = 0;
+    const { url, sockets } = await serveRaw((socket) => {
+      requests += 1;
+      if (requests === 3) socket.destroy();
+      else socket.write(answer(LENGTH));
+    });
+    const outcomes = [];
+    for (let count = 0; count < 3; count += 1) outcomes.push(await outcomeOf(fetch, url));
+    expect(outcomes).toEqual([YES, YES, FAILED]);
+    expect(requests).toBe(3);
+    expect(await outcomeOf(fetch, url)).toEqual(YES);
+    expect([requests, sockets.length < requests]).toEqual([4, true]);
+  });
+
+  test('takes the answer to a request that the server does not read to its end', async () => {
+    const { url, sockets } = await serveRaw((socket) => {
+      socket.pause();
+      socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);
+    });
+    const init = { method: 'POST', body: new Uint8Array(20_000_000) };
+    expect(await outcomeOf(fetch, url, init)).toEqual({ status: 413, text: 'yes' });
+    // The connection can't be used again.
+    const [socket] = sockets;
+    await ended(socket?.resume());
+  });
+
+  test('ends a connection whose answer has no end', async () => {
+    const { url, sockets } = await serveRaw((socket) => {
+      const write = () => {
+        while (socket.write('x'.repeat(10_000)));
+        socket.once('drain', write);
+      };
+      socket.write(answer('\r\n'));
+      write();
+    });
+    expect(await outcomeOf(fetch, url)).toEqual({ reason: 'too large' });
+    await ended(sockets[0]);
+  });
+
+  test.each([
+    ['silent', ''],
+    ['dripping', answer('content-length: 900\r\n\r\n')],
+  ])('ends a connection to a server that is %s, in time', async (_what, start) => {
+    const { url, sockets } = await serveRaw((socket) => socket.write(start));
+    const outcome = await outcomeOf(fetch, url, POST, { timeoutMs: 50 });
+    expect(outcome).toEqual({ reason: 'timeout', why: 'timeout' });
+    await ended(sockets[0]);
+  });
+
+  test.each([
+    ['before it is sent', 'never'],
+    ['before its answer', ''],
+    ['within its answer', answer('content-length: 9\r\n\r\nyes')],
+  ])('ends with the reason of a signal that ends it %s', async (_when, start) => {
+    const controller = new AbortController();
+    const reason = { left: true };
+    const { url, sockets } = await serveRaw((socket) => {
+      socket.write(start);
+      setImmediate(() => controller.abort(reason));
+    });
+    if (start === 'never') controller.abort(reason);
+    const { signal } = controller;
+    await expect(fetch(url, { ...POST, redirect: 'error', signal }).then((got) => got.text())).rejects.toBe(
+      reason,
+    );
+    if (start === 'never') expect(sockets).toEqual([]);
+    else await ended(sockets[0]);
+  });
+
+  test.each([
+    ['ftp://127.0.0.1/', FAILED],
+    ['file:///etc/passwd', FAILED],
+    ['about:blank', FAILED],
+    ['http://127.0.0.1:25/', FAILED],
+    ['http://user:word@127.0.0.1/', { reason: 'unreachable', why: 'unknown' }],
+    ['http://name.invalid/', { reason: 'unreachable', why: 'dns' }],
+  ])('%s', async (url, outcome) => {
+    expect(await outcomeOf(fetch, url)).toEqual(outcome);
+  });
+
+  test('a GET with a body and an unknown kind of method are mistakes of the caller', async () => {
+    for (const init of [{ body: 'x' }, { method: 'TRACE' }, { method: 'a b' }]) {
+      await expect(fetch('http://127.0.0.1:9999/', { ...init, redirect: 'error' })).rejects.toThrow(
+        TypeError,
+      );
+    }
+  });
+
+  test('a connection that is refused has left nothing', async () => {
+    const url = `http://127.0.0.1:${await closedPort()}/`;
+    const error = await fetch(url, { redirect: 'error' }).catch((thrown) => thrown);
+    expect(failedToConnect(error)).toBe(true);
+  });
+
+  test.runIf(
+    Object.values(networkInterfaces())
+      .flat()
+      .some((address) => address?.address === '::1'),
+  )('an IPv6 address', async () => {
+    const port = await listen(
+      createHttpServer((_, response) => response.end('yes')),
+      '::1',
+    );
+    expect(await outcomeOf(fetch, `http://[::1]:${port}`)).toEqual(YES);
+  });
+
+  test('TLS: a server without it, an unknown authority, and another name', async () => {
+    const tls = makeTls(['localhost']);
+    const port = await listen(createTlsServer(tls, (_, response) => response.end('yes')));
+    const plain = await serve((_, response) => response.end('yes'));
+    const urls = [plain.replace('http', 'https'), `https://localhost:${port}`, `https://127.0.0.1:${port}`];
+    for (const url of urls) {
+      expect(await outcomeOf(fetch, url)).toEqual({ reason: 'unreachable', why: 'tls' });
+    }
+  });
+});
+
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe("where the library's differs", () => {
+  test('an interim answer that nobody asked for is skipped (RFC 9110, section 15.2)', async () => {
+    const { url } = await serveRaw((socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${answer(LENGTH)}`));
+    expect(await outcomeOf(platformFetch, url)).toEqual(YES);
+  });
+
+  test('no other scheme than http and https, and a redirect only as the caller says', async () => {
+    expect(await outcomeOf(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
+    await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(
+      "redirect must be 'error' or 'manual'",
+    );
+    const { url } = await serveRaw((socket) => socket.end(`HTTP/1.1 302 X\r\nlocation: /b\r\n${LENGTH}`));
+    const response = await platformFetch(url, { redirect: 'manual' });
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/b']);
+    await response.body?.cancel();
+  });
+
+  test('headers of the connection are its own: the caller’s are replaced, but for those that are refused', async () => {
+    const headers = {
+      ...{ host: 'evil.example', connection: 'close', 'content-length': '99', 'accept-encoding': 'gzip' },
+    };
+    const { url } = await serveRaw((socket, piece) => {
+      const lines = piece.toString().toLowerCase().split('\r\n');
+      const sent = lines.filter((line) => /^(host|connection|content-length|accept-encoding):/.test(line));
+      socket.end(answer(`\r\n${sent.sort().join(';')}`));
+    });
+    expect(await outcomeOf(platformFetch, url, { ...POST, headers })).toEqual({
+      status: 200,
+      text: `accept-encoding: identity;connection: keep-alive;content-length: 8;host: ${new URL(url).host}`,
+    });
+    expect(await outcomeOf(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
+  });
+
+  test('a server whose TLS is never ready ends after 10 seconds, with nothing sent', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const accepted = Promise.withResolvers<void>();
+    const { url } = await serveRaw(() => accepted.resolve());
+    const asked = platformFetch(url.replace('http', 'https'), { redirect: 'error' }).catch(
+      (thrown) => thrown,
+    );
+    await accepted.promise;
+    await vi.advanceTimersByTimeAsync(9999);
+    await vi.advanceTimersByTimeAsync(1);
+    const cause = await asked;
+    expect(failedToConnect(cause)).toBe(true);
+    expect(unreachableReason(new NoAnswerError('unreachable', { cause }))).toBe('timeout');
+  });
+
+  test('an error does not keep what a server wrote, which may be the request', async () => {
+    for (const bytes of ['SECRET', answer('transfer-encoding: chunked\r\n\r\nSECRET')]) {
+      const { url } = await serveRaw((socket) => socket.end(bytes));
+      const error = await fetchBytes(new URL(url), POST, { ...BOUNDS, fetch: platformFetch }).catch(
+        (thrown) => thrown,
+      );
+      expect(error).toBeInstanceOf(NoAnswerError);
+      for (let cause = error; cause instanceof Error; cause = cause.cause) {
+        expect(Object.values(cause).map(String).join()).not.toContain('SECRET');
+      }
+    }
+  });
+});
+
+describe('proxies of the environment', () => {
+  const script = `
+    import { platformFetch } from ${JSON.stringify(fileURLToPath(new URL('../../../src/library/platform_fetch_node.ts', import.meta.url)))};
+    for (const fetch of [globalThis.fetch, platformFetch]) {
+      const answer = await fetch(process.argv[1], { redirect: 'error' }).catch((error) => error);
+      console.log(answer instanceof Error ? answer.cause.code : await answer.text());
+    }
+  `;
+
+  test.each([
+    // What a resolver that can't be reached says of a name, and what one says that can.
+    ['are not used', {}, /^(EAI_AGAIN\n|ENOTFOUND\n){2}$/],
+    ['are used where Node is told to', { NODE_USE_ENV_PROXY: '1' }, /^by proxy\nby proxy\n$/],
+  ])("%s, by Node's fetch and by the library's", async (_what, more, printed) => {
+    const { url: proxy } = await serveRaw((socket, piece) => {
+      if (piece.toString().startsWith('CONNECT ')) socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      else socket.end(answer('content-length: 8\r\n\r\nby proxy'));
+    });
+    const env = { ...process.env, HTTP_PROXY: proxy, http_proxy: proxy, NO_PROXY: '', no_proxy: '', ...more };
+    const argv = ['--no-warnings', '--input-type=module', '-e', script, 'http://name.invalid/'];
+    const { stdout } = await promisify(execFile)(process.execPath, argv, { env });
+    expect(stdout).toMatch(printed);
+  });
+});
+
+describe('by the conditions of a runtime or a bundler, the library has', () => {
+  const entry = fileURLToPath(new URL('../../../src/library/client/http.ts', import.meta.url));
+
+  test.each([
+    ['modules of Node in Node', ['node'], ['node:http', 'node:https']],
+    ['none in a browser', ['browser'], []],
+    ['none in a worker', ['worker', 'browser', 'node'], []],
+    ['none in workerd', ['workerd', 'worker', 'browser'], []],
+    ['none at the edge', ['edge-light'], []],
+    ['none in Deno', ['deno', 'node'], []],
+    ['none in Bun', ['bun', 'node'], []],
+    ['none elsewhere', ['react-native'], []],
+  ])('%s', async (_what, conditionNames, imported) => {
+    const bundle = await rolldown({
+      input: entry,
+      // It adds conditions of its own.
+      platform: 'neutral',
+      resolve: { conditionNames: [...conditionNames, 'import', 'default'] },
+      external: /^node:/,
+    });
+    const { output } = await bundle.generate();
+    await bundle.close();
+    expect(output[0].imports.sort()).toEqual(imported);
+  });
+});
