@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { platformFetch } from 'sui-enclave/fetch';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import { ImageError } from './errors.ts';
 import type { Lock, LockedFile } from './lock.ts';
@@ -9,6 +10,9 @@ import type { Mirrors } from './mirrors.ts';
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 300_000;
+/** Fetch standard, "redirect status", and how many of them it allows. */
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const MAX_REDIRECTS = 20;
 
 /** @returns the path of each file in the cache, in the order given */
 export async function fetchAll(
@@ -72,13 +76,13 @@ export function goneText(gone: readonly string[], { snapshot, isOffline }: Mirro
 }
 
 async function download(url: string, size: number): Promise<Buffer> {
-  let response: Response;
-  try {
-    response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-  } catch {
+  const response = await request(url, AbortSignal.timeout(TIMEOUT_MS)).catch(() => {
     throw new Error('no answer');
+  });
+  if (response.status !== 200 || !response.body) {
+    await response.body?.cancel();
+    throw new Error(`status ${response.status}`);
   }
-  if (response.status !== 200 || !response.body) throw new Error(`status ${response.status}`);
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body) {
@@ -88,6 +92,19 @@ async function download(url: string, size: number): Promise<Buffer> {
   }
   if (length !== size) throw new Error(`${length > size ? 'more' : 'fewer'} bytes than the lock states`);
   return Buffer.concat(chunks);
+}
+
+/** Follows redirects: mirrors send to others, and what they give is checked by its digest. */
+async function request(url: string, signal: AbortSignal): Promise<Response> {
+  let at = url;
+  for (let count = 0; count <= MAX_REDIRECTS; count += 1) {
+    const response = await platformFetch(at, { signal, redirect: 'manual' });
+    const location = response.headers.get('location');
+    if (!REDIRECTS.includes(response.status) || location === null) return response;
+    await response.body?.cancel();
+    at = new URL(location, at).href;
+  }
+  throw new Error('too many redirects');
 }
 
 function sha256(bytes: Uint8Array): string {

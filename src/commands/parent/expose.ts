@@ -1,5 +1,6 @@
 /** The parent's part of an enclave: leads callers to its server, passes secrets. */
 import { createServer } from 'node:net';
+import { fetchText } from 'sui-enclave/fetch';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
@@ -20,6 +21,8 @@ const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 const READY_MS = 60_000;
 const POLL_MS = 100;
+/** Far more than an answer of /readyz has. */
+const MAX_READINESS_BYTES = 65_536;
 
 /** The parent's address and port that lead to the server. */
 export interface Listen {
@@ -176,8 +179,9 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
 /** The answer of /readyz; empty while the server does not answer. */
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
-    const response = await fetch(`${urlOf(listen)}/readyz`, { signal: AbortSignal.timeout(5000) });
-    return { status: response.status, body: await response.json() };
+    const bounds = { timeoutMs: 5000, maxSize: MAX_READINESS_BYTES };
+    const { status, text } = await fetchText(new URL('/readyz', urlOf(listen)), {}, bounds);
+    return { status, body: JSON.parse(text) };
   } catch {
     return {};
   }

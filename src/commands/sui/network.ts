@@ -1,7 +1,7 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { fromBase58, toBase58 } from '@mysten/sui/utils';
-import { causeCode } from 'sui-enclave/fetch';
+import { causeCode, platformFetch } from 'sui-enclave/fetch';
 import { SuiError } from 'sui-enclave/sui/errors';
 import { SuiCommandError } from './errors.ts';
 
@@ -99,7 +99,7 @@ export function connect(
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
       failure = null;
       try {
-        return await fetch(input, { ...init, signal, redirect: 'error' });
+        return await platformFetch(input, { ...init, signal, redirect: 'error' });
       } catch (error) {
         failure = causeCode(error);
         throw error;

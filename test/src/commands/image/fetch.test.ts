@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fetchAll } from '../../../../src/commands/image/fetch.ts';
 import type { LockedFile } from '../../../../src/commands/image/lock.ts';
@@ -28,12 +29,15 @@ beforeEach(() => {
 afterEach(() => rmSync(cache, { recursive: true }));
 
 /** An archive over HTTP; what it was asked for. */
-async function serve(files: Readonly<Record<string, string>>): Promise<{ address: string; asked: string[] }> {
+async function serve(
+  files: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ address: string; asked: string[] }> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
     asked.push(path);
-    if (path in files) response.end(files[path]);
+    if (path in files) response.writeHead('location' in headers ? 302 : 200, headers).end(files[path]);
     else response.writeHead(404).end();
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -53,6 +57,32 @@ describe('a locked package', () => {
     expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
     await fetchAll([FILE], LOCK, mirrors, cache);
     expect(asked).toEqual([`/debian/${FILE.path}`]);
+  });
+
+  test('comes from where the mirror redirects to, which is not followed without end', async () => {
+    const source = `/debian/${FILE.path}`;
+    const other = await serve({ [source]: CONTENT });
+    const first = await serve({ [source]: 'elsewhere' }, { location: `${other.address}${source}` });
+    const [path] = await fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: first.address }, noApt), cache);
+    expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
+    rmSync(path as string);
+    const looping = await serve({ [source]: 'here' }, { location: source });
+    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: looping.address }, noApt), cache);
+    await expect(asked).rejects.toMatchObject({ code: 'INPUTS_GONE' });
+    expect(looping.asked).toHaveLength(21);
+  });
+
+  test('is never decoded: a mirror that encodes it is not used', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const { address } = await serve(
+      { [`/debian/${FILE.path}`]: gzipSync(CONTENT).toString('latin1') },
+      headers,
+    );
+    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: address }, noApt), cache);
+    await expect(asked).rejects.toMatchObject({
+      code: 'INPUTS_GONE',
+      message: expect.stringContaining('no answer'),
+    });
   });
 
   test('comes again when the cache is damaged', async () => {
