@@ -219,7 +219,8 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 .PHONY: image check-pcr1 update-lock verify-build test-images test-boot test-audit
 .DEFAULT_GOAL := image
 
-# Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json.
+# Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json. NODE_BINARY is a file with another Node 24
+# than the pinned one: the registers, PCR1 among them, are then of no commit.
 image: install
 	@node src/commands/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 

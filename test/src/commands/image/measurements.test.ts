@@ -69,6 +69,14 @@ describe('the measurements', () => {
     });
   });
 
+  test('name a Node that is not the pinned one', () => {
+    const node = { version: '24.0.1', sha256: sha256('n'), bytes: Buffer.from('n') };
+    expect(makeMeasurements(inClone(), { ...built(), node })).toMatchObject({
+      node_version: '24.0.1',
+      sha256: { node: sha256('n') },
+    });
+  });
+
   test('of a repository of its own name the installed framework, and the lock file of the application', () => {
     const packages = { 'node_modules/sui-enclave-cli': { integrity: 'sha512-abc' } };
     writeFileSync(join(root, 'package-lock.json'), JSON.stringify({ packages }));

@@ -403,6 +403,7 @@ describe('the image that is allowed', () => {
       [{ ...built, ...origin, registers, unchanged_tree: false }, /changes that were not committed/],
       [{ ...built, ...origin, registers, commit: null }, /names no commit/],
       [{ ...built, ...origin, registers, folder: undefined }, /of an older build/],
+      [{ ...built, ...origin, registers, node_version: '24.0.1' }, /built with Node 24\.0\.1/],
       [{ ...built, ...origin, registers: { ...registers, pcr2: '7'.repeat(96) } }, /has other registers/],
       ['{', /can't be read/],
     ] as const) {
