@@ -25,7 +25,7 @@ function help(program: string): string {
   return [
     `usage: ${program} <command> [arguments] [options]`,
     ...groups,
-    `${program} <command> --help explains a command; --version names the version, and PCR1 of the images that it builds.`,
+    `${program} <command> --help explains a command; --version names the version, its Node, and Node and PCR1 of the images that it builds.`,
   ].join('\n\n');
 }
 
@@ -65,11 +65,13 @@ export const main: Main = async (argv, env, io) => {
   return await command.main(isHelp ? ['--help'] : rest, env, io);
 };
 
-/** Which version this is, and the register of the boot system in every image that it builds. */
+/** Which version this is, its Node, and the Node and the register of the boot system in every image that it builds. */
 async function describeVersion() {
-  const { bootRegister, frameworkVersion } = await import('./image/source.ts');
-  const json = { version: frameworkVersion(), pcr1: bootRegister() };
-  return { json, text: `${json.version}\nPCR1 of its images: ${json.pcr1}` };
+  const { bootRegister, frameworkVersion, pinnedNodeVersion } = await import('./image/source.ts');
+  const node = process.versions.node;
+  const json = { version: frameworkVersion(), node, image_node: pinnedNodeVersion(), pcr1: bootRegister() };
+  const text = `${json.version}\nNode: ${node} here, ${json.image_node} in its images\nPCR1 of its images: ${json.pcr1}`;
+  return { json, text };
 }
 
 /** Runs the command line of this process. */

