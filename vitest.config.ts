@@ -17,8 +17,8 @@ const ISOLATED = [
 ];
 
 export default defineConfig({
-  // An example has a packed copy of its own once it is installed, with other classes of errors.
-  resolve: { dedupe: ['sui-enclave'] },
+  // An example has copies of its own once it is installed: of the library, with other classes of errors, and of React.
+  resolve: { dedupe: ['sui-enclave', 'react'] },
   test: {
     testTimeout: 20_000,
     maxWorkers: availableParallelism(),
