@@ -121,6 +121,17 @@ async function readQuestion(page: Page, text: string) {
   return { dialog, sign, x, y, focused: await page.evaluate(() => document.activeElement?.textContent) };
 }
 
+/** Moves the clock until the wallet's own pause is over, and no more than the half second of the question's. */
+async function readNextQuestion(page: Page, text: string) {
+  const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
+  const isAsked = async () => {
+    await page.clock.runFor(50);
+    return await dialog.isVisible();
+  };
+  await expect.poll(isAsked, { timeout: 30_000, interval: 250 }).toBe(true);
+  return await readQuestion(page, text);
+}
+
 test('neither clicks in one place nor a key held down answer a question that was not read', async () => {
   const page = await open(url('Dapp'));
   await connectDapp(page);
@@ -137,27 +148,23 @@ test('neither clicks in one place nor a key held down answer a question that was
   await expect.poll(() => sign.isEnabled()).toBe(true);
   await page.mouse.dblclick(x, y);
   await expect.poll(signed).toBe(1);
-  // The wallet's own pause.
-  await page.clock.runFor(500);
-  const { dialog: second } = await readQuestion(page, 'second');
+  const { dialog: second } = await readNextQuestion(page, 'second');
   await page.keyboard.down('Escape');
   await second.waitFor({ state: 'detached' });
-  await page.clock.runFor(500);
-  const { dialog: third } = await readQuestion(page, 'third');
+  const { dialog: third } = await readNextQuestion(page, 'third');
   await page.keyboard.down('Escape');
   expect(await third.isVisible()).toBe(true);
   await page.keyboard.up('Escape');
   // The button that refuses has the focus.
   await page.keyboard.down('Enter');
   await third.waitFor({ state: 'detached' });
-  await page.clock.runFor(500);
-  const { dialog: fourth } = await readQuestion(page, 'fourth');
+  const { dialog: fourth } = await readNextQuestion(page, 'fourth');
   await page.keyboard.down('Enter');
   expect(await fourth.isVisible()).toBe(true);
   await page.keyboard.up('Enter');
   await page.screenshot({ path: `${ROOT}build/console/dapp-question.png` });
   for (let click = 0; click < 5; click++) await page.mouse.click(x, y);
-  await page.clock.runFor(499);
+  await page.clock.runFor(300);
   await page.mouse.click(x, y);
   await page.keyboard.press('Escape');
   await fourth.waitFor({ state: 'detached' });

@@ -3,7 +3,7 @@
  * of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and lies.
  */
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright';
@@ -48,6 +48,8 @@ async function bundleLibrary(): Promise<void> {
   rmSync(LIBRARY, { recursive: true, force: true });
   const tsc = `${ROOT}node_modules/typescript/bin/tsc`;
   execFileSync(process.execPath, [tsc, '-p', 'tsconfig.lib.json', '--outDir', LIBRARY], { cwd: ROOT });
+  const imports = { '#platform_fetch': './platform_fetch.js' };
+  writeFileSync(`${LIBRARY}/package.json`, JSON.stringify({ type: 'module', imports }));
   const bundle = await rolldown({
     input: `${LIBRARY}/zklogin/index.js`,
     platform: 'browser',
