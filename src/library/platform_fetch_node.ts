@@ -153,7 +153,7 @@ function streamOf(
   message: http.IncomingMessage,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
-  // What fails before anyone reads is reported to the one who does.
+  // An error that arrives before the body is read is reported to its reader.
   message.on('error', () => {});
   const chunks: AsyncIterator<Uint8Array> = message[Symbol.asyncIterator]();
   return new ReadableStream(

@@ -18,7 +18,7 @@ export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
 }
 
-/** The present size of the file in bytes: later reports follow at this offset. 0 if there is none, or none that can be read. */
+/** The present size of the file in bytes: later reports follow at this offset. 0 if the file is missing or unreadable. */
 export function reportsSize(dir: string): number {
   return unlessUnusable(
     () => sizeOfRelayFile(reportsPath(dir)),

@@ -46,7 +46,7 @@ export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, f
 }
 
 /**
- * What a node makes of an object that a transaction names by its id alone.
+ * Resolves an object that a transaction names by its id alone, as a node does.
  *
  * @param isMutable whether a command changes it
  * @throws Refusal

@@ -11,7 +11,7 @@ export const CAST: Readonly<Record<number, number>> = {
   77: 256,
 };
 
-/** Undefined where the result is none of the type. */
+/** Undefined if the result does not fit the type. */
 export function calculated(
   code: number,
   { bits, value: left }: Int,
