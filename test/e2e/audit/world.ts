@@ -8,7 +8,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { auditCommand } from '../../../src/commands/audit/audit.ts';
-import { Compiler } from '../../../src/commands/audit/bytecode.ts';
+import { Compiler } from '../../../src/commands/audit/compile.ts';
 import type { Rebuild, Rebuilt } from '../../../src/commands/audit/rebuild.ts';
 import { type AuditedSource, readSource } from '../../../src/commands/audit/source.ts';
 import { LOCK } from '../../../src/commands/image/build.ts';
