@@ -45,6 +45,13 @@ const Provisioner = v.pipe(
   }),
 );
 
+/** Of a folder, from that of app.yaml. */
+const FilesFolder = v.pipe(
+  v.string(),
+  v.maxLength(200),
+  v.regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/),
+);
+
 /** As `APP` names it. */
 export const APPLICATION_NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 
@@ -70,6 +77,14 @@ const ManifestFile = v.strictObject({
   ),
   plain: v.optional(v.literal(true)),
   events: v.optional(v.pipe(namedEntries(EventName, EventFields), v.maxSize(16)), {}),
+  files: v.optional(
+    v.pipe(
+      v.array(FilesFolder),
+      v.maxLength(16),
+      unique((folder) => folder),
+    ),
+    [],
+  ),
 });
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
@@ -91,6 +106,8 @@ export interface Manifest {
   readonly plain?: true;
   /** With `EVENTS`: the events that the application may send, with the names of their fields, which are numbers. */
   readonly events?: Readonly<Record<string, readonly string[]>>;
+  /** Folders whose files the image has too, from the folder of app.yaml. */
+  readonly files?: readonly string[];
 }
 
 /** @throws ConfigError that names the invalid property */
@@ -104,10 +121,10 @@ export function parseManifest(yaml: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true and events (at most 16 names in lower case, each with a list of at most 8 fields), no other property, and no duplicate name`,
+      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each with a list of at most 8 fields) and the list files (at most 16 folders of the application), no other property, and no duplicate name`,
     );
   }
-  const { name, endpoints, secrets, provisioners, plain, events } = result.output;
+  const { name, endpoints, secrets, provisioners, plain, events, files } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
     if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
@@ -121,6 +138,7 @@ export function parseManifest(yaml: string): Manifest {
     ...(provisioners.length > 0 && { provisioners }),
     ...(plain && { plain }),
     ...(events.size > 0 && { events: Object.fromEntries(events) }),
+    ...(files.length > 0 && { files }),
   };
 }
 

@@ -6,7 +6,6 @@ import type { Source } from 'sui-enclave/sui/structs';
 import { nameOfFolder } from 'sui-enclave-server/load_application';
 import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
 import {
-  BESIDE,
   type ImageInputs,
   type ImageSource,
   imageInputs,
@@ -16,6 +15,7 @@ import {
   readLock,
 } from '../image/context.ts';
 import { ImageError } from '../image/errors.ts';
+import { BESIDE, readFiles } from '../image/files.ts';
 import { pinned } from '../image/npm.ts';
 import { makeEnvironment } from '../image/settings.ts';
 import { frameworkVersion } from '../image/source.ts';
@@ -106,12 +106,15 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     }
     checkOmitted(tree, isApart ? folder : '');
     const source = isApart ? readApart(app, own) : readInClone(root, folder, own);
+    const settings = settingsOf(source);
+    // Refused here, and not after the minutes of a build.
+    readFiles(app, settings.manifest);
     const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
       file.slice(0, -'/Move.toml'.length),
     );
     return {
       ...source,
-      ...settingsOf(source),
+      ...settings,
       movePackages: new Map(files.sort().map((path) => [basename(path), join(root, path)])),
     };
   } catch (error) {

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from './errors.ts';
+import { BESIDE } from './files.ts';
 import { layPackage, type NpmPackage, pinned } from './npm.ts';
 
 interface LockedPackage {
@@ -167,6 +168,12 @@ export function imageSources({ workspaces }: Needed, appDir: string | undefined)
   return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
 }
 
+/** Git's pathspecs of what an image takes from the repository of its application. */
+export function sourcesInRepository({ appDir, isApart }: ImageSource, { needed }: ImageInputs): string[] {
+  if (!isApart) return imageSources(needed, appDir);
+  return ['.', ...[...BESIDE].map((name) => `:(exclude)${name}`)];
+}
+
 /** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
 export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): string {
   const lines = [...packages].map(
@@ -214,18 +221,6 @@ export function makeContext(
   }
   linkWorkspaces(needed, context);
 }
-
-/** What is in an author's repository beside the application. */
-export const BESIDE: ReadonlySet<string> = new Set([
-  'node_modules',
-  'out',
-  'build',
-  'move',
-  'test',
-  '.git',
-  '.ci',
-  '.github',
-]);
 
 /** Its own modules may be anywhere, but not in these folders. */
 function copyApplication(from: string, to: string): void {

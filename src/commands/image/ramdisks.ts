@@ -11,6 +11,7 @@ import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { writeCpio } from './cpio.ts';
 import { ImageError } from './errors.ts';
+import { readFiles } from './files.ts';
 import { makeEnvironment, makeHosts, makeSettings } from './settings.ts';
 import { tryStart } from './try_start.ts';
 
@@ -73,6 +74,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
     ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
     ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
     ...schemaEntry(appDir),
+    ...[...readFiles(appDir, manifest)].map(([path, data]) => [`app/${path}`, { data }] as const),
   ]);
   if (isTried) await tryStart(join(stage, 'node'), application, environment);
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));

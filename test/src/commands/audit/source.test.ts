@@ -204,6 +204,16 @@ describe('an application in a repository of its own', () => {
   });
 });
 
+test('an application has the folders that its app.yaml names in the commit', () => {
+  const yaml = `${created()['app.yaml']}files: [public]\n`;
+  const files = { ...created(), 'app.yaml': yaml, 'public/index.html': '<p>' };
+  expect(read(files).manifest.files).toEqual(['public']);
+  expect(codeOf(() => read({ ...created(), 'app.yaml': yaml }))).toBe('SOURCE_INVALID');
+  expect(codeOf(() => read({ ...files, 'public/.env': '' }))).toBe('SOURCE_INVALID');
+  const omitted: Omitted[] = [{ path: 'public/passwd', kind: 'a link' }];
+  expect(codeOf(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
+});
+
 describe('an application in a clone of the framework', () => {
   const at = { folder: 'src/apps/weather' };
 
