@@ -94,8 +94,8 @@ function unknown(name: string, others: readonly string[]): ConfigError {
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
 }
 
-/** As a person in the current folder would write the path. */
-export function pathFromHere(path: string): string {
-  const short = relative(process.cwd(), path);
+/** As a person in a folder would write the path. */
+export function shortPath(folder: string, path: string): string {
+  const short = relative(folder, path);
   return short.startsWith('..') ? path : short || '.';
 }

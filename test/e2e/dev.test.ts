@@ -159,6 +159,30 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
 });
 
+test('an application finds its files as in the image, from wherever it was started', async () => {
+  const copy = mkdtempSync(join(tmpdir(), 'sui-enclave-site-'));
+  onTestFinished(() => rmSync(copy, { recursive: true }));
+  for (const path of ['src', 'package.json']) {
+    const filter = (source: string) => !source.includes('node_modules');
+    cpSync(join(ROOT, path), join(copy, path), { recursive: true, filter });
+  }
+  cpSync(join(ROOT, 'test/fixtures/apps/site'), join(copy, 'src/apps/site'), { recursive: true });
+  shareModules(ROOT, copy);
+  const run = dev({ APP: 'site', OUT: 'elsewhere', ATTEST: 'emulated' }, copy);
+  await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(/--root elsewhere\/dev-root\.pem/);
+  const [, url = ''] = /npm run verify -- (\S+) --pcrs elsewhere\/dev-site\.pcrs/.exec(run.output) ?? [];
+  for (const path of ['home', 'static/index.html']) {
+    const answer = await fetch(new URL(`/site/${path}`, url));
+    expect(await answer.text()).toBe('<!doctype html><title>Site</title>\n');
+  }
+  run.child.kill('SIGINT');
+  await run.ended;
+  writeFileSync(join(copy, 'src/apps/site/public/.env'), 'KEY=1');
+  const refused = dev({ APP: 'site' }, copy);
+  expect(await refused.ended).toEqual([1, null]);
+  expect(refused.output).toMatch(/^make dev: app\.yaml, files: "public\/\.env" is a hidden file/);
+});
+
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
   for (const [env, message] of [
     [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],

@@ -21,8 +21,9 @@ import { handleUncaught } from 'sui-enclave-service/uncaught';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
+import { readFiles } from '../image/files.ts';
 import { EMULATED, IS_CLONE, typed } from '../places.ts';
-import { findProject, type Project, pathFromHere } from '../project.ts';
+import { findProject, type Project, shortPath } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 import { reportFile } from './loaded_files.ts';
 
@@ -39,9 +40,14 @@ async function main(): Promise<void> {
     process.env['APP'] ?? (project.isClone ? 'weather' : undefined),
   );
   const given = { ...logLevel, ...process.env, APP: app };
+  const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
+  const here = process.cwd();
+  // As in the image, where the application's folder is /app.
+  process.chdir(folder);
   reportFile(fileIn(folder, 'app.yaml'));
   const application = await loadFolder(folder, app);
   const { endpoints, secrets } = application.manifest;
+  readFiles(folder, application.manifest);
   const fakes = await startFakes(folder);
   if (!fakes) {
     console.log(
@@ -50,7 +56,6 @@ async function main(): Promise<void> {
   }
   const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...given };
   const config = withinThisMachine(readServerConfig(env));
-  const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
   const log = createLog(config.logLevel, readableLines(), { withMessages: true });
@@ -66,7 +71,7 @@ async function main(): Promise<void> {
   signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
   if (trust) console.log(trust.save());
-  console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out }));
+  console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
   const end = async () => {
@@ -128,7 +133,7 @@ function describe(
   url: string,
   endpoints: readonly string[],
   fakes: Fakes | undefined,
-  trust: { readonly pcrs: string; readonly out: URL } | undefined,
+  trust: { readonly pcrs: string; readonly out: URL; readonly here: string } | undefined,
 ): string {
   const lines = [''];
   if (fakes) {
@@ -138,10 +143,9 @@ function describe(
     lines.push(...(fakes.notes ?? []));
   }
   const verify = project.isClone ? 'npm run verify --' : typed('verify');
-  const path = (name: string, out: URL) => pathFromHere(fileURLToPath(new URL(name, out)));
   const attestation =
     trust &&
-    `${verify} ${url} --pcrs ${path(trust.pcrs, trust.out)} --root ${path('dev-root.pem', trust.out)}`;
+    `${verify} ${url} --pcrs ${formatPath(trust.pcrs, trust)} --root ${formatPath('dev-root.pem', trust)}`;
   if (attestation === undefined) {
     lines.push(`It does not attest its key: ${typed('dev', EMULATED)} does, and needs no NSM addon.`);
   }
@@ -149,6 +153,11 @@ function describe(
   if (examples.length > 0)
     lines.push('Try, in another terminal:', '', ...examples.map((line) => `  ${line}`));
   return lines.join('\n');
+}
+
+/** As it is typed in the folder where the command started. */
+function formatPath(name: string, { out, here }: { readonly out: URL; readonly here: string }): string {
+  return shortPath(here, fileURLToPath(new URL(name, out)));
 }
 
 function fileIn(folder: string, name: string): URL {

@@ -10,12 +10,17 @@ import { command, runAsProcess } from '../command.ts';
 import { path } from '../values.ts';
 import { ImageError } from './errors.ts';
 import { packageFolders } from './licenses.ts';
+import { placeModules } from './module_places.ts';
 import { versionOf } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
+/** Relative paths of an application begin in its folder. Loaded first: its modules may use such a path at once. */
+const FOLDER = 'process.chdir(import.meta.dirname);';
+
 /** The image's own entry: the application is part of the bundle, app.yaml and schema.json are files beside it. */
-const entryOf = (version: string, application: string) => `
+const entryOf = (version: string, folder: string, application: string) => `
+import ${JSON.stringify(folder)};
 import { readFileSync } from 'node:fs';
 import { parseManifest } from 'sui-enclave-server/manifest';
 import { readSchemaFile } from 'sui-enclave-server/schema_file';
@@ -39,6 +44,11 @@ export async function bundle(
 ): Promise<string[]> {
   // No such file: its imports are resolved as if it were there.
   const entry = join(root, 'entry.js');
+  const folder = join(root, 'folder.js');
+  const sources = new Map([
+    [folder, FOLDER],
+    [entry, entryOf(version, folder, join(root, appDir, 'app.ts'))],
+  ]);
   const bundler = await rolldown({
     cwd: root,
     input: { server: entry },
@@ -55,9 +65,10 @@ export async function bundle(
     plugins: [
       {
         name: 'entry',
-        resolveId: (source) => (source === entry ? entry : null),
-        load: (id) => (id === entry ? entryOf(version, join(root, appDir, 'app.ts')) : null),
+        resolveId: (source) => (sources.has(source) ? source : null),
+        load: (id) => sources.get(id) ?? null,
       },
+      placeModules(join(root, appDir)),
     ],
   });
   const {

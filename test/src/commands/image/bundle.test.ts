@@ -1,12 +1,22 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bundle, readBundled } from '../../../../src/commands/image/bundle.ts';
 import { digestOf } from '../../../../src/commands/image/bundle_digest.ts';
+import { readFiles } from '../../../../src/commands/image/files.ts';
 import { licensesOf, packageFolders, packageLicenses } from '../../../../src/commands/image/licenses.ts';
 import { shareModules } from '../../../../src/commands/image/share_modules.ts';
 
@@ -71,6 +81,40 @@ describe('the bundle', () => {
     rmSync(file);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
+  });
+
+  test('finds the files of an application, wherever its modules are and it is started', async () => {
+    const app = join(ROOT, 'test/fixtures/apps/site');
+    const folder = mkdtempSync(join(tmpdir(), 'site-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    await bundle(ROOT, '1.2.3', 'test/fixtures/apps/site', folder);
+    const server = readFileSync(join(folder, 'server.js'), 'utf8');
+    // The image's /app is this folder here.
+    const files = new Map<string, string | Buffer>([
+      ['server.js', server.replaceAll(/(?<=["'/])\/app\//g, `${folder}/`)],
+      ['app.yaml', readFileSync(join(app, 'app.yaml'))],
+      ...readFiles(app, { files: ['public'] }),
+    ]);
+    for (const [path, content] of files) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), content);
+    }
+    const child = spawn(process.execPath, [join(folder, 'server.js')], {
+      cwd: '/',
+      env: { APP: 'site', PORT: '0', NSM_REQUIRED: 'false' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let output = '';
+    for await (const chunk of child.stdout) {
+      output += chunk;
+      if (/"port":\d+|http:\/\/[^"\s]+:\d+/.test(output)) break;
+    }
+    const url = /http:\/\/[^"\s]+:\d+/.exec(output)?.[0];
+    for (const path of ['home', 'static/index.html']) {
+      const answer = await fetch(`${url}/site/${path}`);
+      expect([answer.status, await answer.text()]).toEqual([200, '<!doctype html><title>Site</title>\n']);
+    }
   });
 
   test('is the same again', async () => {

@@ -1,0 +1,56 @@
+/** All modules of an application are in one file of the image. Each keeps its own place there for `import.meta`. */
+import { extname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Plugin } from 'rolldown';
+import { parseAst } from 'rolldown/parseAst';
+
+const LANGUAGES: Readonly<Record<string, 'ts' | 'tsx' | 'jsx'>> = {
+  '.ts': 'ts',
+  '.mts': 'ts',
+  '.tsx': 'tsx',
+  '.jsx': 'jsx',
+};
+
+/**
+ * A plugin for the bundler: `import.meta` of a module below the folder of the application is that of a file at the same
+ * path below /app, where the image has the folders of app.yaml's `files`. Modules of packages stay as they are.
+ *
+ * @param appDir absolute
+ */
+export function placeModules(appDir: string): Plugin {
+  return {
+    name: 'places',
+    transform: {
+      filter: { code: /\bimport\s*\.\s*meta\b/ },
+      handler(code, id) {
+        const path = relative(appDir, id);
+        if (/^\.\.\/|(^|\/)node_modules\//.test(path)) return null;
+        const filename = join('/app', path);
+        const place = { dirname: join(filename, '..'), filename, url: pathToFileURL(filename).href };
+        let placed = '';
+        let end = 0;
+        const lang = LANGUAGES[extname(id)] ?? 'js';
+        for (const node of importMetas(parseAst(code, { lang, sourceType: 'module' }))) {
+          placed += `${code.slice(end, node.start)}(${JSON.stringify(place)})`;
+          end = node.end;
+        }
+        return { code: placed + code.slice(end) };
+      },
+    },
+  };
+}
+
+interface Position {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The places of `import.meta` in a syntax tree, in their order. */
+function importMetas(node: unknown): Position[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const { type, meta, start, end }: Partial<Position> & { type?: unknown; meta?: { name?: unknown } } = node;
+  if (type === 'MetaProperty' && meta?.name === 'import') return [{ start: Number(start), end: Number(end) }];
+  return Object.values(node)
+    .flatMap(importMetas)
+    .sort((a, b) => a.start - b.start);
+}
