@@ -53,6 +53,9 @@ function padded(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes, Buffer.alloc((4 - (bytes.length % 4)) % 4)]);
 }
 
+/** @param mode of an entry */
+export const isFile = (mode: number) => (mode & 0o170000) === 0o100000;
+
 /** @throws ImageError: ARCHIVE_INVALID, for an archive that is damaged or is followed by other bytes */
 export function readCpio(archive: Buffer): CpioEntry[] {
   const entries: CpioEntry[] = [];

@@ -1,22 +1,25 @@
 /** `out/sbom.json`: what is in an image, and what built it, as CycloneDX 1.6. The same image has the same bytes. */
+import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
-import { readCpio } from './cpio.ts';
+import { type CpioEntry, isFile, readCpio } from './cpio.ts';
 import { dataArchive, tarEntries } from './deb.ts';
 import type { Eif } from './eif/read.ts';
+import { RESERVED } from './files.ts';
 import { COMPILED_IN } from './licenses.ts';
 import type { LockedFile } from './lock.ts';
 import type { NodeBinary } from './node_binary.ts';
 import type { NpmPackage } from './npm.ts';
 
 interface Component {
-  readonly type: 'library';
+  readonly type: 'library' | 'file';
   readonly 'bom-ref': string;
   readonly name: string;
-  readonly version: string;
+  /** A file has none. */
+  readonly version?: string;
   /** `excluded` built the image, and nothing of it is in there. */
   readonly scope: 'required' | 'excluded';
   readonly hashes: readonly { readonly alg: 'SHA-256' | 'SHA-512'; readonly content: string }[];
-  readonly purl: string;
+  readonly purl?: string;
 }
 
 export interface Ingredients {
@@ -53,6 +56,7 @@ export function sbomOf(eif: Eif, ingredients: Ingredients): string {
       const isInside = DEBIAN_COMPILED_IN.test(file.name) || holds(ingredients.deb(file), files);
       return debianComponent(file, isInside);
     }),
+    ...filesIn(eif).map(({ path, data }) => fileComponent(path, data)),
   ].sort((a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1));
   const bom = {
     bomFormat: 'CycloneDX',
@@ -71,6 +75,15 @@ export function sbomOf(eif: Eif, ingredients: Ingredients): string {
 function librariesIn({ ramdisks: [boot] }: Eif): string[] {
   if (boot === undefined) return [];
   return readCpio(gunzipSync(boot)).flatMap(({ path }) => /\/([^/]+\.so[^/]*)$/.exec(path)?.[1] ?? []);
+}
+
+/** The files of app.yaml's `files`. */
+function filesIn({ ramdisks: [, application] }: Eif): CpioEntry[] {
+  if (application === undefined) return [];
+  const own = RESERVED.map((name) => `app/${name}`);
+  return readCpio(gunzipSync(application)).filter(
+    ({ path, mode }) => path.startsWith('app/') && isFile(mode) && !own.includes(path),
+  );
 }
 
 function holds(deb: Buffer, names: ReadonlySet<string>): boolean {
@@ -113,4 +126,10 @@ function debianComponent({ name, version, sha256 }: LockedFile, isInside: boolea
     hashes: [{ alg: 'SHA-256', content: sha256 }],
     purl: `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}`,
   };
+}
+
+function fileComponent(path: string, data: Uint8Array): Component {
+  const content = createHash('sha256').update(data).digest('hex');
+  const hashes = [{ alg: 'SHA-256', content }] as const;
+  return { type: 'file', 'bom-ref': `file/${path}`, name: `/${path}`, scope: 'required', hashes };
 }

@@ -281,6 +281,30 @@ describe('the SBOM', () => {
     expect(inside.filter((ref) => ref.startsWith('debian/'))).toEqual(names.map((name) => `debian/${name}`));
   });
 
+  test("has the digest of each file of app.yaml's folders", () => {
+    const application = writeCpio(
+      new Map(
+        ['app/app.yaml', 'app/server.js', 'app/public/index.html', 'app/views/server.js', 'etc/hosts'].map(
+          (path) => [path, { data: Buffer.from(path) }],
+        ),
+      ),
+    );
+    const boot = gzipSync(writeCpio(new Map()));
+    const parts = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [boot, gzipSync(application)] };
+    const image = readEif(writeEif(parts, METADATA));
+    const { components } = JSON.parse(
+      sbomOf(image, {
+        ...{ application: { name: 'tide', version: '0.1.0' }, frameworkVersion: '0.1.0' },
+        ...{ packages: new Map(), bundled: [], debian: [], deb: () => noFiles },
+      }),
+    ) as { components: object[] };
+    const component = (path: string) => ({
+      ...{ type: 'file', 'bom-ref': `file/${path}`, name: `/${path}`, scope: 'required' },
+      hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(path).digest('hex') }],
+    });
+    expect(components).toEqual([component('app/public/index.html'), component('app/views/server.js')]);
+  });
+
   test('names a Node that is not the pinned one, whose headers alone were used', () => {
     const { components } = JSON.parse(sbom({ node: { version: '24.0.1', sha256: 'ef'.repeat(32) } })) as {
       components: { name: string; scope: string; purl: string; hashes: unknown }[];
