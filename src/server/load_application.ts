@@ -73,7 +73,8 @@ export function applicationNames(appsDir: string): string[] {
   return globSync('*/app.yaml', { cwd: appsDir }).map(dirname).sort();
 }
 
-function manifestIn(folder: string): Manifest {
+/** @throws ConfigError */
+export function manifestIn(folder: string): Manifest {
   const yaml = readYaml(folder);
   if (yaml === undefined)
     throw new ConfigError(`${folder} is no folder of an application: it has no app.yaml`);

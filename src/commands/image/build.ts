@@ -24,8 +24,8 @@ import {
   type ImageInputs,
   type ImageSource,
   imageInputs,
-  imageSources,
   makeContext,
+  sourcesInRepository,
 } from './context.ts';
 import { formatPcrs, measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
@@ -39,7 +39,7 @@ import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
 import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
 import { fetchPackages, type NpmSurroundings } from './npm.ts';
 import { sbomOf } from './sbom.ts';
-import { APP_DIR_OPTION, findSource, folderOf, frameworkVersion } from './source.ts';
+import { APP_DIR_OPTION, findSource, frameworkVersion } from './source.ts';
 import { versionOf } from './version.ts';
 
 /** The lock file of Debian's packages, from the folder of the framework. */
@@ -100,7 +100,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     findBuilder();
     const { root, framework } = source;
     const given = imageInputs(source);
-    checkChannel(root, channel, imageSources(given.needed, folderOf(source)));
+    checkChannel(root, channel, sourcesInRepository(source, given));
     const [dir, cache, out] = [resolve(options.dir), resolve(options.cache), resolve(options.out)];
     const context = join(dir, 'context');
     mkdirSync(dir, { recursive: true });

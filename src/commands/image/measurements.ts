@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
+import { manifestIn } from 'sui-enclave-server/load_application';
 import * as v from 'valibot';
 import { readLock } from './context.ts';
 import { measureImage } from './eif/measure.ts';
@@ -46,10 +47,17 @@ export function makeMeasurements(source: BuildSource, built: Built): object {
   return measurementsOf(source, built, {
     folder: folderOf(source),
     commit: git(root, 'rev-parse', 'HEAD'),
-    isUnchanged: isUnchanged(root, '.'),
+    isUnchanged: isUnchanged(root, '.') && !hasIgnoredFiles(source),
     // That of the installed framework can't be changed without another version.
     hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
   });
+}
+
+/** Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the image's then. */
+function hasIgnoredFiles({ app }: BuildSource): boolean {
+  const { files = [] } = manifestIn(app);
+  const ignored = files.length > 0 && git(app, 'status', '--porcelain', '--ignored', '--', ...files);
+  return ignored !== false && ignored !== '';
 }
 
 /** What the repository of a build says. */
@@ -116,7 +124,7 @@ export function checkChannel(root: string, channel: Channel, sources: readonly s
   // They get into the image as they are on the disk, including the files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
   if (ignored !== '') {
-    throw new ConfigError(`CHANNEL=stable needs ${sources.join(', ')} without ignored files:\n${ignored}`);
+    throw new ConfigError(`CHANNEL=stable needs the sources of the image without ignored files:\n${ignored}`);
   }
 }
 

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sourcesInRepository } from '../../../../src/commands/image/context.ts';
 import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
 import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { CHANNELS, checkChannel, makeMeasurements } from '../../../../src/commands/image/measurements.ts';
@@ -26,6 +27,10 @@ function git(...args: string[]): string {
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'measurements-'));
   writeFileSync(join(root, 'debian.lock.json'), 'debian');
+  mkdirSync(join(root, 'src/apps/weather'), { recursive: true });
+  for (const folder of ['.', 'src/apps/weather']) {
+    writeFileSync(join(root, folder, 'app.yaml'), 'endpoints: []\nsecrets: []\n');
+  }
   git('init', '-q');
   git('add', '.');
   git('commit', '-q', '-m', 'x');
@@ -67,6 +72,20 @@ describe('the measurements', () => {
         relay: sha256('r'),
       },
     });
+  });
+
+  test('say of a tree that its files are not those of the commit, if git ignores one of them', () => {
+    const app = join(root, 'src/apps/weather');
+    mkdirSync(join(app, 'public'));
+    writeFileSync(join(app, 'app.yaml'), 'endpoints: []\nsecrets: []\nfiles: [public]\n');
+    writeFileSync(join(app, 'public/index.html'), '');
+    git('add', '.');
+    git('commit', '-q', '-m', 'files');
+    writeFileSync(join(root, '.git/info/exclude'), '*.map\n');
+    writeFileSync(join(app, 'other.map'), '');
+    expect(makeMeasurements(inClone(), built())).toMatchObject({ unchanged_tree: true });
+    writeFileSync(join(app, 'public/index.map'), '');
+    expect(makeMeasurements(inClone(), built())).toMatchObject({ unchanged_tree: false });
   });
 
   test('name a Node that is not the pinned one', () => {
@@ -113,6 +132,26 @@ describe('the channel', () => {
     writeFileSync(join(root, 'new'), '');
     expect(() => checkChannel(root, 'stable', ['src/server', 'enclave', 'apps/x'])).toThrow(
       /without changes/,
+    );
+  });
+
+  test('stable is for a repository of an author too, whatever git ignores beside the application', () => {
+    const source = { framework: '/nowhere', app: root, appDir: 'src/apps/x', isApart: true };
+    const needed = { modules: [], workspaces: ['src/server'], links: {} };
+    const sources = sourcesInRepository(source, { needed, packages: new Map() });
+    git('tag', 'v1.2.3');
+    writeFileSync(join(root, '.git/info/exclude'), 'node_modules\nout\npublic/built.js\n');
+    for (const folder of ['node_modules', 'out', 'public']) {
+      mkdirSync(join(root, folder));
+      writeFileSync(join(root, folder, 'x.txt'), '');
+    }
+    git('add', '.');
+    git('commit', '-q', '-m', 'y');
+    git('tag', '-f', 'v1.2.3');
+    expect(() => checkChannel(root, 'stable', sources)).not.toThrow();
+    writeFileSync(join(root, 'public/built.js'), '');
+    expect(() => checkChannel(root, 'stable', sources)).toThrow(
+      /without ignored files:\n!! public\/built.js$/,
     );
   });
 
