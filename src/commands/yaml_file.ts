@@ -1,7 +1,7 @@
 /** Files in YAML that people write for a command: their common values, and what is said of one that can't be used. */
 import { EnclaveError } from 'sui-enclave/errors';
+import { parseYaml } from 'sui-enclave-server/parse_yaml';
 import * as v from 'valibot';
-import { parse as parseYaml } from 'yaml';
 import { EXIT } from './command.ts';
 import { printable } from './printable.ts';
 import { NETWORKS, nodeOf } from './sui/network.ts';
@@ -64,7 +64,7 @@ export function parseYamlFile<const S extends v.GenericSchema>(
   try {
     data = parseYaml(yaml);
   } catch (cause) {
-    throw new Fault(`${path} is not YAML`, { cause });
+    throw new Fault(`${path} is not YAML, or has tags of its own`, { cause });
   }
   // For valibot, a list is an object.
   const result = v.safeParse(schema, Array.isArray(data) ? null : data);

@@ -4,7 +4,10 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { ConfigError } from 'sui-enclave/errors';
 import { namedEntries } from 'sui-enclave-service/named_entries';
 import * as v from 'valibot';
-import { parse as parseYaml } from 'yaml';
+import { parseYaml } from './parse_yaml.ts';
+
+/** The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a map. */
+export const MAX_MANIFEST_BYTES = 64 * 1024;
 
 const Hostname = v.pipe(
   v.string(),
@@ -112,11 +115,14 @@ export interface Manifest {
 
 /** @throws ConfigError that names the invalid property */
 export function parseManifest(yaml: string): Manifest {
+  if (Buffer.byteLength(yaml) > MAX_MANIFEST_BYTES) {
+    throw new ConfigError(`app.yaml has more than ${MAX_MANIFEST_BYTES} bytes`);
+  }
   let data: unknown;
   try {
     data = parseYaml(yaml);
   } catch (cause) {
-    throw new ConfigError('app.yaml is not YAML', { cause });
+    throw new ConfigError('app.yaml is not YAML, or has tags of its own', { cause });
   }
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
@@ -10,6 +10,31 @@ describe('app.yaml', () => {
       endpoints: ['api.weatherapi.com'],
       secrets: ['API_KEY'],
     });
+  });
+
+  test('has at most 64 KiB, which are counted before they are parsed', () => {
+    const plain = 'endpoints: []\nsecrets: []\n';
+    const padded = (bytes: number) => `${plain}# ${'é'.repeat((bytes - plain.length - 2) / 2)}`;
+    expect(parseManifest(padded(64 * 1024)).secrets).toEqual([]);
+    expect(() => parseManifest(padded(64 * 1024 + 2))).toThrow(/more than 65536 bytes/);
+    const names = Array.from({ length: 50_000 }, (_, at) => `a${at}: []`);
+    expect(() => parseManifest(names.join('\n'))).toThrow(ConfigError);
+  });
+
+  test.each([
+    ['a tag of its own', 'endpoints: []\nsecrets:\n  - !\u001b[2J A'],
+    ['a tag for a whole map', '!x\nendpoints: []\nsecrets: []'],
+    ['another version of YAML', '%YAML 9.9\n---\nendpoints: []\nsecrets: []'],
+    ['a second document', 'endpoints: []\nsecrets: []\n---\nendpoints: [a.example]'],
+    ['a list for a key', 'endpoints: []\nsecrets: []\n? [a]\n: b'],
+  ])('with %s is refused, and nothing is printed', async (_what, yaml) => {
+    const warnings: Error[] = [];
+    const collect = (warning: Error) => warnings.push(warning);
+    process.on('warning', collect);
+    onTestFinished(() => void process.off('warning', collect));
+    expect(() => parseManifest(yaml)).toThrow(ConfigError);
+    await new Promise(setImmediate);
+    expect(warnings).toEqual([]);
   });
 
   const withEvents = (events: string) => `endpoints: []\nsecrets: []\nevents: ${events}`;
