@@ -46,15 +46,24 @@ export async function loadFolder(folder: string, name: string): Promise<LoadedAp
   return { manifest, module, schema: readSchemaFile(join(folder, 'schema.json')) };
 }
 
+/** The name of the application in a folder: see `readManifest`. @throws ConfigError */
+export function nameOfFolder(folder: string, given?: string): string {
+  return readManifest(folder, given).name;
+}
+
 /**
- * The name of the application in a folder, which an image measures: that of `app.yaml`, which it may leave out where it is
- * given otherwise.
+ * `app.yaml` of a folder, and the name of the application, which an image measures: that of `app.yaml`, which it may leave
+ * out where it is given otherwise.
  *
  * @param given the name of the folder, where the folder is one of several applications; else it may have any
  * @throws ConfigError if neither is there, or they differ
  */
-export function nameOfFolder(folder: string, given?: string): string {
-  const { name = given } = manifestIn(folder);
+export function readManifest(
+  folder: string,
+  given?: string,
+): { readonly name: string; readonly manifest: Manifest } {
+  const manifest = manifestIn(folder);
+  const { name = given } = manifest;
   if (name === undefined) {
     throw new ConfigError(
       `${join(folder, 'app.yaml')} must have the name of the application: name: ${basename(folder)}`,
@@ -65,7 +74,7 @@ export function nameOfFolder(folder: string, given?: string): string {
       `APP=${given}: its app.yaml has the name ${name}: name the folder so too, or remove the name there`,
     );
   }
-  return name;
+  return { name, manifest };
 }
 
 /** Folders with an `app.yaml`, in order. */

@@ -29,7 +29,8 @@ import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
 import { checkGit, type Repository } from './git.ts';
 import { holdersOf, settingsLines } from './people.ts';
 import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
-import { type AuditedSource, checkVersion, type OwnFramework, ownFramework, readSource } from './source.ts';
+import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
+import { readSourceApart } from './source_process.ts';
 import { writeTree } from './tree.ts';
 import { Checks, resultOf } from './verdict.ts';
 
@@ -193,7 +194,7 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
   const source = await checks.compare(what, 'what an audit can build', async () => {
     checkVersion(named, framework);
     const tree = await takeTree(one, named, what);
-    const read = readSource(tree, named.folder, framework);
+    const read = await readSourceApart(tree, named.folder, framework);
     const mb = (tree.bytes / 1e6).toFixed(1);
     checks.same(what, 'its hash, and what an audit can build', `${quantity(tree.files, 'file')}, ${mb} MB`);
     const kept = read.isApart

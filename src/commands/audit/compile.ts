@@ -1,7 +1,6 @@
 /** Compiles the Move packages of a commit, as they were published. */
 import { existsSync, globSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
 import { ENCLAVE_PACKAGE } from '../places.ts';
@@ -9,20 +8,29 @@ import { printable } from '../printable.ts';
 import { BUILD_NETWORKS } from '../sui/bytecode.ts';
 import type { Chain } from '../sui/chain.ts';
 import type { Framework } from '../sui/move_packages.ts';
+import type { Bounds } from './apart.ts';
+import { compileApart } from './compile_process.ts';
 import { type AuditCode, AuditError } from './errors.ts';
 
 /** Of a Move package: the chain takes far smaller ones alone. */
 const MAX_SOURCE_BYTES = 2_000_000;
 
+/** Of a commit: compiling each may take the time of its bounds. */
+const MAX_PACKAGES = 20;
+
 /** Compiled modules by name, without the package's own id. */
 export type Modules = ReadonlyMap<string, Uint8Array>;
 
-/** Compiles the sources of a commit. The compiler runs in WebAssembly, and gets its files from here alone. */
+/**
+ * Compiles the sources of a commit. The compiler runs in WebAssembly, in a process of its own, and gets its files from here
+ * alone.
+ */
 export class Compiler {
   readonly #framework: Framework;
   readonly #network: (typeof BUILD_NETWORKS)[number];
   readonly #packages: ReadonlyMap<string, string>;
   readonly #linked: string | undefined;
+  readonly #bounds: Bounds | undefined;
 
   /** @param linked the id of the package `enclave`, if it is not in that of the application */
   constructor(
@@ -30,19 +38,24 @@ export class Compiler {
     { network }: Pick<Chain, 'network'>,
     packages: ReadonlyMap<string, string>,
     linked: string | undefined,
+    bounds?: Bounds,
   ) {
     this.#framework = framework;
     this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
     this.#packages = packages;
     this.#linked = linked;
+    this.#bounds = bounds;
   }
 
   async enclave(): Promise<Modules> {
     return await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE));
   }
 
-  /** @param module of the application's type @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED */
+  /** @param module of the application's type @throws AuditError: BYTECODE_UNKNOWN, SOURCE_TOO_LARGE, NOT_FULLY_CHECKED */
   async application(module: string): Promise<Modules> {
+    if (this.#packages.size > MAX_PACKAGES) {
+      throw new AuditError('SOURCE_TOO_LARGE', `move/ of the commit has more than ${MAX_PACKAGES} packages`);
+    }
     const failures: AuditError[] = [];
     for (const [name, folder] of this.#packages) {
       const sources = sourcesIn(folder);
@@ -52,7 +65,7 @@ export class Compiler {
         const modules = await this.#withLocal(name, sources);
         if (modules.has(module)) return modules;
       } catch (error) {
-        if (!(error instanceof AuditError)) throw error;
+        if (!(error instanceof AuditError) || error.code === 'SOURCE_TOO_LARGE') throw error;
         failures.push(error);
       }
     }
@@ -85,14 +98,7 @@ export class Compiler {
   }
 
   async #compile(name: string, files: Record<string, string>): Promise<Modules> {
-    await initMovePackageBuilder();
-    const result = await dumpMovePackage({
-      files,
-      fetcher: this.#fetcher(),
-      network: this.#network,
-      ansiColor: false,
-      withUnpublishedDependencies: true,
-    });
+    const result = await compileApart({ files, network: this.#network }, this.#fetcher(), this.#bounds);
     if ('error' in result) {
       if (this.#framework.failure?.() !== undefined) {
         throw new AuditError(

@@ -22,7 +22,7 @@ export const AUDIT_CODES = {
   ],
   SOURCE_TOO_LARGE: [
     failed,
-    'The commit has more bytes or files than an audit reads, or takes longer than it waits.',
+    'The commit has more bytes or files than an audit reads, or reading or compiling it takes longer, or more memory, than an audit gives it.',
   ],
   SOURCE_UNSAFE: [
     failed,

@@ -3,8 +3,8 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import type { Source } from 'sui-enclave/sui/structs';
-import { nameOfFolder } from 'sui-enclave-server/load_application';
-import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
+import { readManifest } from 'sui-enclave-server/load_application';
+import { MAX_MANIFEST_BYTES, type Manifest } from 'sui-enclave-server/manifest';
 import {
   type ImageInputs,
   type ImageSource,
@@ -53,8 +53,8 @@ export interface AuditedSource extends ImageSource {
   readonly movePackages: ReadonlyMap<string, string>;
 }
 
-/** Far more than any of these files needs. */
-const MAX_SETTINGS_BYTES = 1_000_000;
+/** By file, in bytes: far more than it needs. */
+const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 'package.json': 1_000_000 };
 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
@@ -92,9 +92,9 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
   }
   try {
-    for (const name of ['app.yaml', 'server.env', 'package.json']) {
-      if (has(join(app, name)) && statSync(join(app, name)).size > MAX_SETTINGS_BYTES) {
-        throw invalid(`${name} has more than ${MAX_SETTINGS_BYTES} bytes`);
+    for (const [name, most] of Object.entries(MAX_SETTINGS)) {
+      if (has(join(app, name)) && statSync(join(app, name)).size > most) {
+        throw invalid(`${name} has more than ${most} bytes`);
       }
     }
     const isApart = has(join(app, 'package-lock.json'));
@@ -106,15 +106,14 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     }
     checkOmitted(tree, isApart ? folder : '');
     const source = isApart ? readApart(app, own) : readInClone(root, folder, own);
-    const settings = settingsOf(source);
     // Refused here, and not after the minutes of a build.
-    readFiles(app, settings.manifest);
+    readFiles(app, source.manifest);
     const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
       file.slice(0, -'/Move.toml'.length),
     );
     return {
       ...source,
-      ...settings,
+      environment: environmentOf(source),
       movePackages: new Map(files.sort().map((path) => [basename(path), join(root, path)])),
     };
   } catch (error) {
@@ -142,14 +141,21 @@ function checkOmitted({ omitted }: Tree, folder: string): void {
   );
 }
 
-type Read = ImageSource & Pick<AuditedSource, 'name' | 'inputs'>;
+type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
 
 /** An application in a repository of its own. */
 function readApart(app: string, own: OwnFramework): Read {
   const lock = readTrustedLock(app, false);
   checkKnown(lock, own);
-  const name = nameOfFolder(app);
-  const source = { framework: own.folder, app, appDir: join('src/apps', name), isApart: true, name };
+  const { name, manifest } = readManifest(app);
+  const source = {
+    framework: own.folder,
+    app,
+    appDir: join('src/apps', name),
+    isApart: true,
+    name,
+    manifest,
+  };
   return { ...source, inputs: imageInputs(source) };
 }
 
@@ -187,7 +193,7 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
   }
   const lock = readTrustedLock(root, true);
   const app = join(root, appDir);
-  const name = nameOfFolder(app, basename(app));
+  const { name, manifest } = readManifest(app, basename(app));
   const theirs = neededByImage(root, appDir, lock);
   const ours = neededByImage(own.folder, undefined);
   const paths = imageSources(ours, undefined);
@@ -207,7 +213,7 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
   const packages = new Map(
     theirs.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
   );
-  const source = { framework: own.folder, app, appDir, isApart: false, name };
+  const source = { framework: own.folder, app, appDir, isApart: false, name, manifest };
   return { ...source, inputs: { needed: theirs, packages } };
 }
 
@@ -246,17 +252,16 @@ function otherState(what: string): AuditError {
   );
 }
 
-/** As the image's build reads them. */
-function settingsOf({ framework, app, name }: Read): Pick<AuditedSource, 'manifest' | 'environment'> {
-  const manifest = parseManifest(readFileSync(join(app, 'app.yaml'), 'utf8'));
+/** As the image's build reads its settings. */
+function environmentOf({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
   const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
     .filter((file) => existsSync(file))
     .map((file) => readFileSync(file, 'utf8'));
   const hasOwnCa = existsSync(join(app, 'ca.pem'));
-  const lines = makeEnvironment(manifest.name ?? name, manifest, texts.join('\n'), hasOwnCa);
+  const lines = makeEnvironment(name, manifest, texts.join('\n'), hasOwnCa);
   const pairs = lines.map((line): [string, string] => {
     const at = line.indexOf('=');
     return [line.slice(0, at), line.slice(at + 1)];
   });
-  return { manifest, environment: Object.fromEntries(pairs) };
+  return Object.fromEntries(pairs);
 }

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
 import { npmSurroundings } from '../../../../src/commands/audit/rebuild.ts';
 import { checkVersion, readSource } from '../../../../src/commands/audit/source.ts';
+import { readSourceApart } from '../../../../src/commands/audit/source_process.ts';
 import type { Omitted } from '../../../../src/commands/audit/tree.ts';
 import { created, FRAMEWORK, framework, type Packages, ROOT } from './applications.ts';
 import type { Files } from './git_server.ts';
@@ -194,7 +196,9 @@ describe('an application in a repository of its own', () => {
       ['app.yaml', 'name: price\nendpoints: ['],
       ['app.yaml', 'endpoints: []\nsecrets: []'],
       ['server.env', 'NOT A SETTING'],
-      ['app.yaml', `# ${'x'.repeat(1_000_000)}`],
+      ['app.yaml', `${created()['app.yaml']}# ${'x'.repeat(65_536)}`],
+      ['app.yaml', Array.from({ length: 50_000 }, (_, at) => `a${at}: 1`).join('\n')],
+      ['server.env', `A=${'x'.repeat(1_000_000)}`],
     ] as const) {
       expect(
         codeOf(() => read({ ...created(), [path]: text })),
@@ -213,6 +217,47 @@ test('an application has the folders that its app.yaml names in the commit', () 
   const omitted: Omitted[] = [{ path: 'public/passwd', kind: 'a link' }];
   expect(codeOf(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
 });
+
+describe('a process of its own reads a commit', () => {
+  const readApart = async (files: Files, bounds?: Bounds) => {
+    const tree = { folder: folderOf(files), files: 0, bytes: 0, omitted: [] };
+    return await readSourceApart(tree, '', FRAMEWORK, bounds);
+  };
+  const codeOfReading = async (files: Files, bounds?: Bounds) =>
+    await readApart(files, bounds).then(
+      () => 'done',
+      ({ code }: { code?: string }) => code,
+    );
+
+  test('and finds what this one would', async () => {
+    const files = created();
+    const tree = { folder: folderOf(files), files: 0, bytes: 0, omitted: [] };
+    expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));
+    expect(await codeOfReading({ ...files, 'app.yaml': 'name: price' })).toBe('SOURCE_INVALID');
+  });
+
+  test('which ends when YAML takes hours', async () => {
+    const files = { ...created(), 'app.yaml': '? '.repeat(32_000) };
+    expect(await codeOfReading(files, { ...BOUNDS, ms: 1000 })).toBe('SOURCE_TOO_LARGE');
+  });
+
+  test.each([
+    ['app.yaml', '['.repeat(60_000), 'SOURCE_INVALID'],
+    ['app.yaml', `secrets: ${'{a: '.repeat(10_000)}`, 'SOURCE_INVALID'],
+    ['package-lock.json', '['.repeat(3_000_000), 'LOCK_UNTRUSTED'],
+    ['package-lock.json', nested(1_000_000), 'SOURCE_TOO_LARGE'],
+  ])('and survives what is deep: %s', async (path, text, code) => {
+    expect(await codeOfReading({ ...created(), [path]: text })).toBe(code);
+  });
+});
+
+/** A lock file whose root has a value in values. */
+function nested(depth: number): string {
+  const lock = JSON.parse(String(created()['package-lock.json']));
+  lock.packages[''].bundleDependencies = 0;
+  const deep = `${'[['.repeat(depth)}${']]'.repeat(depth)}`;
+  return JSON.stringify(lock).replace('"bundleDependencies":0', `"bundleDependencies":${deep}`);
+}
 
 describe('an application in a clone of the framework', () => {
   const at = { folder: 'src/apps/weather' };

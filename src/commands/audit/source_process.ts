@@ -1,0 +1,28 @@
+/** Reads the files of a commit in a process of its own: parsers of YAML and JSON take hours for some of them. */
+import { type Bounds, computeApart } from './apart.ts';
+import { type AuditedSource, type OwnFramework, readSource } from './source.ts';
+import type { Tree } from './tree.ts';
+
+interface Order {
+  readonly tree: Tree;
+  readonly folder: string;
+  readonly own: OwnFramework;
+}
+
+/** `readSource` in bounds. @throws AuditError, also SOURCE_TOO_LARGE */
+export async function readSourceApart(
+  tree: Tree,
+  folder: string,
+  own: OwnFramework,
+  bounds?: Bounds,
+): Promise<AuditedSource> {
+  const task = { module: import.meta.url, name: 'readOrder' };
+  const order: Order = { tree, folder, own };
+  return await computeApart('reading the files of the commit', task, order, { bounds });
+}
+
+/** In the process of its own. */
+export async function readOrder(order: unknown): Promise<AuditedSource> {
+  const { tree, folder, own } = order as Order;
+  return readSource(tree, folder, own);
+}

@@ -1,0 +1,52 @@
+/** Sources of an author in the Move compiler: it ends with its time, its stack and its memory, and names no text as it is. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
+import { Compiler } from '../../../../src/commands/audit/compile.ts';
+import type { AuditError } from '../../../../src/commands/audit/errors.ts';
+import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+
+const BOUND: Bounds = { ...BOUNDS, ms: 1500 };
+
+function compile(source: string, bounds = BOUND): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-move-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'sources'));
+  const manifest = '[package]\nname = "app"\nedition = "2024"\n[addresses]\napp = "0x0"\n';
+  writeFileSync(join(folder, 'Move.toml'), manifest);
+  writeFileSync(join(folder, 'sources/app.move'), source);
+  const packages = new Map([['app', folder]]);
+  const compiler = new Compiler(frameworkOf({}), { network: undefined }, packages, undefined, bounds);
+  return compiler.application('app').then(
+    (modules) => [...modules.keys()].join(),
+    ({ code, message }: AuditError) => `${code}: ${message}`,
+  );
+}
+
+test('sources end with their time: macros that call macros, ten times in each other', async () => {
+  const macros = Array.from({ length: 10 }, (_, at) => {
+    const call = at === 0 ? '$x' : `f${at - 1}!($x)`;
+    return `macro fun f${at}($x: u64): u64 { ${Array(4).fill(call).join(' + ')} }`;
+  });
+  const source = `module app::app;\n${macros.join('\n')}\npublic fun go(x: u64): u64 { f9!(x) }\n`;
+  expect(await compile(source)).toMatch(/^SOURCE_TOO_LARGE: .* longer than 1\.5 s/);
+});
+
+test('sources end with the stack of the compiler', async () => {
+  const source = `module app::app; public fun go(): u64 { ${'('.repeat(100_000)}1${')'.repeat(100_000)} }`;
+  expect(await compile(source, BOUNDS)).toMatch(/^NOT_FULLY_CHECKED: .*call stack/);
+});
+
+test('sources are not compiled where they are in too many packages', async () => {
+  const packages = new Map(Array.from({ length: 21 }, (_, at) => [`p${at}`, `/nowhere/p${at}`] as const));
+  const compiler = new Compiler(frameworkOf({}), { network: undefined }, packages, undefined);
+  await expect(compiler.application('app')).rejects.toMatchObject({ code: 'SOURCE_TOO_LARGE' });
+});
+
+test('names in what the compiler says reach nobody as they are', async () => {
+  const said = await compile('module app::app; fun f() { \u001b[2J\u202e }', BOUNDS);
+  expect(said).toMatch(/^NOT_FULLY_CHECKED: move\/app does not compile/);
+  expect(said).toMatch(/^[\x20-\x7e…]*$/);
+});
