@@ -65,6 +65,8 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
+  /** The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1. */
+  lowestCheckpoint = 0n;
   /** How long reads and simulations do not show what was executed: nodes answer a send before that. */
   lagMs = 0;
   /** How long the listing of an address' objects does not show it: on nodes, longer than other reads. */
@@ -204,7 +206,7 @@ export class LoopbackNode {
         GrpcTypes.GetServiceInfoResponse.create({
           chainId: this.chainId,
           timestamp: timestampOf(this.executor.now()),
-          lowestAvailableCheckpoint: 0n,
+          lowestAvailableCheckpoint: this.lowestCheckpoint,
         }),
       ),
     'sui.rpc.v2.LedgerService/GetEpoch': () => {
@@ -220,6 +222,7 @@ export class LoopbackNode {
     },
     'sui.rpc.v2.LedgerService/BatchGetTransactions': (bytes) =>
       this.transactions.batch(bytes, (digest) => this.#isVisible(digest)),
+    'sui.rpc.v2.LedgerService/ListTransactions': (bytes) => this.transactions.list(bytes),
     'sui.rpc.v2.LedgerService/GetCheckpoint': () => this.transactions.checkpoint(),
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
@@ -337,7 +340,7 @@ export class LoopbackNode {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
-      return await this.#inTurn(parsed, () => this.#execute(parsed, digest, signatures));
+      return await this.#inTurn(parsed, () => this.#execute(parsed, data, digest, signatures));
     },
   };
 
@@ -358,12 +361,14 @@ export class LoopbackNode {
 
   async #execute(
     data: TransactionData,
+    bytes: Uint8Array,
     digest: string,
     signatures: GrpcTypes.UserSignature[],
   ): Promise<Uint8Array> {
     const before = this.ledger.copy();
     const { effects: executed, events: emitted } = await this.executor.execute(data, digest);
-    const effects = this.transactions.record(executed, { sender: data.sender, atMs: this.executor.now() });
+    const atMs = this.executor.now();
+    const effects = this.transactions.record(executed, { sender: data.sender, atMs, bytes });
     const events = this.events.record(emitted, data, digest);
     const now = performance.now();
     const listedMs = now + Math.max(this.lagMs, this.listingLagMs);

@@ -1,5 +1,6 @@
 /** The transactions that a loopback node executed, and which of them wrote an object. */
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { Refusal } from './failures.ts';
 import type { LedgerObject } from './ledger.ts';
 
 export class TransactionLog {
@@ -12,7 +13,7 @@ export class TransactionLog {
   /** Returns the effects with the transactions that wrote the versions before. */
   record(
     effects: GrpcTypes.TransactionEffects,
-    { sender, atMs }: { readonly sender: string; readonly atMs: number },
+    { sender, atMs, bytes }: { readonly sender: string; readonly atMs: number; readonly bytes: Uint8Array },
   ): GrpcTypes.TransactionEffects {
     const { transactionDigest: digest = '', changedObjects } = effects;
     const dependencies = new Set(
@@ -28,8 +29,9 @@ export class TransactionLog {
       digest,
       GrpcTypes.ExecutedTransaction.create({
         digest,
-        transaction: { sender },
+        transaction: { sender, bcs: { name: 'TransactionData', value: bytes } },
         effects: complete,
+        checkpoint: BigInt(this.#executed.size + 1),
         timestamp: timestampOf(atMs),
       }),
     );
@@ -54,6 +56,22 @@ export class TransactionLog {
     const transaction = this.#executed.get(digest);
     const { seconds = 0n } = transaction?.timestamp ?? {};
     return Number(seconds) * 1000 < this.prunedBeforeMs ? undefined : transaction;
+  }
+
+  /** Answers `ListTransactions` of one object, on one page: those that changed it, the oldest first. */
+  list(request: Uint8Array): Uint8Array[] {
+    const { filter } = GrpcTypes.ListTransactionsRequest.fromBinary(request);
+    const wanted = filter?.terms[0]?.literals[0]?.predicate;
+    if (wanted?.oneofKind !== 'affectedObject') {
+      throw new Refusal('UNIMPLEMENTED', 'the model lists transactions of an object only');
+    }
+    const { objectId } = wanted.affectedObject;
+    const frames: GrpcTypes.ListTransactionsResponse[] = [...this.#executed.keys()]
+      .flatMap((digest) => this.get(digest) ?? [])
+      .filter(({ effects }) => effects?.changedObjects.some((changed) => changed.objectId === objectId))
+      .map((transaction) => ({ transaction }));
+    frames.push({ end: { reason: GrpcTypes.QueryEndReason.LEDGER_TIP } });
+    return frames.map((frame) => GrpcTypes.ListTransactionsResponse.toBinary(frame));
   }
 
   /** Answers `BatchGetTransactions`. @param isVisible whether reads show a transaction already */
