@@ -23,6 +23,7 @@ import { READING, ROOT_OPTION } from '../sui/options.ts';
 import { enclaveUrl, objectId, path, text } from '../values.ts';
 import { sourceAddress } from './address.ts';
 import { comparePackages, describeModules } from './bytecode.ts';
+import { addsNothing, describeOther, otherConfigs } from './configs.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
 import { AuditError } from './errors.ts';
 import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
@@ -134,13 +135,16 @@ async function audit(
     const source = await compareSource(one);
     await compareContracts(rest, source);
     const enclaves = await compareEnclaves(rest, roots);
-    const holders = await holdersOf(config, chain);
+    const others = await compareConfigs(rest);
+    const holders = await holdersOf(config, chain, others?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(one, source, local);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
       checks: [...one.checks.all, ...rest.checks.all],
       summary: summaryOf(config, enclaves),
+      isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
+      otherConfigs: others?.configs ?? null,
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
       holders,
@@ -299,6 +303,35 @@ async function compareContracts(
     const why = `they can still be called: ${older.join(', ')}`;
     checks.notChecked("older versions of the application's package", 'their sources', why);
   }
+}
+
+const OTHERS = 'other configs of the application';
+const LISTED = 'the registers of this one';
+
+/** A contract that does not pin a config accepts the enclaves of all. @returns undefined where they are not known */
+async function compareConfigs({ config, chain, checks }: Audit) {
+  const others = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
+  if (others === undefined) return undefined;
+  const { configs, capabilities } = others;
+  const now = Date.now();
+  if (configs.length === 0) checks.same(OTHERS, LISTED, 'there are none');
+  for (const other of configs) {
+    const text = describeOther(other, now);
+    if (addsNothing(other, config, now)) {
+      checks.same('another config of the application', LISTED, text);
+    } else {
+      const why = `contracts may accept its image too: audit it as well, by sui-enclave audit ${text}`;
+      checks.notChecked('another config of the application', LISTED, why);
+    }
+  }
+  return {
+    capabilities,
+    isOnlyImage: configs.every((other) => addsNothing(other, config, now)),
+    configs: configs.map(({ id, name, application, configVersion, isRetired, image }) => ({
+      ...{ id, name: printable(name), application, configVersion, isRetired },
+      ...image,
+    })),
+  };
 }
 
 async function compareEnclaves(

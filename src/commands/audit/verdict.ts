@@ -53,6 +53,10 @@ export interface Findings {
   /** What agrees, for the line of a green audit. */
   readonly summary: string;
   readonly config: object;
+  /** Of the same application; null where they are not known. */
+  readonly otherConfigs: readonly object[] | null;
+  /** Whether contracts accept no other image for the application than that of the config. */
+  readonly isOnlyImage: boolean;
   readonly source: object | null;
   readonly holders: readonly Holder[];
   /** What the settings of the image say; empty where they are not known. */
@@ -60,13 +64,15 @@ export interface Findings {
 }
 
 /** What agreement says, and what it does not. */
-const PROVES = [
-  'Agreement proves that these sources, with this framework, gave the image that contracts accept, and that the enclaves run it.',
+const proves = (isOnlyImage: boolean) => [
+  `Agreement proves that these sources, with this framework, gave the image ${isOnlyImage ? 'that contracts accept' : 'of this config'}, and that the enclaves run it.`,
   'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nobody changes the above tomorrow: read them, and look who could.',
-  'It relies on the node of Sui that was asked, on the digests of Debian and npm, on AWS, and on this program.',
+  'It relies on the node of Sui that was asked, also for what it does not list, on the digests of Debian and npm, on AWS, and on this program.',
 ];
 
-export function resultOf({ checks, summary, config, source, holders, settings }: Findings): Result {
+export function resultOf(findings: Findings): Result {
+  const { checks, summary, config, otherConfigs, source, holders, settings } = findings;
+  const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
   const { verdict, code, exit, line } =
@@ -84,7 +90,7 @@ export function resultOf({ checks, summary, config, source, holders, settings }:
   const lists = [
     ['Who could change what:', holders.map(lineOf)],
     ['By its settings:', settings],
-    ['What this proves:', PROVES],
+    ['What this proves:', proved],
   ] as const;
   const text = [
     line,
@@ -94,7 +100,10 @@ export function resultOf({ checks, summary, config, source, holders, settings }:
       lines.length === 0 ? [] : ['', title, ...lines.map((one) => `  ${one}`)],
     ),
   ];
-  const json = { verdict, code, line, config, source, checks, holders, settings, proves: PROVES };
+  const json = {
+    ...{ verdict, code, line, config, otherConfigs, source, checks, holders, settings },
+    proves: proved,
+  };
   return { exit, json, text: text.join('\n') };
 }
 

@@ -60,7 +60,9 @@ describe('an honest config', () => {
       'same: the package …',
       'same: the package …',
       'same: the enclave at …',
+      'same: other configs of the application',
     ]);
+    expect(verdict.proves[0]).toContain('gave the image that contracts accept');
     expect(verdict.err).toMatch(/^Reading|^Fetching/);
   });
 

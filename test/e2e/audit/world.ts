@@ -93,6 +93,7 @@ export interface Verdict {
   readonly checks: { what: string; against: string; result: string; code: string | null; detail: string }[];
   readonly holders: { what: string; id: string | null; holder: string }[];
   readonly settings: string[];
+  readonly proves: string[];
   readonly config: { name: string };
 }
 
@@ -103,7 +104,8 @@ export class World {
   readonly node: LoopbackNode;
   readonly git: GitServer;
   readonly #authority: Identity;
-  readonly #published = new Map<string, Published>();
+  /** In base64, by the module of the application. */
+  readonly #compiled = new Map<string, string[]>();
   readonly #read = new Map<Application, AuditedSource>();
   #count = 0;
 
@@ -170,27 +172,16 @@ export class World {
     return done;
   }
 
-  /** Publishes the contract of an application, once. */
+  /** Publishes the contract of an application: what it was at the first time. */
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
-    const known = this.#published.get(module);
-    if (known !== undefined) return known;
-    const compiler = new Compiler(frameworkOf({}), { network: undefined }, source.movePackages, undefined);
-    const modules = [
-      ...(await compiler.enclave()).values(),
-      ...(await compiler.application(module)).values(),
-    ];
+    const modules = this.#compiled.get(module) ?? (await compileAll(module, source));
+    this.#compiled.set(module, modules);
     const tx = new Transaction();
-    publishPackage(tx, {
-      modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
-      dependencies: ['0x1', '0x2'],
-      owner: this.address,
-    });
+    publishPackage(tx, { modules, dependencies: ['0x1', '0x2'], owner: this.address });
     const { packageId = '', created } = await this.submit(tx);
     const capId = created.find(({ type }) => type.includes('::enclave::EnclaveCap<'))?.id ?? '';
     const application = applicationType(packageId, module, module.toUpperCase());
-    const published = { enclavePackage: packageId, application, capId };
-    this.#published.set(module, published);
-    return published;
+    return { enclavePackage: packageId, application, capId };
   }
 
   /** What an admin does with an application at a commit: publishes it, and creates a config. */
@@ -264,6 +255,13 @@ export class World {
     const { status: exit, stdout: out, stderr: err } = await call(main, [...argv, '--json'], { env });
     return { ...JSON.parse(out), exit, out, err };
   }
+}
+
+/** The modules of the framework and of an application, in base64. */
+async function compileAll(module: string, source: AuditedSource): Promise<string[]> {
+  const compiler = new Compiler(frameworkOf({}), { network: undefined }, source.movePackages, undefined);
+  const modules = [...(await compiler.enclave()).values(), ...(await compiler.application(module)).values()];
+  return modules.map((bytes) => Buffer.from(bytes).toString('base64'));
 }
 
 /** SHA-256 of the record that a build of this commit writes. */

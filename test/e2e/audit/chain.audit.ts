@@ -1,0 +1,308 @@
+/** Lies on chain, and nodes that hide: other configs of an application, and capabilities that nobody seems to have. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { Transaction, TransactionDataBuilder, type TransactionResult } from '@mysten/sui/transactions';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { compileApart } from '../../../src/commands/audit/compile_process.ts';
+import { addsNothing, otherConfigs } from '../../../src/commands/audit/configs.ts';
+import { upgradeHolder } from '../../../src/commands/audit/people.ts';
+import { Chain } from '../../../src/commands/sui/chain.ts';
+import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { readConfig } from '../../../src/library/sui/objects.ts';
+import { beginOverlap, createEnclaveConfig, retireConfig } from '../../../src/library/sui/transactions.ts';
+import { framework } from '../../src/commands/audit/applications.ts';
+import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { type Application, type Deployed, World } from './world.ts';
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const EVIL = { pcr0: 'e'.repeat(96), pcr1: 'e'.repeat(96), pcr2: 'e'.repeat(96) };
+
+let world: World;
+let chain: Chain;
+let repository: TestRepository;
+let commit: string;
+beforeAll(async () => {
+  world = await World.start();
+  chain = new Chain({ 'rpc-url': world.node.url }, {});
+  repository = world.repository();
+  commit = repository.commitOf(WEATHER.files);
+});
+afterAll(() => world.close());
+afterEach(() => {
+  vi.restoreAllMocks();
+  world.node.faults.clear();
+  world.node.transactions.prunedBeforeMs = 0;
+  world.node.lowestCheckpoint = 0n;
+});
+
+const deploy = () => world.deploy(WEATHER, repository, commit);
+
+/** A further config of the same capability. */
+async function another(deployed: Deployed, image = EVIL, name = 'another'): Promise<string> {
+  const tx = new Transaction();
+  createEnclaveConfig(tx, { ...deployed, name, image });
+  const { created } = await world.submit(tx);
+  return created.find(({ type }) => type.includes('::EnclaveConfig<'))?.id ?? '';
+}
+
+async function change(deployed: Deployed, configId: string, add: typeof retireConfig): Promise<void> {
+  const tx = new Transaction();
+  add(tx, { ...deployed, configId });
+  await world.submit(tx);
+}
+
+async function others({ configId }: Deployed) {
+  return await otherConfigs(await readConfig(chain.client, configId), chain);
+}
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
+  );
+
+describe('another config of the application', () => {
+  test('with other registers is not agreed with, and its registers are named', async () => {
+    const deployed = await deploy();
+    const evil = await another(deployed, EVIL, 'weather\u001b[2J');
+    const { capId } = deployed;
+    const verdict = await world.audit(deployed.configId, ['--source', repository.folder, '--quick']);
+    expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
+    const row = verdict.checks.find(({ what }) => what === 'another config of the application');
+    expect(row).toMatchObject({ result: 'not checked' });
+    expect(row?.detail).toContain(`${evil}, "weather\\\\u{1b}[2J" at version 0\nPCR0 eeee`);
+    expect(verdict.line).toContain(evil);
+    expect(verdict.proves[0]).toContain('gave the image of this config');
+    expect(verdict.proves.join()).not.toContain('that contracts accept');
+    expect(verdict.holders.filter(({ what }) => what === 'EnclaveCap').map(({ id }) => id)).toEqual([capId]);
+  });
+
+  test('with the same registers, or that has ended, adds nothing', async () => {
+    const deployed = await deploy();
+    const ids = [await another(deployed, deployed.image), await another(deployed), await another(deployed)];
+    await change(deployed, ids[1] ?? '', retireConfig);
+    const config = await readConfig(chain.client, deployed.configId);
+    const { configs, capabilities } = await others(deployed);
+    expect(configs.map(({ id }) => id)).toEqual(ids);
+    expect(configs.map((other) => addsNothing(other, config, Date.now()))).toEqual([true, true, false]);
+    expect(capabilities).toEqual([deployed.capId]);
+  });
+
+  test('adds the image of the version before, as long as contracts accept it', async () => {
+    const deployed = await deploy();
+    const other = await another(deployed);
+    const untilMs = BigInt(Date.now() + 3_600_000);
+    await change(deployed, other, (tx, call) =>
+      beginOverlap(tx, { ...call, ...deployed, configId: other, untilMs }),
+    );
+    const config = await readConfig(chain.client, deployed.configId);
+    const [read] = (await others(deployed)).configs;
+    if (read === undefined) throw new Error('not listed');
+    const now = Number(untilMs) - 1;
+    expect(read.image).toEqual(config.image);
+    expect([addsNothing(read, config, now), addsNothing(read, config, now + 1)]).toEqual([false, true]);
+  });
+
+  test.each<[string, (deployed: Deployed, other: string) => void]>([
+    [
+      'lists no events',
+      () => world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'none \u001b[2J' }),
+    ],
+    [
+      'has pruned its history',
+      () => {
+        world.node.transactions.prunedBeforeMs = Date.now() + 1e6;
+      },
+    ],
+    [
+      'says that it has pruned its history',
+      () => {
+        world.node.lowestCheckpoint = 1_000_000n;
+      },
+    ],
+    [
+      'does not list this config itself',
+      () => {
+        const end = { reason: GrpcTypes.QueryEndReason.LEDGER_TIP };
+        const frame = GrpcTypes.ListEventsResponse.toBinary({ end });
+        vi.spyOn(world.node.events, 'list').mockReturnValue([frame]);
+      },
+    ],
+    ['does not show the other config', (_deployed, other) => void world.node.ledger.objects.delete(other)],
+    [
+      'gives another object in its place',
+      ({ capId }, other) => {
+        const cap = world.node.ledger.objects.get(capId);
+        const found = world.node.ledger.objects.get(other);
+        if (cap && found) world.node.ledger.objects.set(other, { ...found, type: cap.type });
+      },
+    ],
+  ])('may be there where the node %s', async (_name, lie) => {
+    const deployed = await deploy();
+    const other = await another(deployed, deployed.image);
+    lie(deployed, other);
+    const code = await codeOf(others(deployed));
+    expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
+    expect(code).not.toContain('\u001b');
+  });
+});
+
+describe('the capability of a package', () => {
+  /** A module whose package keeps capabilities of others, or ends them. */
+  const KEEPER = `module keeper::keeper;
+    use sui::package::UpgradeCap;
+    public struct Box has key { id: UID, cap: UpgradeCap }
+    public fun wrap(cap: UpgradeCap, ctx: &mut TxContext) {
+      transfer::transfer(Box { id: object::new(ctx), cap }, ctx.sender());
+    }
+    public fun end(cap: UpgradeCap) { sui::package::make_immutable(cap); }
+  `;
+  const SMALL = 'module small::small; public fun one(): u64 { 1 }';
+  const OTHER = 'module other::other; public fun two(): u64 { 2 }';
+  const IMMUTABLE = '0x2::package::make_immutable';
+
+  const compiled = new Map<string, readonly string[]>();
+  async function compile(name: string, source: string): Promise<string[]> {
+    const manifest = `[package]\nname = "${name}"\nedition = "2024"\n[addresses]\n${name} = "0x0"\n`;
+    const files = { 'Move.toml': manifest, [`sources/${name}.move`]: source };
+    const known = compiled.get(name);
+    if (known !== undefined) return [...known];
+    const result = await compileApart({ files, network: 'testnet' }, frameworkOf({}).fetcher);
+    if ('error' in result) throw new Error(result.error);
+    compiled.set(name, result.modules);
+    return [...result.modules];
+  }
+
+  type Add = (tx: Transaction, cap: TransactionResult) => void;
+  const keep: Add = (tx, cap) => void tx.transferObjects([cap], world.address);
+  const call =
+    (target: string): Add =>
+    (tx, cap) =>
+      void tx.moveCall({ target, arguments: [cap] });
+
+  /** Publishes packages in one transaction. @returns the ids of the packages by the names of their modules */
+  async function publish(...packages: (readonly [name: string, source: string, add: Add])[]) {
+    const tx = new Transaction();
+    const before = new Set(world.node.ledger.packages.keys());
+    for (const [name, source, add] of packages) {
+      add(tx, tx.publish({ modules: await compile(name, source), dependencies: ['0x1', '0x2'] }));
+    }
+    const { created } = await world.submit(tx);
+    const ids = [...world.node.ledger.packages.keys()].filter((id) => !before.has(id));
+    const caps = created.filter(({ type }) => type.endsWith('::package::UpgradeCap')).map(({ id }) => id);
+    return { ids, caps };
+  }
+
+  /** With the id of the keeper. */
+  const keeper = async () => (await publish(['keeper', KEEPER, keep])).ids[0] ?? '';
+
+  async function pass(target: string, cap: string): Promise<string> {
+    const tx = new Transaction();
+    tx.moveCall({ target, arguments: [tx.object(cap)] });
+    return (await world.submit(tx)).digest;
+  }
+
+  const holder = async (id: string | undefined) => await upgradeHolder(normalizeSuiAddress(id ?? ''), chain);
+
+  test('is at an address, or ended in the transaction of the publication', async () => {
+    const { ids, caps } = await publish(['small', SMALL, keep]);
+    expect(await holder(ids[0])).toMatchObject({ id: caps[0], holder: world.address });
+    const immutable = await publish(['small', SMALL, call(IMMUTABLE)]);
+    expect(await holder(immutable.ids[0])).toMatchObject({
+      id: null,
+      holder: 'nobody: the transaction that published the package made it immutable',
+    });
+  });
+
+  /** As if one transaction had published packages that two did, which the model does not execute. */
+  async function join(...both: (readonly [source: string, add: Add])[]) {
+    const published = [];
+    const tx = new Transaction();
+    for (const [source, add] of both) {
+      const name = /module (\w+)/.exec(source)?.[1] ?? '';
+      published.push(await publish([name, source, add === keep ? keep : call(IMMUTABLE)]));
+      add(tx, tx.publish({ modules: await compile(name, source), dependencies: ['0x1', '0x2'] }));
+    }
+    tx.setSender(world.address);
+    tx.setGasPrice(1000);
+    tx.setGasBudget(1_000_000_000);
+    tx.setGasPayment([{ objectId: `0x${'6'.repeat(64)}`, version: 1, digest: '1'.repeat(32) }]);
+    const value = await tx.build();
+    const digest = TransactionDataBuilder.getDigestFromBytes(value);
+    const { transactions, ledger } = world.node;
+    const all = published.map(({ ids }) => transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''));
+    const changedObjects = all.flatMap((one) => one?.effects?.changedObjects ?? []);
+    const effects = { ...all[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
+    const transaction = GrpcTypes.ExecutedTransaction.create({
+      ...{ digest, effects },
+      transaction: { bcs: { name: 'TransactionData', value } },
+    });
+    ledger.executed.push(digest);
+    vi.spyOn(transactions, 'publisherOf').mockReturnValue(digest);
+    vi.spyOn(transactions, 'get').mockReturnValue(transaction);
+    const holders = await Promise.all(published.map(({ ids }) => holder(ids[0])));
+    vi.restoreAllMocks();
+    return { holders: holders.map(({ holder: text }) => text), published };
+  }
+
+  test('is one for each package that a transaction publishes', async () => {
+    const nobody = 'nobody: the transaction that published the package made it immutable';
+    const both = await join([SMALL, call(IMMUTABLE)], [OTHER, keep]);
+    expect(both.holders).toEqual([nobody, world.address]);
+    // Those of the same bytes can't be told apart, if one of them was kept.
+    const twins = await join([SMALL, call(IMMUTABLE)], [SMALL, keep]);
+    expect(twins.holders).toEqual([expect.stringMatching(/^not known: /), world.address]);
+    // Nothing of the other package's counts for a package whose capability is in another object.
+    const id = await keeper();
+    const hidden = await join([SMALL, call(`${id}::keeper::wrap`)], [OTHER, call(IMMUTABLE)]);
+    expect(hidden.holders).toEqual([expect.stringMatching(/^not known: /), nobody]);
+  });
+
+  test('that was wrapped or ended by a function of another package in that transaction is not known', async () => {
+    const id = await keeper();
+    for (const name of ['wrap', 'end']) {
+      const { ids } = await publish(['small', SMALL, call(`${id}::keeper::${name}`)]);
+      const found = await holder(ids[0]);
+      expect(found.holder, name).toMatch(/^not known: the publication left no capability on chain/);
+    }
+  });
+
+  test('that was ended later is ended where the node lists the transaction, and else not known', async () => {
+    const { ids, caps } = await publish(['small', SMALL, keep]);
+    const digest = await pass(IMMUTABLE, caps[0] ?? '');
+    expect((await holder(ids[0])).holder).toBe(
+      `nobody: the transaction ${digest} deleted it, and so made the package immutable`,
+    );
+    world.node.faults.set('ListTransactions', { status: 'UNIMPLEMENTED', message: '' });
+    expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
+  });
+
+  test('that is in another object, or hidden by the node, is not known', async () => {
+    const { ids, caps } = await publish(['small', SMALL, keep]);
+    await pass(`${await keeper()}::keeper::wrap`, caps[0] ?? '');
+    expect((await holder(ids[0])).holder).toMatch(/^not known: the node does not show it/);
+    const hidden = await publish(['small', SMALL, keep]);
+    world.node.ledger.objects.delete(hidden.caps[0] ?? '');
+    expect(await holder(hidden.ids[0])).toMatchObject({
+      id: hidden.caps[0],
+      holder: expect.stringMatching(/^not known: the node does not show it/),
+    });
+  });
+
+  test('is not known where the node gives another publication, or none', async () => {
+    const immutable = await publish(['small', SMALL, call(IMMUTABLE)]);
+    const { ids } = await publish(['small', SMALL, keep]);
+    const { transactions, ledger } = world.node;
+    const digestOf = (id: string) => transactions.publisherOf(id) ?? '';
+    const [forged, real] = [immutable.ids[0] ?? '', ids[0] ?? ''].map((id) => transactions.get(digestOf(id)));
+    expect(ledger.packages.has(ids[0] ?? '')).toBe(true);
+    const get = vi.spyOn(transactions, 'get');
+    // With the bytes of a transaction that made a package immutable.
+    get.mockReturnValue(real && ({ ...real, transaction: forged?.transaction } as typeof real));
+    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+    get.mockReturnValue(forged);
+    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+    get.mockReturnValue(undefined);
+    expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
+  });
+});
