@@ -250,7 +250,7 @@ public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
 }
 
 /// A capability of an application whose module is on chain already, or claims its Publisher with the one-time witness.
-/// `T` is any type of the Publisher's module.
+/// `T` is any type of the Publisher's module, also one that an upgrade of its package added.
 ///
 /// Whoever holds the Publisher is an admin: this makes a further capability, and with it further configs, at any time.
 /// So a contract that has one must pin the id of the config that it accepts.

@@ -6,6 +6,7 @@ import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import { u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import type { Contract } from './objects.ts';
+import { readPackage } from './packages.ts';
 import { Pcrs, parseExactly, SourceContent } from './structs.ts';
 import { addressOf, invalidValue, structTypeOf } from './values.ts';
 
@@ -88,11 +89,14 @@ export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
 }[Name];
 
 export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
-  /** The package of `enclave::enclave` as first published, as in the types of its objects. */
+  /**
+   * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the events that
+   * this version has, by whichever version they are emitted.
+   */
   readonly enclavePackage: string;
   /** Only the events for this type. Default: for every application of the package. */
   readonly application?: string;
-  /** Only the events of this name. Default: all. */
+  /** Only the events of this name. Default: all, if one version of the package introduced them. */
   readonly name?: Name;
   /** Default: `ascending`, oldest first. */
   readonly order?: 'ascending' | 'descending';
@@ -113,7 +117,7 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
 /**
  * One page of events, as the node reports them. Works with the gRPC and the GraphQL client of `@mysten/sui`. A gRPC node
  * that doesn't offer `LedgerService.ListEvents` refuses with the status UNIMPLEMENTED: ask a GraphQL service then. Nodes
- * may have pruned old events. The deprecated JSON-RPC client finds a `name` only together with the `application`.
+ * may have pruned old events.
  *
  * @example
  * let { cursor } = await load();
@@ -121,15 +125,18 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
  * for (const { data } of page.events) console.log(data.enclaveId, data.registeredBy);
  * await save(page.cursor);
  *
- * @throws SuiError; the reason of an aborted signal
+ * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if several versions introduced its
+ *   events and the query has no `name`: nodes list them apart; the reason of an aborted signal
  */
 export async function readEvents<Name extends EnclaveEventName = EnclaveEventName>(
   client: ClientWithCoreApi,
   query: EventQuery<Name>,
 ): Promise<EventPage<Name>> {
   const { cursor = null, name } = query;
-  const contract = contractOf(query);
-  const request = { filter: { eventType: filterOf(contract, name) }, ...pagingOf(query) };
+  const named = contractOf(query);
+  const paging = pagingOf(query);
+  const contract = { ...named, enclavePackage: await readOrigin(client, named.enclavePackage, query) };
+  const request = { filter: { eventType: filterOf(contract, name) }, ...paging };
   const page = await askNode(query, (signal) => client.core.listEvents({ ...request, ...signal }));
   const next = page.endCursor ?? cursor;
   if (page.hasNextPage && (next === null || next === cursor))
@@ -179,6 +186,34 @@ function contractOf({ enclavePackage, application, name }: EventQuery): CheckedC
     enclavePackage: addressOf('the package of the enclave', enclavePackage),
     application: application === undefined ? undefined : structTypeOf('the application', application),
   };
+}
+
+/** The type origins of packages, which never change, by the id of a version. */
+const READ = new WeakMap<ClientWithCoreApi, Map<string, ReadonlyMap<string, string>>>();
+
+/** The id of the version that introduced the events of a query, which their types have. */
+async function readOrigin(
+  client: ClientWithCoreApi,
+  packageId: string,
+  { name, ...options }: EventQuery,
+): Promise<string> {
+  const read = READ.get(client) ?? new Map<string, ReadonlyMap<string, string>>();
+  READ.set(client, read);
+  const typeOrigins = read.get(packageId) ?? (await readPackage(client, packageId, options)).typeOrigins;
+  read.set(packageId, typeOrigins);
+  const names = name === undefined ? Object.keys(ENCLAVE_EVENTS) : [name];
+  const origins = new Set(names.flatMap((event) => typeOrigins.get(`enclave::${event}`) ?? []));
+  const [origin, another] = origins;
+  if (origin === undefined) {
+    const event = name === undefined ? 'no events of enclave::enclave' : `no event enclave::${name}`;
+    throw invalidValue(`the version ${packageId} of the package has ${event}: name its latest version`);
+  }
+  if (another !== undefined) {
+    throw invalidValue(
+      `the events of the package ${packageId} are of several versions (${[...origins].join(', ')}): read them by their names, one "name" for each query`,
+    );
+  }
+  return origin;
 }
 
 function filterOf({ enclavePackage, application }: CheckedContract, name: string | undefined): string {

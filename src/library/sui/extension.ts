@@ -11,6 +11,7 @@ import {
   readEvents,
 } from './events.ts';
 import * as objects from './objects.ts';
+import { readApplicationType } from './packages.ts';
 import * as transactions from './transactions.ts';
 import { updateTemperature, updateWeather } from './weather.ts';
 
@@ -60,6 +61,15 @@ export class SuiEnclaveExtension {
 
   listCapabilities(owner: string, contract: objects.Contract, options?: AskOptions): Promise<string[]> {
     return objects.listCapabilities(this.#client, owner, contract, options);
+  }
+
+  readApplicationType(
+    appPackage: string,
+    moduleName: string,
+    witness: string,
+    options?: AskOptions,
+  ): Promise<string> {
+    return readApplicationType(this.#client, appPackage, moduleName, witness, options);
   }
 
   readEvents<Name extends EnclaveEventName = EnclaveEventName>(

@@ -22,9 +22,12 @@ type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
 
 /** The contracts that an object belongs to, according to its type. */
 export interface Contract {
-  /** The package of `enclave::enclave` as first published: types keep this id through upgrades. */
+  /**
+   * The version of the package that introduced the types of `enclave::enclave`: they keep its id through upgrades. It is the
+   * first version, unless an upgrade added that module to the package.
+   */
   readonly enclavePackage: string;
-  /** The type `T` that the object is for, such as `0x…::weather::WEATHER`. */
+  /** The type `T` that the object is for, such as `0x…::weather::WEATHER`: see `readApplicationType`. */
   readonly application: string;
 }
 
@@ -137,7 +140,10 @@ export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: numb
   return config.maxKeyAgeMs !== null && BigInt(nowMs) - enclave.registeredAtMs > config.maxKeyAgeMs;
 }
 
-/** The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node. */
+/**
+ * The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node: the type
+ * `EnclaveKey`, from which it is derived, is of the same version of the package as that of the config.
+ */
 export function enclaveAddress(
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage'>,
   configVersion: U64Input,

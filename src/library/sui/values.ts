@@ -35,6 +35,7 @@ export function identifierOf(name: string, value: string): string {
 /**
  * The type `T` for which an application registers its enclaves: that of its one-time witness.
  *
+ * @param appPackage the version of the package that introduced the type: `readApplicationType` finds it for any version
  * @example applicationType(appPackageId, 'weather', 'WEATHER')
  * @throws SuiError: SUI_VALUE
  */

@@ -4,6 +4,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } 
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
+import {
+  compileModule,
+  type Lineage,
+  publishLineage,
+  send,
+  upgradeLineage,
+} from '../../testing/sui/package_lineage.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
 const contract = { enclavePackage: PACKAGE, application: APPLICATION };
@@ -116,7 +123,9 @@ describe('readEvents', () => {
     const other = { ...contract, application: `${PACKAGE}::dice::DICE` };
     expect(await all(sui.iterateEvents(client, other))).toEqual([]);
     const enclavePackage = `0x${'c'.repeat(64)}`;
-    expect(await all(sui.iterateEvents(client, { enclavePackage }))).toEqual([]);
+    await expect(sui.readEvents(client, { enclavePackage })).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+    });
   });
 
   test.each<[string, Partial<sui.EventQuery>]>([
@@ -157,8 +166,10 @@ describe('a node that answers', () => {
   };
   const page = { events: [entry], hasNextPage: false, startCursor: 'a', endCursor: 'a' };
   type Client = Parameters<typeof sui.readEvents>[0];
-  const answering = (answer: object) =>
-    ({ core: { listEvents: async () => ({ ...page, ...answer }) } }) as unknown as Client;
+  const answering = (answer: object) => {
+    const getObject: Client['core']['getObject'] = (options) => client.core.getObject(options);
+    return { core: { getObject, listEvents: async () => ({ ...page, ...answer }) } } as unknown as Client;
+  };
 
   test('without checkpoints, as JSON-RPC does, is read all the same', async () => {
     const { events } = await sui.readEvents(answering({}), contract);
@@ -186,6 +197,69 @@ describe('a node that answers', () => {
   test('that repeats the same next page ends with an error', async () => {
     const endless = all(sui.iterateEvents(answering({ hasNextPage: true }), contract));
     await expect(endless).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+});
+
+describe('a package whose upgrade added an event', () => {
+  const ENCLAVE = `module own::enclave;
+public struct APP has drop {}
+public struct ConfigRetired<phantom T> has copy, drop { config_id: ID }
+public fun retire(config_id: ID) { sui::event::emit(ConfigRetired<APP> { config_id }) }
+`;
+  const ENCLAVE_2 = `${ENCLAVE}
+public struct ConfigMigrated<phantom T> has copy, drop { config_id: ID, package_version: u64 }
+public fun migrate(config_id: ID) {
+    sui::event::emit(ConfigMigrated<APP> { config_id, package_version: 2 })
+}
+`;
+  let one: Lineage;
+  let two: Lineage;
+  beforeAll(async () => {
+    one = await publishLineage(fixture, await compileModule(ENCLAVE));
+    two = await upgradeLineage(fixture, one, await compileModule(ENCLAVE_2));
+    await send(fixture, (tx) => {
+      for (const [{ packageId }, name] of [
+        [one, 'retire'],
+        [two, 'retire'],
+        [two, 'migrate'],
+      ] as const) {
+        tx.moveCall({ target: `${packageId}::enclave::${name}`, arguments: [tx.pure.id(configId)] });
+      }
+    });
+  });
+
+  test('has each event by the version that introduced it, which its latest version finds', async () => {
+    const application = `${one.packageId}::enclave::APP`;
+    const read = async (enclavePackage: string, name: 'ConfigRetired' | 'ConfigMigrated') =>
+      await all(sui.iterateEvents(client, { enclavePackage, application, name }));
+    const retired = { name: 'ConfigRetired', enclavePackage: one.packageId, application, data: { configId } };
+    for (const { packageId } of [one, two]) {
+      expect(await read(packageId, 'ConfigRetired')).toMatchObject([retired, retired]);
+    }
+    expect(await read(two.packageId, 'ConfigMigrated')).toMatchObject([
+      { name: 'ConfigMigrated', enclavePackage: two.packageId, application, data: { packageVersion: 2n } },
+    ]);
+  });
+
+  test('loses none in silence: the query must name the events, or a version that has them', async () => {
+    await expect(
+      sui.readEvents(client, { enclavePackage: one.packageId, name: 'ConfigMigrated' }),
+    ).rejects.toMatchObject({
+      code: 'SUI_VALUE',
+      message: expect.stringContaining('name its latest version'),
+    });
+    await expect(sui.readEvents(client, { enclavePackage: two.packageId })).rejects.toMatchObject({
+      code: 'SUI_VALUE',
+      message: expect.stringContaining(`(${one.packageId}, ${two.packageId}): read them by their names`),
+    });
+  });
+
+  test('is asked for once, and its events page by page', async () => {
+    const query = { enclavePackage: two.packageId, name: 'ConfigRetired' } as const;
+    const own = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+    fixture.node.calls.length = 0;
+    await all(sui.iterateEvents(own, { ...query, limit: 1 }));
+    expect(fixture.node.calls.filter((name) => name === 'BatchGetObjects')).toHaveLength(1);
   });
 });
 

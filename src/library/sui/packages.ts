@@ -1,0 +1,110 @@
+/**
+ * The tables that the chain stores with each version of a package (`MovePackage` of Sui's `move_package.rs`). Browser-safe.
+ *
+ * A datatype has the id of the version that introduced it, in the types of objects and events, in type arguments, and in
+ * the addresses that are derived from types: one that an upgrade adds has the id of that upgrade. Bytecode, and what Move
+ * compares by `type_name::with_original_ids`, has the id of the package's first version instead.
+ */
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { type AskOptions, askNode, badAnswer } from './ask.ts';
+import { WrongObjectTypeError } from './errors.ts';
+import { addressOf, applicationType, identifierOf } from './values.ts';
+
+/** The first fields of an object in BCS: enum `Data` of `sui_types::object`. */
+const PackageData = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+    typeOrigins: bcs.vector(
+      bcs.struct('TypeOrigin', { module: bcs.string(), name: bcs.string(), package: bcs.Address }),
+    ),
+    linkage: bcs.map(
+      bcs.Address,
+      bcs.struct('UpgradeInfo', { upgradedId: bcs.Address, upgradedVersion: bcs.u64() }),
+    ),
+  }),
+});
+
+/** One version of a package. */
+export interface PackageVersion {
+  /** Bytecode. */
+  readonly modules: readonly Uint8Array[];
+  /** For each datatype, by `module::Name`: the id of the version that introduced it. */
+  readonly typeOrigins: ReadonlyMap<string, string>;
+  /** For each package below it, by the id of its first version: the id of the version that this one links to. */
+  readonly linkage: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads a version of a package.
+ *
+ * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an aborted signal
+ */
+export async function readPackage(
+  client: ClientWithCoreApi,
+  packageId: string,
+  options: AskOptions = {},
+): Promise<PackageVersion> {
+  const id = addressOf('the package', packageId);
+  const { object } = await askNode(options, (signal) =>
+    client.core.getObject({ objectId: id, include: { objectBcs: true }, ...signal }),
+  );
+  if (object.type.includes('::')) throw new WrongObjectTypeError(id, 'a package', object.type);
+  const found = parsePackage(object.objectBcs);
+  if (found?.id !== id) throw badAnswer(`the node does not give the package ${id}`);
+  return {
+    modules: [...found.modules.values()],
+    typeOrigins: new Map(found.typeOrigins.map((type) => [`${type.module}::${type.name}`, type.package])),
+    linkage: new Map([...found.linkage].map(([first, { upgradedId }]) => [first, upgradedId])),
+  };
+}
+
+function parsePackage(object: Uint8Array | undefined) {
+  try {
+    return PackageData.parse(object ?? new Uint8Array()).Package ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The type `T` for which an application registers its enclaves, as `applicationType` makes it, but by the id of any version
+ * of the package that has the type. It differs if an upgrade introduced the type.
+ *
+ * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
+ * @throws as `readPackage` does; WrongObjectTypeError if that version of the package does not have the type
+ */
+export async function readApplicationType(
+  client: ClientWithCoreApi,
+  appPackage: string,
+  moduleName: string,
+  witness: string,
+  options: AskOptions = {},
+): Promise<string> {
+  const module = identifierOf('the module', moduleName);
+  const name = identifierOf('the one-time witness', witness);
+  const origin = await readTypeOrigin(client, appPackage, `${module}::${name}`, options);
+  return applicationType(origin, module, name);
+}
+
+/**
+ * The id of the version of a package that introduced a datatype.
+ *
+ * @param packageId of any version that has the datatype
+ * @param datatype `module::Name`
+ * @throws as `readPackage` does; WrongObjectTypeError if that version does not have the datatype
+ */
+export async function readTypeOrigin(
+  client: ClientWithCoreApi,
+  packageId: string,
+  datatype: string,
+  options: AskOptions = {},
+): Promise<string> {
+  const { typeOrigins } = await readPackage(client, packageId, options);
+  const origin = typeOrigins.get(datatype);
+  if (origin !== undefined) return origin;
+  throw new WrongObjectTypeError(packageId, `a package with the type ${datatype}`, 'one without it');
+}
