@@ -1,11 +1,11 @@
 /** Sends the transaction of a command, or only shows it. */
 
-import { bcs } from '@mysten/sui/bcs';
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
 import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
+import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
 import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
 import { SuiCommandError } from './errors.ts';
 import { expiryOf, withoutExpiry } from './expiry.ts';
@@ -201,7 +201,11 @@ export class Chain {
     }
   }
 
-  /** The id under which a package was first published: types keep it through upgrades. @throws SuiError */
+  /**
+   * The id of a package's first version. Types have that of the version that introduced them: see `readTypeOrigin`.
+   *
+   * @throws SuiError
+   */
   async originalPackage(packageId: string): Promise<string> {
     const answer = this.client.movePackageService.getPackage({ packageId });
     const { response } = await fromNode(answer).catch((error: SuiError) => {
@@ -215,16 +219,14 @@ export class Chain {
     return normalizeSuiAddress(originalId);
   }
 
-  /** A package's first id, and the bytecode of its modules. @throws SuiError */
-  async package(packageId: string): Promise<{ originalId: string; modules: Uint8Array[] }> {
+  /** A version of a package, and the id of its first version, which bytecode names it by. @throws SuiError */
+  async package(packageId: string): Promise<PackageVersion & { readonly originalId: string }> {
     // GetPackage describes the modules, without their bytecode.
-    const include = { objectBcs: true } as const;
-    const { object } = await fromNode(this.client.core.getObject({ objectId: packageId, include }));
-    const modules = modulesOf(object.objectBcs);
-    if (modules.length === 0) {
+    const found = await fromNode(readPackage(this.client, packageId));
+    if (found.modules.length === 0) {
       throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
     }
-    return { originalId: await this.originalPackage(packageId), modules };
+    return { ...found, originalId: await this.originalPackage(packageId) };
   }
 
   /** The ids of all versions of a package, the oldest first: each can be called for ever. @throws SuiError */
@@ -262,26 +264,6 @@ export class Chain {
   async object(objectId: string): Promise<{ type: string; content: Uint8Array }> {
     const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
     return { type: object.type, content: object.content };
-  }
-}
-
-/** The first fields of an object in BCS that is a package: enum `Data` of `sui_types::object`. */
-const PackageData = bcs.enum('Data', {
-  Move: null,
-  Package: bcs.struct('MovePackage', {
-    id: bcs.Address,
-    version: bcs.u64(),
-    modules: bcs.map(bcs.string(), bcs.byteVector()),
-  }),
-});
-
-/** The bytecode of each module; empty if this is no package. */
-function modulesOf(object: Uint8Array | undefined): Uint8Array[] {
-  try {
-    const { Package: found } = PackageData.parse(object ?? new Uint8Array());
-    return [...(found?.modules.values() ?? [])];
-  } catch {
-    return [];
   }
 }
 

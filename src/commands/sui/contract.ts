@@ -5,6 +5,7 @@ import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestat
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { type Contract, type EnclaveConfig, isOverlapping, type Registration } from 'sui-enclave/sui/objects';
+import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import type { Source } from 'sui-enclave/sui/structs';
 import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
@@ -252,27 +253,28 @@ export function enclaveAt(url: string): Http {
 }
 
 /**
- * Checks that an object is of the packages which the command line names, or of a later version of them.
+ * Checks that an object is of the packages which the command line names, by any version that has its type.
  *
- * @throws WrongObjectTypeError
+ * @throws WrongObjectTypeError; SuiError
  */
 export async function checkContract(
   chain: Chain,
   object: Contract & { readonly id: string },
   wanted: { readonly enclavePackage?: string; readonly application?: string },
 ): Promise<void> {
-  const same = async (found: string, packageId: string) =>
-    found === packageId || found === (await chain.originalPackage(packageId));
+  const isIntroducedBy = async (origin: string, packageId: string, datatype: string) =>
+    origin === packageId || origin === (await readTypeOrigin(chain.client, packageId, datatype));
   if (wanted.enclavePackage !== undefined) {
     const packageId = addressOf('<enclave_package_id>', wanted.enclavePackage);
-    if (!(await same(object.enclavePackage, packageId))) {
+    if (!(await isIntroducedBy(object.enclavePackage, packageId, 'enclave::EnclaveConfig'))) {
       throw new WrongObjectTypeError(object.id, `of the package ${packageId}`, `of ${object.enclavePackage}`);
     }
   }
   if (wanted.application !== undefined) {
     const [packageId = '', ...names] = wanted.application.split('::');
-    const [found = '', ...foundNames] = object.application.split('::');
-    if (names.join('::') !== foundNames.join('::') || !(await same(found, packageId))) {
+    const [origin = '', ...objectNames] = object.application.split('::');
+    const datatype = names.join('::');
+    if (datatype !== objectNames.join('::') || !(await isIntroducedBy(origin, packageId, datatype))) {
       throw new WrongObjectTypeError(object.id, `for ${wanted.application}`, `for ${object.application}`);
     }
   }

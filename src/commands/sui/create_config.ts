@@ -2,15 +2,16 @@
 
 import { Transaction } from '@mysten/sui/transactions';
 import type { Image } from 'sui-enclave/attestation';
-import { listCapabilities, readConfig } from 'sui-enclave/sui/objects';
+import { readConfig } from 'sui-enclave/sui/objects';
+import { readApplicationType } from 'sui-enclave/sui/packages';
 import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
 import { runAsProcess, UsageError } from '../command.ts';
 import { objectId, text } from '../values.ts';
-import type { Chain } from './chain.ts';
+import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
+import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
-import { SuiCommandError } from './errors.ts';
 import { applicationOf, IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
@@ -24,33 +25,36 @@ const ARGUMENTS = {
 };
 type ConfigInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
-/** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY */
-async function ownCapability(chain: Chain, enclavePackage: string, application: string): Promise<string> {
-  const original = await chain.originalPackage(enclavePackage);
-  const sender = chain.sender();
-  const found = await listCapabilities(chain.client, sender, { enclavePackage: original, application });
-  const [only, ...others] = found;
-  if (only !== undefined && others.length === 0) return only;
-  throw new SuiCommandError(
-    'CAPABILITY',
-    only === undefined
-      ? `${sender} owns no capability for ${application}: publishing gave it to the publisher`
-      : `${sender} owns several capabilities for ${application}: name one by --cap, of ${found.join(', ')}`,
-  );
+/** An application, as the package's types name it on chain and as the deployment file does. */
+interface Named {
+  /** The type `T`, by the id of the version that introduced it. */
+  readonly application: string;
+  /** The first version of its package. */
+  readonly original: string;
 }
 
-/** The config that the deployment file has for the application, unless it is retired. @throws SuiCommandError: DEPLOYMENT */
+/** The entry of the deployment file for the application. @throws SuiCommandError: DEPLOYMENT if it is of another chain */
+async function readEntry(
+  { deployments, args: { module, witness } }: ConfigInput,
+  chain: Chain,
+  { original }: Named,
+): Promise<Application | undefined> {
+  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
+    (app) => app.original === original && app.module === module && app.witness === witness,
+  );
+  if (noted !== undefined) await deployments?.checkChain(chain);
+  return noted;
+}
+
+/** The config that the deployment file has for the application, unless it is retired. */
 async function present(
   { deployments }: ConfigInput,
   chain: Chain,
-  application: string,
+  noted: Application | undefined,
+  { application }: Named,
   image: Image,
 ): Promise<Outcome | undefined> {
-  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
-    ({ original, module, witness }) => `${original}::${module}::${witness}` === application,
-  );
   if (deployments === undefined || noted?.config === undefined) return undefined;
-  await deployments.checkChain(chain);
   const config = await readConfig(chain.client, noted.config.id);
   if (config.isRetired) return undefined;
   const same = isSameImage(config.image, image);
@@ -67,14 +71,14 @@ async function present(
   };
 }
 
-/** Writes the deployment file: the entry of the package, or a new one for a package that was published elsewhere. */
-async function note(input: ConfigInput, chain: Chain, outcome: Outcome, application: string): Promise<void> {
+/** Writes the deployment file: the entry of the application, or a new one for what was published elsewhere. */
+async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { original }: Named): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
-    const { enclavePackage, appPackage, name } = input.args;
-    const [original = '', module = '', witness = ''] = application.split('::');
-    const found = [...applications].find(
-      ([, app]) => app.original === original && (app.module === undefined || app.module === module),
-    );
+    const { enclavePackage, appPackage, module, witness, name } = input.args;
+    const entries = [...applications].filter(([, app]) => app.original === original);
+    const found =
+      entries.find(([, app]) => app.module === module && app.witness === witness) ??
+      entries.find(([, app]) => app.module === undefined);
     const entry = found?.[0] ?? input.deployments?.app ?? module;
     if (found === undefined && applications.has(entry))
       return `it has another application ${entry}: name this one by --app`;
@@ -82,7 +86,7 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, applicat
     const before: Application = found?.[1] ?? { package: appPackage, original, registrars: [], enclaves: [] };
     if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
     const created = { enclavePackage, module, witness, capability, config: { id: config, name, version: 0 } };
-    return [entry, { ...before, ...created, registrars: [], enclaves: [] }];
+    return [[entry, { ...before, ...created, registrars: [], enclaves: [] }]];
   });
 }
 
@@ -94,7 +98,11 @@ export const main = suiCommand({
   options: {
     ...PCRS_OPTION,
     ...SOURCE_OPTION,
-    cap: { value: '<id>', help: 'the EnclaveCap to use, if the sender owns several', schema: objectId },
+    cap: {
+      value: '<id>',
+      help: 'the EnclaveCap to use (default: that of the deployment file, or else the only one that the sender owns)',
+      schema: objectId,
+    },
     publisher: {
       value: '<id>',
       help: "make a new EnclaveCap with this Publisher of the application's module",
@@ -112,7 +120,7 @@ export const main = suiCommand({
       ...(options.again ? [] : ['end here if the deployment file has a config for the application']),
       `read the registers in ${options.pcrs}`,
       publisherId === undefined
-        ? `use the capability ${capId ?? `for ${application} that the sender owns`}`
+        ? `use the capability ${capId ?? `for ${application} that the deployment file has, or else the one that the sender owns`}`
         : `call ${enclavePackage}::enclave::new_cap_from_publisher<${application}>, and give the capability to the sender`,
       `call ${enclavePackage}::enclave::${options['source-url'] === undefined ? 'create_enclave_config' : 'new_enclave_config'}<${application}> for the config ${JSON.stringify(name)}`,
     ];
@@ -122,19 +130,20 @@ export const main = suiCommand({
     const { enclavePackage, name } = args;
     const { cap: named, publisher: publisherId } = options;
     const { image, source } = await imageToAllow(chain, options);
-    // A package's types keep the id under which it was first published.
-    const original = await chain.originalPackage(args.appPackage);
-    const application = applicationOf({ ...args, appPackage: original });
-    const there = options.again ? undefined : await present(input, chain, application, image);
+    const application = await readApplicationType(chain.client, args.appPackage, args.module, args.witness);
+    const applied = { application, original: await chain.originalPackage(args.appPackage) };
+    const noted = await readEntry(input, chain, applied);
+    const there = options.again ? undefined : await present(input, chain, noted, applied, image);
     if (there !== undefined) return there;
     const call = { enclavePackage, application };
     const tx = new Transaction();
     const capId =
       publisherId === undefined
-        ? (named ?? (await ownCapability(chain, enclavePackage, application)))
+        ? (named ?? noted?.capability ?? (await findCapability(chain, enclavePackage, application)))
         : newCapFromPublisher(tx, { ...call, publisherId });
     createEnclaveConfig(tx, { ...call, capId, name, image, source });
     if (typeof capId !== 'string') tx.transferObjects([capId], chain.sender());
+    let made: Executed['created'] = [];
     const outcome = await chain.submit(tx, {
       title: `create the config ${JSON.stringify(name)} for ${application}`,
       fields: {
@@ -144,15 +153,17 @@ export const main = suiCommand({
         ...image,
         ...(source && { source }),
       },
-      report: ({ created }) => ({
-        config: created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id,
-        configVersion: 0,
-        ...(typeof capId !== 'string' && {
-          capability: created.find(({ type }) => type.includes('::enclave::EnclaveCap<'))?.id,
-        }),
-      }),
+      report({ created }) {
+        made = created;
+        return {
+          config: created.find(({ type }) => type.includes('::enclave::EnclaveConfig<'))?.id,
+          configVersion: 0,
+          ...(typeof capId !== 'string' && { capability: capabilitiesIn(created)[0]?.id }),
+        };
+      },
     });
-    await note(input, chain, outcome, application);
+    await awaitListing(chain, made);
+    await note(input, chain, outcome, applied);
     return outcome;
   },
 });

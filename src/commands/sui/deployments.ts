@@ -205,15 +205,15 @@ export class Deployments {
   }
 
   /**
-   * Changes the entry of an application after a command is done. Never fails: it is done on the chain, and the command must
+   * Changes entries of applications after a command is done. Never fails: it is done on the chain, and the command must
    * say so.
    *
-   * @param change takes all entries; returns the name and the entry to write, or the reason why it writes nothing
+   * @param change takes all entries; returns those to write, or the reason why it writes nothing
    */
   async note(
     chain: Chain,
     outcome: Outcome,
-    change: (applications: Applications) => readonly [name: string, Application] | string,
+    change: (applications: Applications) => readonly (readonly [name: string, Application])[] | string,
   ): Promise<void> {
     if (outcome.status === 'unsigned') {
       chain.notes.push(`${this.path} is not written: note the ids there when the transaction is executed.`);
@@ -226,7 +226,7 @@ export class Deployments {
       const applications: Applications = file?.chain === id ? file.applications : new Map();
       const changed = change(applications);
       if (typeof changed === 'string') throw new SuiCommandError('DEPLOYMENT', changed);
-      this.#write({ network: this.network, chain: id, applications: new Map([...applications, changed]) });
+      this.#write({ network: this.network, chain: id, applications: new Map([...applications, ...changed]) });
       chain.notes.push(`Recorded in ${this.path}.`);
     } catch (error) {
       const reason = (error as Error).message.slice(0, 300);
@@ -243,7 +243,7 @@ export class Deployments {
   ): Promise<void> {
     await this.note(chain, outcome, (applications) => {
       const found = [...applications].find(([, { config }]) => config?.id === configId);
-      return found ? [found[0], change(found[1])] : `no application there has the config ${configId}`;
+      return found ? [[found[0], change(found[1])]] : `no application there has the config ${configId}`;
     });
   }
 

@@ -6,7 +6,8 @@ import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { typed } from '../places.ts';
 import { text } from '../values.ts';
-import type { Chain } from './chain.ts';
+import { awaitListing, capabilitiesIn } from './capabilities.ts';
+import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkPackage, compile, publishedPath } from './compile.ts';
 import { SuiCommandError } from './errors.ts';
@@ -15,7 +16,6 @@ import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
 
-const ENCLAVE_CAP = '::enclave::EnclaveCap<';
 const UPGRADE_CAP = '::package::UpgradeCap';
 
 const ARGUMENTS = { package: { schema: text } };
@@ -70,24 +70,25 @@ async function note(
       registrars: [],
       enclaves: [],
     };
-    return [name, entry];
+    return [[name, entry]];
   });
 }
 
 /** The objects that a publication made, by their kinds. */
-export function createdAtPublish(created: readonly { readonly id: string; readonly type: string }[]) {
+export function createdAtPublish(created: Executed['created']) {
+  const enclaveCaps = capabilitiesIn(created);
   return {
     upgradeCap: created.find(({ type }) => type.endsWith(UPGRADE_CAP))?.id ?? null,
-    enclaveCaps: created.filter(({ type }) => type.includes(ENCLAVE_CAP)),
+    enclaveCaps,
     // What init of the package made: functions take these by --object of submit.
-    objects: created.filter(({ type }) => !type.includes(ENCLAVE_CAP) && !type.endsWith(UPGRADE_CAP)),
+    objects: created.filter((object) => !enclaveCaps.includes(object) && !object.type.endsWith(UPGRADE_CAP)),
   };
 }
 
 interface Published {
   readonly package: string;
   readonly upgradeCap: string | null;
-  readonly enclaveCaps: readonly { readonly id: string; readonly type: string }[];
+  readonly enclaveCaps: Executed['created'];
 }
 
 export const main = suiCommand({
@@ -126,7 +127,8 @@ export const main = suiCommand({
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
       report: ({ packageId, created }) => ({ package: packageId, ...createdAtPublish(created) }),
     });
-    const { package: publishedAt, upgradeCap } = outcome.fields;
+    const { package: publishedAt, upgradeCap, enclaveCaps } = outcome.fields as Partial<Published>;
+    if (enclaveCaps !== undefined) await awaitListing(chain, enclaveCaps);
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await notePublication(chain, publishedPath(name, options.published), {
         publishedAt,

@@ -14,6 +14,7 @@ import { enclaveUrl, integer, objectId, path, text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkNotRetired, checkRegistered, readImage, readRoots } from './contract.ts';
+import { definedType } from './defined_types.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import { type Answer, type MoveCall, moveCall, type Role, signedTypeOf } from './move_call.ts';
@@ -154,7 +155,8 @@ function echoes(body: unknown, fields: readonly string[]): Record<string, unknow
 }
 
 async function functionOf(chain: Chain, { packageId, module: moduleName, name }: Request) {
-  const { originalId, modules } = await chain.package(packageId);
+  const found = await chain.package(packageId);
+  const { originalId, modules } = found;
   const readOf = (bytes: Uint8Array) => {
     try {
       return readModule(bytes, originalId);
@@ -169,7 +171,13 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
   }
   const others = all.filter((other) => other !== module);
-  return { module, others, call: moveCall(module, name, others) };
+  const call = moveCall(module, name, others);
+  const roles: Role[] = [];
+  for (const role of call.roles) {
+    roles.push(role.kind === 'object' ? { ...role, type: await definedType(chain, found, role.type) } : role);
+  }
+  const application = await definedType(chain, found, call.application);
+  return { module, others, call: { ...call, roles, application } };
 }
 
 /** @throws WrongObjectTypeError */

@@ -83,12 +83,14 @@ async function note(
 ): Promise<void> {
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
-    const found = [...applications].find(([, { original }]) => original === originalId);
-    if (found === undefined) return `no application there is of the package ${originalId}`;
-    const [name, before] = found;
-    const holdsEnclave = before.enclavePackage === before.package;
-    const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
-    return [name, { ...before, ...after }];
+    // A package may have several applications.
+    const found = [...applications].filter(([, { original }]) => original === originalId);
+    if (found.length === 0) return `no application there is of the package ${originalId}`;
+    return found.map(([name, before]) => {
+      const holdsEnclave = before.enclavePackage === before.package;
+      const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
+      return [name, { ...before, ...after }];
+    });
   });
 }
 

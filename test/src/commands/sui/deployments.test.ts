@@ -103,6 +103,18 @@ describe('from publish to the end of a config, without an id on a command line',
     expect(weather().config?.id).toBe(forced['config']);
   });
 
+  test('create_config takes the capability of the file, which the node may not list yet', async () => {
+    const { package: id, capability } = weather();
+    const { calls } = fixture.node;
+    calls.length = 0;
+    for (const args of [[], [id, id, 'weather', 'WEATHER']]) {
+      const made = await done('create_config', ...args, 'main', '--again', ...pcrs());
+      expect(made).toMatchObject({ status: 'done', capability });
+    }
+    expect(calls).toContain('ExecuteTransaction');
+    expect(calls).not.toContain('ListOwnedObjects');
+  });
+
   test('register_enclave, update_weather, submit, rotate and destroy_enclave go on from there', async () => {
     const [{ server }, successor, stranger] = await Promise.all([
       startWeather({ nsm: fixture.nsm }),
@@ -328,8 +340,14 @@ describe('from publish to the end of a config, without an id on a command line',
     await done('update_pcrs', '--pcrs', fixture.file('other.pcrs'));
     expect(weather().config).toMatchObject({ name: 'renamed', version: version + 1 });
     const { original, package: packageId } = weather();
+    // Another application of the same package.
+    const { applications } = noted();
+    const twin = { package: packageId, original: weather().original, registrars: [], enclaves: [] };
+    writeFileSync(file(), JSON.stringify({ ...noted(), applications: { ...applications, twin } }));
     const upgraded = await done('upgrade', 'weather');
     expect(upgraded).toMatchObject({ before: packageId, version: '2' });
+    expect(noted().applications['twin']).toEqual({ ...twin, package: upgraded['package'], version: 2 });
+    writeFileSync(file(), JSON.stringify({ ...noted(), applications: { weather: weather() } }));
     expect(weather()).toMatchObject({
       package: upgraded['package'],
       original,
@@ -431,7 +449,7 @@ describe('the file', () => {
       const outcome = { status: 'done', title: '', fields: {} } as const;
       await deployments.note(chain, outcome, (applications) => {
         expect([...applications.keys()]).toEqual(['app']);
-        return [name, { ...application, module: 'found' }];
+        return [[name, { ...application, module: 'found' }]];
       });
       expect(notes).toEqual([`Recorded in ${deployments.path}.`]);
       expect(Object.keys(JSON.parse(readFileSync(`${folder}/testnet.json`, 'utf8')).applications)).toEqual([
@@ -482,21 +500,21 @@ describe('the file', () => {
     writeFileSync(victim, 'kept');
     const link = `testnet.json.${process.pid}`;
     symlinkSync(victim, `${folder}/${link}`);
-    await deployments.note(chain, outcome, () => ['app', application]);
+    await deployments.note(chain, outcome, () => [['app', application]]);
     expect([readdirSync(folder), readFileSync(victim, 'utf8')]).toEqual([['testnet.json', link], 'kept']);
     const content = { ...valid, applications: new Map(Object.entries(valid.applications)) };
     expect(deployments.read()).toEqual(content);
-    await deployments.note(chain, outcome, () => ['app', { ...application, package: 'no id' }]);
+    await deployments.note(chain, outcome, () => [['app', { ...application, package: 'no id' }]]);
     expect(deployments.read()).toEqual(content);
     expect(chain.notes.at(-1)).toContain('Keep the ids that are printed here');
     node.chainId = toBase58(Uint8Array.of(7, 7, 7, 7));
     const elsewhere = new Chain({ network: 'testnet', 'rpc-url': node.url }, {});
-    await deployments.note(elsewhere, outcome, () => ['other', application]);
+    await deployments.note(elsewhere, outcome, () => [['other', application]]);
     expect(deployments.read()).toEqual(content);
     expect(elsewhere.notes.at(-1)).toContain(
       'the chain of testnet is 4c78adac, and that of the node is 07070707',
     );
-    await deployments.note(chain, { ...outcome, status: 'unsigned' }, () => ['app', application]);
+    await deployments.note(chain, { ...outcome, status: 'unsigned' }, () => [['app', application]]);
     expect(chain.notes.at(-1)).toContain('when the transaction is executed');
   });
 
