@@ -45,7 +45,10 @@ export async function holdersOf(
 ): Promise<Holder[]> {
   const others = capabilities.filter((id) => id !== config.capabilityId);
   const [application = ''] = config.application.split('::');
-  const packages = new Set([config.enclavePackage, normalizeSuiAddress(application)]);
+  // Types have the ids of the versions that introduced them, and a capability is made with the first.
+  const packages = new Set(
+    await all([config.enclavePackage, application], (id) => chain.originalPackage(id)),
+  );
   return [
     await capabilityHolder(
       'EnclaveCap',
