@@ -2,6 +2,7 @@
 
 import { Transaction } from '@mysten/sui/transactions';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
+import { readPackage } from 'sui-enclave/sui/packages';
 import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { typed } from '../places.ts';
@@ -16,6 +17,8 @@ import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
 
+/** The ids of its packages, which are large. */
+const FRAMEWORK = /^0x0*[12]$/;
 const UPGRADE_CAP = '::package::UpgradeCap';
 
 const ARGUMENTS = { package: { schema: text } };
@@ -43,22 +46,37 @@ async function present(
   };
 }
 
+/**
+ * The version with `enclave::enclave` among the dependencies of a package. The type of a capability has the id of the
+ * version that introduced it, whose code is another.
+ */
+export async function findLinkedEnclave(
+  chain: Chain,
+  dependencies: readonly string[],
+): Promise<string | undefined> {
+  for (const id of dependencies.filter((dependency) => !FRAMEWORK.test(dependency))) {
+    const { typeOrigins } = await readPackage(chain.client, id);
+    if (typeOrigins.has('enclave::EnclaveCap')) return id;
+  }
+  return undefined;
+}
+
 /** Writes the deployment file. */
 async function note(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
   outcome: Outcome,
-  packages: readonly string[],
+  { packages, linkedEnclave }: { packages: readonly string[]; linkedEnclave: string | undefined },
 ): Promise<void> {
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, upgradeCap, enclaveCaps } = outcome.fields as unknown as Published;
     const [capability, another] = enclaveCaps;
     // The type is 0x…::enclave::EnclaveCap<0x…::module::WITNESS>.
-    const [, enclave, module, witness] =
-      /^(0x\w+)::enclave::EnclaveCap<0x\w+::(\w+)::(\w+)>$/.exec(capability?.type ?? '') ?? [];
+    const [, module, witness] =
+      /::enclave::EnclaveCap<0x\w+::(\w+)::(\w+)>$/.exec(capability?.type ?? '') ?? [];
     const enclavePackage = packages.includes('enclave')
       ? id
-      : (applications.get('enclave')?.package ?? enclave);
+      : (applications.get('enclave')?.package ?? linkedEnclave);
     const isApplication = capability !== undefined && another === undefined && module !== undefined;
     const entry = {
       package: id,
@@ -120,6 +138,7 @@ export const main = suiCommand({
     if (there !== undefined) return there;
     const compiled = await compile(name, env, chain, { again });
     const { modules, dependencies, title, framework, bytes } = compiled;
+    const linkedEnclave = await findLinkedEnclave(chain, dependencies);
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : chain.sender() });
     const outcome = await chain.submit(tx, {
@@ -137,7 +156,7 @@ export const main = suiCommand({
         upgradeCap: typeof upgradeCap === 'string' ? upgradeCap : null,
       });
     }
-    await note(input, chain, outcome, compiled.packages);
+    await note(input, chain, outcome, { packages: compiled.packages, linkedEnclave });
     return outcome;
   },
 });

@@ -3,9 +3,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fromBase58, normalizeStructTag, toBase58 } from '@mysten/sui/utils';
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
-import { createdAtPublish } from '../../../../src/commands/sui/publish.ts';
+import { createdAtPublish, findLinkedEnclave } from '../../../../src/commands/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/commands/sui/published.ts';
+import {
+  compileModule,
+  enclaveModules,
+  publishLineage,
+  upgradeLineage,
+} from '../../testing/sui/package_lineage.ts';
 import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
@@ -54,6 +61,16 @@ describe('publish', () => {
       enclaveCaps: [cap],
       objects: [board],
     });
+  });
+
+  test('takes the version with move/enclave that the package links to, not the one of its types', async () => {
+    const enclave = await publishLineage(fixture, await enclaveModules());
+    const { packageId } = await upgradeLineage(fixture, enclave, await enclaveModules());
+    const app = await publishLineage(fixture, await compileModule('module own::app;'));
+    const chain = new Chain({ 'rpc-url': fixture.node.url }, {});
+    const dependencies = ['0x1', '0x2', app.packageId, packageId];
+    expect(await findLinkedEnclave(chain, dependencies)).toBe(packageId);
+    expect(await findLinkedEnclave(chain, dependencies.slice(0, 3))).toBeUndefined();
   });
 
   test('notes the package where the compiler and the Sui CLI read it', async () => {
