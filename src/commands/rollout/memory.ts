@@ -20,13 +20,19 @@ const Remembered = v.strictObject({
   /** When the commands `stop_old` were begun, after which there is no way back, and when they had ended. */
   stopping: v.optional(time),
   stopped: v.optional(time),
+  /** The newest version of the config that the rollout has seen: a node that shows an older one lags behind. */
+  configVersion: v.optional(v.pipe(v.string(), v.regex(/^\d{1,20}$/))),
 });
 
-export type Remembered = v.InferOutput<typeof Remembered>;
+type Remembered = v.InferOutput<typeof Remembered>;
 
 /** The steps of one rollout. */
 export interface Memory {
-  readonly steps: Omit<Remembered, 'rollout'>;
+  readonly steps: Omit<Remembered, 'rollout' | 'configVersion'>;
+  /** Notes a version of the config that a node shows, for this process, and for later ones from the next `remember` on. */
+  see(configVersion: bigint): void;
+  /** The newest version of the config that was seen. */
+  readonly newestVersion: bigint;
   remember(steps: Memory['steps']): void;
   forget(): void;
 }
@@ -38,21 +44,29 @@ export interface Memory {
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
 export function openMemory(path: string, rollout: string): Memory {
-  const found = read(path);
-  if (found !== undefined && found.rollout !== rollout && found.stopped === undefined) {
+  const { rollout: of, configVersion, ...noted } = read(path) ?? { rollout };
+  const isAnother = of !== rollout;
+  // A file with the config's version alone is of a rollout that has changed nothing outside the chain.
+  if (isAnother && Object.keys(noted).length > 0 && noted.stopped === undefined) {
     throw new RolloutError(
       'ROLLOUT_UNFINISHED',
       `${path} is of a rollout with other registers or URLs that has not ended: end it with its own plan, forwards or by --back, or remove the file`,
     );
   }
-  const { rollout: _, ...known } = found?.rollout === rollout ? found : { rollout };
-  let steps: Memory['steps'] = known;
+  let steps: Memory['steps'] = isAnother ? {} : noted;
+  let newestVersion = BigInt((isAnother ? undefined : configVersion) ?? 0);
   return {
     get steps() {
       return steps;
     },
+    get newestVersion() {
+      return newestVersion;
+    },
+    see(version) {
+      if (version > newestVersion) newestVersion = version;
+    },
     remember(now) {
-      write(path, { rollout, ...now });
+      write(path, { rollout, ...now, ...(newestVersion > 0n && { configVersion: String(newestVersion) }) });
       steps = now;
     },
     forget() {

@@ -5,6 +5,7 @@
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
 import type { Candidate } from '../sui/registration.ts';
+import { LOOK_MS, readConfig, SHOWN_MS } from './current_config.ts';
 import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { CommandName, Plan, SideName } from './plan.ts';
@@ -25,14 +26,10 @@ export interface Rollout {
   readonly memory: Memory;
 }
 
-/** How often a state is looked at while it is awaited, in milliseconds. */
-const LOOK_MS = 500;
-/** The longest that a node takes to show what was executed, in milliseconds. */
-const SHOWN_MS = 60_000;
-
 /** @throws RolloutError: ROLLOUT_CONFIG where the plan can't begin */
-export async function checkBeginning({ plan, world }: Rollout): Promise<void> {
-  const config = await world.config();
+export async function checkBeginning(rollout: Rollout): Promise<void> {
+  const { plan, world } = rollout;
+  const config = await readConfig(rollout);
   const { id, registrars } = config;
   if (!registrars.includes(plan.registrarId)) {
     throw new RolloutError(
@@ -49,9 +46,10 @@ export async function checkBeginning({ plan, world }: Rollout): Promise<void> {
 }
 
 /** Forgets an earlier rollout of the same images: it had ended, and the config allows the old image again. */
-export async function forgetEnded({ world, memory }: Rollout): Promise<void> {
+export async function forgetEnded(rollout: Rollout): Promise<void> {
+  const { world, memory } = rollout;
   if (memory.steps.stopped === undefined) return;
-  if (world.sideOf(await world.config()) === 'old') memory.forget();
+  if (world.sideOf(await readConfig(rollout)) === 'old') memory.forget();
 }
 
 /** The steps to the new enclaves. */
@@ -59,7 +57,7 @@ export function stepsForward(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   const notStarted = async () => unlessEmpty(await silent(world, 'new'), 'do not answer');
   const notProvisioned = async () => unlessEmpty(await notReady(world, 'new'), 'are not ready');
-  const isAllowed = async () => world.sideOf(await world.config()) === 'new';
+  const isAllowed = async () => world.sideOf(await readConfig(rollout)) === 'new';
   return [
     {
       name: 'start',
@@ -84,7 +82,9 @@ export function stepsForward(rollout: Rollout): Step[] {
         const overlap = ['--overlap', `${plan.overlap}`];
         const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
         await awaitAdmin(rollout, command, isAllowed);
-        if (isOverlapping(await world.config(), world.now())) return;
+        // With the version that allows it: the next process must not take an older one for the latest.
+        memory.remember(memory.steps);
+        if (isOverlapping(await readConfig(rollout), world.now())) return;
         world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
       },
     },
@@ -120,7 +120,7 @@ export function stepsForward(rollout: Rollout): Step[] {
     {
       name: 'end_overlap',
       async missing() {
-        const config = await world.config();
+        const config = await readConfig(rollout);
         if (!isOverlapping(config, world.now())) return undefined;
         if (plan.isEndedByAdmin) return `contracts accept the old enclaves until ${untilOf(config)}`;
         world.log(`The overlap ends by itself, at ${untilOf(config)}.`);
@@ -129,7 +129,7 @@ export function stepsForward(rollout: Rollout): Step[] {
       async act() {
         await waitFrom(rollout, memory.steps.stopped, plan.settleMs, 'users submit the last answers');
         await awaitAdmin(rollout, world.adminCommand('end_overlap'), async () => {
-          return !isOverlapping(await world.config(), world.now());
+          return !isOverlapping(await readConfig(rollout), world.now());
         });
       },
     },
@@ -161,9 +161,9 @@ export function stepsBack(rollout: Rollout): Step[] {
     {
       name: 'allow_old',
       missing: async () =>
-        world.sideOf(await world.config()) === 'old' ? undefined : 'the config allows the new image',
+        world.sideOf(await readConfig(rollout)) === 'old' ? undefined : 'the config allows the new image',
       async act() {
-        const config = await world.config();
+        const config = await readConfig(rollout);
         if (isOverlapping(config, world.now())) {
           world.log(
             `Contracts accept the old enclaves until ${untilOf(config)}, unless the admin acts before.`,
@@ -173,7 +173,7 @@ export function stepsBack(rollout: Rollout): Step[] {
         const urls = await running(world, 'old');
         if (urls.length === 0) throw notServing('old', ['none of them answers']);
         const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));
-        await awaitAdmin(rollout, command, async () => world.sideOf(await world.config()) === 'old');
+        await awaitAdmin(rollout, command, async () => world.sideOf(await readConfig(rollout)) === 'old');
       },
     },
     registration(rollout, 'old'),
@@ -209,7 +209,7 @@ function registration(rollout: Rollout, side: SideName): Step {
     return candidates.filter((_, index) => states[index] === 'free');
   };
   const missing = async () => {
-    const free = await unregistered(await world.config());
+    const free = await unregistered(await readConfig(rollout));
     return unlessEmpty(
       free.map(({ url }) => url),
       'are not registered',
@@ -219,7 +219,7 @@ function registration(rollout: Rollout, side: SideName): Step {
     name: side === 'new' ? 'register' : 'register_old',
     missing,
     async act() {
-      const config = await world.config();
+      const config = await readConfig(rollout);
       await world.register(await unregistered(config), config);
       await awaitState(rollout, SHOWN_MS, 'register', missing);
     },
@@ -232,8 +232,9 @@ function registration(rollout: Rollout, side: SideName): Step {
  *
  * @throws RolloutError: ROLLOUT_NOT_SERVING
  */
-async function checkServing({ plan, world }: Rollout, side: SideName): Promise<void> {
-  const config = await world.config();
+async function checkServing(rollout: Rollout, side: SideName): Promise<void> {
+  const { plan, world } = rollout;
+  const config = await readConfig(rollout);
   const all = await Promise.all(plan[side].urls.map((url) => servingAt(world, url, side, config)));
   const faults = all.flatMap(({ url, fault }) => (fault === undefined ? [] : [`${url} ${fault}`]));
   if (faults.length === all.length || (side === 'new' && faults.length > 0)) {

@@ -35,6 +35,21 @@ test('keeps the steps of a rollout, and forgets them', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
+test('keeps the newest version of the config, which alone is no rollout', () => {
+  const { path } = place();
+  const memory = openMemory(path, ONE);
+  memory.see(7n);
+  memory.see(6n);
+  expect([memory.newestVersion, openMemory(path, ONE).newestVersion]).toEqual([7n, 0n]);
+  memory.remember({});
+  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: {} });
+  // Of another config, perhaps.
+  expect(openMemory(path, TWO)).toMatchObject({ newestVersion: 0n, steps: {} });
+  memory.remember({ switching: 1 });
+  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });
+  expect(() => openMemory(path, TWO)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+});
+
 test('writes through no link that has the name of a temporary file', () => {
   const { dir, path } = place();
   mkdirSync(join(dir, 'deployments'));

@@ -60,6 +60,11 @@ export class SimulatedRollout implements World, Memory {
   readonly ready: Set<string>;
   registrars = [PLAN.registrarId];
   steps: Memory['steps'] = {};
+  newestVersion = 0n;
+  /** What the file has of it. */
+  #rememberedVersion = 0n;
+  /** Called before the config is read: returns what a lagging node shows in its place. */
+  lag: (now: EnclaveConfig) => EnclaveConfig = (now) => now;
   allowed: SideName = 'old';
   version = 0n;
   overlapUntil: number | undefined;
@@ -91,7 +96,12 @@ export class SimulatedRollout implements World, Memory {
   restart(): this {
     this.killAt = undefined;
     this.#asked = undefined;
+    this.newestVersion = this.#rememberedVersion;
     return this;
+  }
+
+  see(configVersion: bigint): void {
+    if (configVersion > this.newestVersion) this.newestVersion = configVersion;
   }
 
   #effect(name: string, change: () => void): void {
@@ -113,12 +123,14 @@ export class SimulatedRollout implements World, Memory {
   remember(steps: Memory['steps']): void {
     this.#effect('remember', () => {
       this.steps = steps;
+      this.#rememberedVersion = this.newestVersion;
     });
   }
 
   forget(): void {
     this.#effect('forget', () => {
       this.steps = {};
+      this.#rememberedVersion = 0n;
     });
   }
 
@@ -131,6 +143,10 @@ export class SimulatedRollout implements World, Memory {
   }
 
   async config(): Promise<EnclaveConfig> {
+    return this.lag(this.#config());
+  }
+
+  #config(): EnclaveConfig {
     const other = this.allowed === 'old' ? 'new' : 'old';
     return {
       ...{

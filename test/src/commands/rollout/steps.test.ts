@@ -9,6 +9,7 @@ import {
   stepsBack,
   stepsForward,
 } from '../../../../src/commands/rollout/steps.ts';
+import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 import { Killed, SimulatedRollout } from './simulated_rollout.ts';
 
 /** As the command does. */
@@ -80,6 +81,71 @@ test.each(MOMENTS)('killed %s, it ends in the same state', async (_, effect, isA
 });
 
 const stopsOld = whole.effects.lastIndexOf('remember', whole.effects.indexOf('stop_old'));
+
+describe('a node that shows the config as it was before the last version', () => {
+  /** Lags at one read of the config, and until the rollout looks again. */
+  function laggingAt(world: SimulatedRollout, read: number): SimulatedRollout {
+    let reads = 0;
+    const shown: EnclaveConfig[] = [];
+    world.lag = (now) => {
+      shown.push(now);
+      reads += 1;
+      const before = shown.findLast(({ configVersion }) => configVersion < now.configVersion);
+      return reads === read + 1 && before !== undefined ? before : now;
+    };
+    return world;
+  }
+  const READS = 40;
+
+  test('leaves no step undone, at whichever read it lags', async () => {
+    for (let read = 0; read < READS; read += 1) {
+      const world = laggingAt(new SimulatedRollout(), read);
+      expect(await forward(world), `read ${read}`).toEqual(steps);
+      expect([world.state, world.outages]).toEqual([END, []]);
+    }
+  });
+
+  test('is waited for by the next process too, forwards and back', async () => {
+    for (let read = 0; read < READS; read += 1) {
+      const stopped = await killedAt(stopsOld, false);
+      // What the process before saw.
+      const [before, now] = [await new SimulatedRollout().config(), await stopped.config()];
+      let reads = 0;
+      stopped.lag = (config) => {
+        reads += 1;
+        return reads <= 3 && config.configVersion === now.configVersion ? before : config;
+      };
+      await (read % 2 === 0 ? forward(stopped) : back(stopped));
+      expect([stopped.state, stopped.outages]).toEqual([read % 2 === 0 ? END : BEGINNING, []]);
+    }
+  });
+
+  test('does not make a rollout that has ended begin again', async () => {
+    const world = new SimulatedRollout();
+    await forward(world);
+    world.restart();
+    const before = await new SimulatedRollout().config();
+    let reads = 0;
+    world.lag = (config) => {
+      reads += 1;
+      return reads <= 3 ? before : config;
+    };
+    expect(await forward(world)).toEqual([]);
+    expect([world.state, world.outages]).toEqual([END, []]);
+  });
+
+  test('for longer than nodes lag stops the rollout', async () => {
+    const stopped = await killedAt(stopsOld, false);
+    const before = await new SimulatedRollout().config();
+    stopped.lag = () => before;
+    await expect(forward(stopped)).rejects.toThrow(
+      expect.objectContaining({
+        code: 'ROLLOUT_CONFIG',
+        message: expect.stringContaining('shows version 0 of the config'),
+      }),
+    );
+  });
+});
 
 test.each(MOMENTS)('killed %s, --back leads back or is refused', async (_, effect, isAfter) => {
   const world = await killedAt(effect, isAfter);

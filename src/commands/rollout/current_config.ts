@@ -1,0 +1,41 @@
+/** Reads the config of a rollout, on nodes that lag behind. */
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { RolloutError } from './errors.ts';
+import type { Memory } from './memory.ts';
+import type { World } from './world.ts';
+
+/** What shows the config, and what the rollout has seen of it. */
+interface Seen {
+  readonly world: World;
+  readonly memory: Memory;
+}
+
+/** How often a state is looked at while it is awaited, in milliseconds. */
+export const LOOK_MS = 500;
+/** The longest that a node takes to show what was executed, in milliseconds. */
+export const SHOWN_MS = 60_000;
+
+/**
+ * The config, unless it is older than one that the rollout has seen: behind the address of a node, there may be several, of
+ * which one lags. What it shows would read as if a step were done, or a later one not begun.
+ *
+ * @throws RolloutError: ROLLOUT_CONFIG if the node lags for longer than nodes do; as `World.config`
+ */
+export async function readConfig({ world, memory }: Seen): Promise<EnclaveConfig> {
+  const end = world.clock() + SHOWN_MS;
+  for (;;) {
+    const config = await world.config();
+    const { configVersion } = config;
+    if (configVersion >= memory.newestVersion) {
+      memory.see(configVersion);
+      return config;
+    }
+    if (world.clock() >= end) {
+      throw new RolloutError(
+        'ROLLOUT_CONFIG',
+        `the node shows version ${configVersion} of the config ${config.id}, and this rollout has seen version ${memory.newestVersion}: the node lags behind. Run the command again when it has caught up, or name another node in the plan`,
+      );
+    }
+    await world.pause(LOOK_MS);
+  }
+}
