@@ -12,7 +12,7 @@ export const ALERTS = {
   ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
   GAS_A_DAY: [
     'alert',
-    'The gas of a day is used up, or the node does not show what was spent before the start. Nothing is sent until a part of it is older than a day.',
+    'The gas of a day is used up. Nothing is sent until a part of it is older than a day.',
   ],
   ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
   ENCLAVE_UNTRUSTED: ['alert', 'What answers at a URL does not prove that it runs the image.'],

@@ -1,64 +1,84 @@
-/** Bounds the gas that is spent in any 24 hours, also over restarts. Times are of a monotonic clock, in milliseconds. */
+/**
+ * Bounds the gas of what is signed in any 24 hours, over restarts too. A transaction counts with its whole budget, whatever
+ * a node says of its cost: the chain charges no more, and a node may lie.
+ */
+import { EnclaveError } from 'sui-enclave/errors';
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** What a transaction of an earlier process cost. */
-export interface PastCost {
-  /** How long before the chain's last checkpoint, in milliseconds. */
+/** A transaction that was signed, or was about to be. */
+export interface Signed {
+  /** How long ago, in milliseconds. */
   readonly ageMs: number;
-  /** Negative where more came back than was spent. */
+  /** Its gas budget. */
   readonly mist: bigint;
 }
 
+/** What outlasts the process. */
+export interface SigningRecord {
+  /** The transactions of earlier processes. */
+  readonly signed: readonly Signed[];
+  /** Replaces the record. @throws EnclaveError if it can't be kept */
+  replace(signed: readonly Signed[]): void;
+}
+
+/** Of a process that signs nothing. */
+export const NO_RECORD: SigningRecord = { signed: [], replace() {} };
+
+/** One more transaction would exceed `gas_a_day`. */
+export class GasADayError extends EnclaveError {
+  readonly code = 'GAS_A_DAY';
+}
+
 interface Cost {
+  /** By the monotonic clock. */
   readonly at: number;
   readonly mist: bigint;
 }
 
 export class GasBudget {
   readonly #mistADay: bigint;
-  #spent: Cost[] = [];
-  /** Earlier processes may have spent everything right before the start, as long as nothing else is known. */
-  #before: Cost | undefined;
+  readonly #clock: () => number;
+  readonly #record: SigningRecord;
+  #costs: readonly Cost[];
 
-  /** @param startedAt by the monotonic clock */
-  constructor(mistADay: bigint, startedAt: number) {
+  /** @param clock monotonic, in milliseconds */
+  constructor(mistADay: bigint, clock: () => number, record: SigningRecord) {
     this.#mistADay = mistADay;
-    this.#before = { at: startedAt, mist: mistADay };
+    this.#clock = clock;
+    this.#record = record;
+    this.#costs = record.signed.map(({ ageMs, mist }) => ({ at: clock() - ageMs, mist }));
   }
 
-  /** Whether it matters what earlier processes spent, and is not known. */
-  needsPast(now: number): boolean {
-    return this.#before !== undefined && now - this.#before.at < DAY_MS;
+  /**
+   * Notes a transaction that is about to be signed.
+   *
+   * @param mist its gas budget
+   * @throws GasADayError, or as the record: then it must not be signed
+   */
+  spend(mist: bigint): void {
+    const now = this.#clock();
+    const spent = this.spent();
+    if (spent + mist > this.#mistADay) {
+      throw new GasADayError(
+        `${spent} MIST, the budgets of the last 24 hours, and ${mist}, that of one transaction more, exceed gas_a_day`,
+      );
+    }
+    const costs = [...this.#costs, { at: now, mist }];
+    this.#record.replace(costs.map(({ at, mist }) => ({ ageMs: now - at, mist })));
+    this.#costs = costs;
   }
 
-  /** What earlier processes spent in the last 24 hours. */
-  recall(costs: readonly PastCost[], now: number): void {
-    this.#before = undefined;
-    for (const { ageMs, mist } of costs) this.add(mist, now - ageMs);
-  }
-
-  /** Whether so much may be spent now, in MIST. */
-  allows(mist: bigint, now: number): boolean {
-    return this.spent(now) + mist <= this.#mistADay;
-  }
-
-  /** Gas that came back makes no room for other: it would let a day spend without bound. */
-  add(mist: bigint, at: number): void {
-    if (mist > 0n) this.#spent.push({ at, mist });
-  }
-
-  /** What may be spent now, in MIST. */
-  left(now: number): bigint {
-    const left = this.#mistADay - this.spent(now);
+  /** What may be signed now, in MIST. */
+  left(): bigint {
+    const left = this.#mistADay - this.spent();
     return left > 0n ? left : 0n;
   }
 
-  /** In the last 24 hours, in MIST. */
-  spent(now: number): bigint {
-    const isOfToday = ({ at }: Cost) => now - at < DAY_MS;
-    this.#spent = this.#spent.filter(isOfToday);
-    const costs = this.#before && isOfToday(this.#before) ? [this.#before, ...this.#spent] : this.#spent;
-    return costs.reduce((sum, { mist }) => sum + mist, 0n);
+  /** The budgets of the last 24 hours, in MIST. */
+  spent(): bigint {
+    const now = this.#clock();
+    this.#costs = this.#costs.filter(({ at }) => now - at < DAY_MS);
+    return this.#costs.reduce((sum, { mist }) => sum + mist, 0n);
   }
 }

@@ -48,7 +48,7 @@ const KeeperYaml = v.pipe(
     interval: v.optional(integer(1, 3600), 60),
     max_pause: v.optional(integer(1, 86_400), 300),
     gas_a_day: integer(1, MAX_MIST),
-    gas_budget: v.optional(integer(1, MAX_MIST), 200_000_000),
+    gas_budget: v.optional(integer(1, MAX_MIST), 50_000_000),
     metrics_port: v.optional(Port),
   }),
   v.forward(
@@ -62,7 +62,7 @@ const KeeperYaml = v.pipe(
   v.forward(
     v.check(
       ({ gas_a_day, gas_budget }) => gas_a_day >= gas_budget,
-      'must not be less than gas_budget, which one transaction needs (200000000 by default)',
+      'must not be less than gas_budget, which one transaction needs (50000000 by default)',
     ),
     ['gas_a_day'],
   ),
@@ -85,9 +85,9 @@ export interface KeeperFile {
   readonly intervalMs: number;
   /** The longest pause after failures, in milliseconds. */
   readonly maxPauseMs: number;
-  /** The most gas that it spends in 24 hours, in MIST. */
+  /** The most gas of all transactions that it signs in 24 hours, each with its whole budget, in MIST. */
   readonly gasADay: bigint;
-  /** The most gas of one transaction, in MIST. */
+  /** The gas budget of a transaction, in MIST. */
   readonly gasBudget: bigint;
   /** On loopback. */
   readonly metricsPort: number | undefined;

@@ -6,10 +6,11 @@ import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
 import { isAlarm, lineOf } from './alerts.ts';
-import { GasBudget } from './budget.ts';
+import { GasBudget, NO_RECORD } from './budget.ts';
 import { type KeeperFile, parseKeeperFile } from './file.ts';
 import { linesOf, repeat } from './loop.ts';
 import { Metrics } from './metrics.ts';
+import { openRecord } from './record.ts';
 import { Keeper, type Report } from './round.ts';
 import { type Signing, worldOf } from './world.ts';
 
@@ -23,6 +24,11 @@ and never destroys an enclave that contracts accept. Where the config's register
     once: { help: 'run one round, and print what it found and did' },
     address: COMMON.address,
     keystore: COMMON.keystore,
+    record: {
+      value: '<file>',
+      help: 'what was signed in the last 24 hours (default: the path of the file with .record.json)',
+      schema: path,
+    },
     'dry-run': { help: 'run one round, have the node simulate its transactions, and send nothing' },
   },
   notes: `The file and the alerts: src/commands/keeper/README.md
@@ -32,33 +38,41 @@ RegistrarCap, and nothing else may use its coins.
 exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2 not tried (arguments, file, signer)`,
   async run({ args, options }, context) {
     const file = parseKeeperFile((await readFileArgument(args.file)).toString(), args.file);
-    const { once, ...signing } = options;
+    const { once, record, ...signing } = options;
     await readSigner(context.env, signing);
-    const isOnce = once || options['dry-run'];
-    return isOnce
-      ? await runOnce(file, args.file, signing, context)
-      : await watch(file, args.file, signing, context);
+    const start: Start = { file, path: args.file, record: record ?? `${args.file}.record.json`, signing };
+    return once || options['dry-run'] ? await runOnce(start, context) : await watch(start, context);
   },
 });
 
+/** What a keeper starts with. */
+interface Start {
+  readonly file: KeeperFile;
+  /** Of the file. */
+  readonly path: string;
+  /** The path of the record. */
+  readonly record: string;
+  readonly signing: Signing;
+}
+
 const clock = () => performance.now();
 
-async function keeperOf(file: KeeperFile, name: string, signing: Signing, { env, io }: Context) {
-  const world = await worldOf(file, name, signing, env);
+async function keeperOf({ file, path, record, signing }: Start, { env, io }: Context) {
+  const world = await worldOf(file, path, signing, env, (budget) => gas.spend(budget));
+  const gas = new GasBudget(file.gasADay, clock, signing['dry-run'] ? NO_RECORD : openRecord(record));
   if (file.root !== undefined) io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
-  const gas = new GasBudget(file.gasADay, clock());
-  const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock }, gas);
+  const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock });
   return { keeper, gas };
 }
 
-async function runOnce(file: KeeperFile, name: string, signing: Signing, context: Context): Promise<Result> {
-  const { keeper } = await keeperOf(file, name, signing, context);
+async function runOnce(start: Start, context: Context): Promise<Result> {
+  const { keeper } = await keeperOf(start, context);
   const report = await keeper.round(new AbortController().signal);
   const isAlarmed = report.alerts.some(isAlarm);
   return {
     exit: isAlarmed ? EXIT.failed : EXIT.done,
     json: {
-      status: signing['dry-run'] ? 'dry-run' : 'done',
+      status: start.signing['dry-run'] ? 'dry-run' : 'done',
       done: report.done,
       alerts: report.alerts.map((alert) => ({ ...alert, isWarning: !isAlarm(alert) })),
       accepted: report.accepted,
@@ -73,9 +87,10 @@ function summaryOf(report: Report): string[] {
   return lines.length === 0 ? ['Nothing to do.'] : lines;
 }
 
-async function watch(file: KeeperFile, name: string, signing: Signing, context: Context): Promise<Result> {
-  const { keeper, gas } = await keeperOf(file, name, signing, context);
-  const metrics = new Metrics({ spent: () => gas.spent(clock()), left: () => gas.left(clock()) });
+async function watch(start: Start, context: Context): Promise<Result> {
+  const { file } = start;
+  const { keeper, gas } = await keeperOf(start, context);
+  const metrics = new Metrics(gas);
   const { metricsPort } = file;
   const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
   const stop = new AbortController();

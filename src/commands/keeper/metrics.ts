@@ -9,8 +9,9 @@ import type { Report } from './round.ts';
 const PREFIX = 'sui_enclave_keeper';
 const CODES = Object.keys(ALERTS) as AlertCode[];
 
-/** Gas of the last 24 hours, in MIST. */
+/** In MIST. */
 export interface Gas {
+  /** The budgets of what was signed in the last 24 hours. */
   spent(): bigint;
   /** What `gas_a_day` leaves. */
   left(): bigint;
@@ -33,7 +34,9 @@ export class Metrics {
     this.#failedRounds = this.#counter('failed_rounds_total', 'Rounds after which it waited longer.');
     this.#registered = this.#counter('registered_total', 'Enclaves that it registered.');
     this.#destroyed = this.#counter('destroyed_total', 'Enclaves that it destroyed.');
-    this.#gauge('gas_mist', 'Gas of the last 24 hours, in MIST.', () => gas.spent());
+    this.#gauge('gas_mist', 'Gas budgets of what was signed in the last 24 hours, in MIST.', () =>
+      gas.spent(),
+    );
     this.#gauge('gas_left_mist', 'What gas_a_day leaves of the present 24 hours, in MIST.', () => gas.left());
     this.#accepted = this.#gauge('accepted_enclaves', 'Registered enclaves that contracts accept.');
     this.#silent = this.#gauge('silent_enclaves', 'Of these, the ones that did not answer.');

@@ -2,7 +2,7 @@
 import { EnclaveError } from 'sui-enclave/errors';
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import type { Alert } from './alerts.ts';
-import type { GasBudget } from './budget.ts';
+import { GasADayError } from './budget.ts';
 import {
   type Action,
   type Answer,
@@ -47,8 +47,6 @@ const ENDS_ROUND: readonly SuiCode[] = [
 export interface Settings extends Rules, Pauses {
   readonly configId: string;
   readonly urls: readonly string[];
-  /** The most gas of one transaction, in MIST. */
-  readonly gasBudget: bigint;
   /** In milliseconds since 1970: only for times of the chain and of documents. */
   now(): number;
   /** A monotonic clock in milliseconds, for durations. */
@@ -58,16 +56,14 @@ export interface Settings extends Rules, Pauses {
 export class Keeper {
   readonly #world: World;
   readonly #settings: Settings;
-  readonly #gas: GasBudget;
   /** The unregistered keys: when each was seen first, by the monotonic clock. */
   #firstSeen: ReadonlyMap<string, number> = new Map();
   /** The enclaves that did not answer: how often in a row, and when to ask again, by the monotonic clock. */
   readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
 
-  constructor(world: World, settings: Settings, gas: GasBudget) {
+  constructor(world: World, settings: Settings) {
     this.#world = world;
     this.#settings = settings;
-    this.#gas = gas;
   }
 
   /** Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight. */
@@ -85,8 +81,6 @@ export class Keeper {
       };
     }
     if (chain === undefined) return empty;
-    const unknownGas = await unlessStopped(this.#recallGas(stop), stop);
-    if (unknownGas === undefined) return empty;
     // Of all enclaves at once.
     const isActive = mayAct(chain, this.#settings) && !chain.config.isRetired;
     const urls = isActive ? this.#settings.urls : [];
@@ -100,25 +94,10 @@ export class Keeper {
     const acted = await this.#act(decision, chain, stop);
     return {
       ...acted,
-      alerts: [...unknownGas, ...decision.alerts, ...acted.alerts],
+      alerts: [...decision.alerts, ...acted.alerts],
       accepted: decision.accepted.length,
       silent: decision.silent.length,
     };
-  }
-
-  /** Learns what earlier processes have spent. Returns why that is not known, if it matters. */
-  async #recallGas(stop: AbortSignal): Promise<Alert[]> {
-    const { clock, configId } = this.#settings;
-    if (!this.#gas.needsPast(clock())) return [];
-    try {
-      const costs = await this.#world.readPastCosts(stop);
-      this.#gas.recall(costs, clock());
-      return [];
-    } catch (error) {
-      const { code, reason } = causeOf(error);
-      const message = `nothing is sent in the first 24 hours, since the gas that was spent before the start is not known: ${code}: ${reason}`;
-      return [{ code: 'GAS_A_DAY', subject: configId, message }];
-    }
   }
 
   /** An enclave that is away is asked less often. */
@@ -152,15 +131,6 @@ export class Keeper {
     const alerts: Alert[] = [];
     for (const action of actions) {
       if (stop.aborted) break;
-      const { clock, gasBudget } = this.#settings;
-      if (!this.#gas.allows(gasBudget, clock())) {
-        // Otherwise the round has said so already.
-        if (this.#gas.needsPast(clock())) break;
-        const spent = this.#gas.spent(clock());
-        const message = `${spent} MIST of the last 24 hours and the ${gasBudget} of one transaction exceed gas_a_day`;
-        alerts.push({ code: 'GAS_A_DAY', subject: config.id, message });
-        break;
-      }
       const subject = action.kind === 'register' ? action.candidate.url : action.enclave.id;
       try {
         const result =
@@ -169,12 +139,14 @@ export class Keeper {
             : await this.#world.destroy(action.enclave, config);
         done.push({ kind: action.kind, subject, result });
       } catch (error) {
+        if (error instanceof GasADayError) {
+          alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
+          break;
+        }
         alerts.push(alertOf('ACTION_FAILED', subject, error));
         if (error instanceof SuiError && ENDS_ROUND.includes(error.code)) {
           return { done, alerts, hasFailed: true };
         }
-      } finally {
-        this.#gas.add(this.#world.lastGas, clock());
       }
     }
     return { done, alerts, hasFailed: false };

@@ -16,10 +16,8 @@ import { Chain } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
-import type { PastCost } from './budget.ts';
 import type { Registered, Trusted } from './decide.ts';
 import type { KeeperFile } from './file.ts';
-import { readPastCosts } from './past_costs.ts';
 
 /** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
 export type Done = 'done' | 'theirs' | 'simulated';
@@ -29,14 +27,10 @@ export interface World {
   read(signal: AbortSignal): Promise<Registered>;
   /** @throws EnclaveError: why nothing there is trusted */
   attest(url: string): Promise<Trusted>;
-  /** @throws EnclaveError */
+  /** @throws EnclaveError; what `beforeSigning` throws */
   register(candidate: Candidate, config: EnclaveConfig): Promise<Done>;
-  /** @throws EnclaveError */
+  /** @throws as `register` */
   destroy(enclave: Enclave, config: EnclaveConfig): Promise<Done>;
-  /** What earlier processes spent in the last 24 hours, as the chain has it. @throws EnclaveError */
-  readPastCosts(signal: AbortSignal): Promise<PastCost[]>;
-  /** The most gas that the last action can have cost, in MIST. */
-  readonly lastGas: bigint;
 }
 
 export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
@@ -45,6 +39,7 @@ export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
  * The chain and the enclaves of a keeper's file. Asks nothing yet.
  *
  * @param path of the file, for messages
+ * @param beforeSigning is called with the gas budget, in MIST, of each transaction; what it throws keeps it from being signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
 export async function worldOf(
@@ -52,43 +47,32 @@ export async function worldOf(
   path: string,
   signing: Signing,
   env: Environment,
+  beforeSigning: (budget: bigint) => void,
 ): Promise<World> {
   const { enclavePackage, configId, registrarId, image } = file;
   const options = {
     ...signing,
     network: file.network,
     'rpc-url': file.node,
-    // Fixed, so that what a transaction can cost is known before it is built.
+    // Fixed, so that no node decides what a transaction can cost.
     'gas-budget': file.gasBudget,
   };
   const connect = () => new Chain(options, env);
   checkNotDevelopment(connect(), image, path);
   const roots = await readRoots(connect(), file.root);
-  let lastGas = 0n;
 
-  /** On a connection of its own, which counts its gas. */
   async function act(run: (chain: Chain) => Promise<Done>): Promise<Done> {
     const chain = connect();
-    try {
-      return await run(chain);
-    } finally {
-      lastGas = chain.gasSpent;
-    }
+    chain.beforeSigning = beforeSigning;
+    return await run(chain);
   }
 
   return {
-    get lastGas() {
-      return lastGas;
-    },
     async read(signal) {
       const chain = connect();
       const config = await readConfig(chain.client, configId, { signal });
       await checkContract(chain, config, { enclavePackage });
       return { config, ...(await listEnclaves(chain.client, config, { signal })) };
-    },
-    async readPastCosts(signal) {
-      const chain = connect();
-      return await readPastCosts(chain.client, registrarId, chain.sender(), { signal });
     },
     async attest(url) {
       const attested = await askForAttestation(url, roots?.[0], connect());

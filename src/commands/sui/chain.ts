@@ -42,8 +42,8 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
-  /** The most gas that its transactions can have cost, in MIST: the budget of one whose effects are not known. */
-  gasSpent = 0n;
+  /** Called with the gas budget, in MIST, of a transaction that is about to be signed. If it throws, nothing is signed. */
+  beforeSigning: (budget: bigint) => void = () => {};
   readonly #options: CommonOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #node: NodeConnection | undefined;
@@ -160,8 +160,8 @@ export class Chain {
 
   async #execute(bytes: Uint8Array, budget: bigint): Promise<Executed & { gas: bigint }> {
     const signer = await readSigner(this.#env, this.#options);
+    this.beforeSigning(budget);
     const { signature } = await signer.signTransaction(bytes);
-    this.gasSpent += budget;
     const result = await resultOfSending(this.client, {
       transaction: bytes,
       signatures: [signature],
@@ -172,7 +172,6 @@ export class Chain {
     const { digest } = executed;
     const { changedObjects, gasUsed } = executed.effects;
     const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
-    this.gasSpent += gas - budget;
     // Also of a failed transaction, which has changed the gas coin.
     await this.#visible(digest);
     const { error } = executed.status;

@@ -220,10 +220,7 @@ export class LoopbackNode {
       if (!transaction) throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
       return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
     },
-    'sui.rpc.v2.LedgerService/BatchGetTransactions': (bytes) =>
-      this.transactions.batch(bytes, (digest) => this.#isVisible(digest)),
     'sui.rpc.v2.LedgerService/ListTransactions': (bytes) => this.transactions.list(bytes),
-    'sui.rpc.v2.LedgerService/GetCheckpoint': () => this.transactions.checkpoint(),
     'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
     'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
       const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);

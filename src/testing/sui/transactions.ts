@@ -1,14 +1,14 @@
 /** The transactions that a loopback node executed, and which of them wrote an object. */
-import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { GrpcTypes } from '@mysten/sui/grpc';
 import { Refusal } from './failures.ts';
 import type { LedgerObject } from './ledger.ts';
 
 export class TransactionLog {
+  /** Answers lack the transactions that are older, in milliseconds since 1970. */
+  prunedBeforeMs = 0;
   readonly #executed = new Map<string, GrpcTypes.ExecutedTransaction>();
   /** The digests of transactions, by the id and version of an object that they wrote. */
   readonly #writers = new Map<string, string>();
-  /** The node has pruned every transaction before this time, in milliseconds since 1970. */
-  prunedBeforeMs = 0;
 
   /** Returns the effects with the transactions that wrote the versions before. */
   record(
@@ -72,28 +72,6 @@ export class TransactionLog {
       .map((transaction) => ({ transaction }));
     frames.push({ end: { reason: GrpcTypes.QueryEndReason.LEDGER_TIP } });
     return frames.map((frame) => GrpcTypes.ListTransactionsResponse.toBinary(frame));
-  }
-
-  /** Answers `BatchGetTransactions`. @param isVisible whether reads show a transaction already */
-  batch(request: Uint8Array, isVisible: (digest: string) => boolean): Uint8Array {
-    const { digests } = GrpcTypes.BatchGetTransactionsRequest.fromBinary(request);
-    const transactions = digests.map((digest): GrpcTypes.GetTransactionResult => {
-      const transaction = isVisible(digest) ? this.get(digest) : undefined;
-      if (transaction) return { result: { oneofKind: 'transaction', transaction } };
-      const message = `Transaction ${digest} not found`;
-      return {
-        result: { oneofKind: 'error', error: { code: GrpcStatusCode.NOT_FOUND, message, details: [] } },
-      };
-    });
-    return GrpcTypes.BatchGetTransactionsResponse.toBinary({ transactions });
-  }
-
-  /** Answers `GetCheckpoint`, for the lowest one that the node has. */
-  checkpoint(): Uint8Array {
-    const summary = GrpcTypes.CheckpointSummary.create({ timestamp: timestampOf(this.prunedBeforeMs) });
-    return GrpcTypes.GetCheckpointResponse.toBinary({
-      checkpoint: GrpcTypes.Checkpoint.create({ sequenceNumber: 0n, summary }),
-    });
   }
 }
 

@@ -22,7 +22,7 @@ const idle = { exit: 0, done: [], alerts: [] };
 async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
   const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
-  return await worldOf(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() });
+  return await worldOf(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() }, () => {});
 }
 
 describe('a round', () => {
@@ -183,10 +183,6 @@ describe('two keepers', () => {
       }),
     );
     expect(results.sort()).toEqual(['done', 'theirs']);
-    // Both were executed, and cost what the chain charged, not the whole budget.
-    for (const { lastGas } of worlds) {
-      expect([lastGas > 0n, lastGas < 50_000_000n]).toEqual([true, true]);
-    }
     fixture.chain.node.lagMs = 0;
     expect(await fixture.ids()).toHaveLength(1);
   });

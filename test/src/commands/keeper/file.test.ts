@@ -31,7 +31,7 @@ test('is read as it stands, with defaults for the rest', () => {
     intervalMs: 60_000,
     maxPauseMs: 300_000,
     gasADay: 500_000_000n,
-    gasBudget: 200_000_000n,
+    gasBudget: 50_000_000n,
     metricsPort: undefined,
   });
   const all = { node: 'https://node.example', interval: 1, max_pause: 1, gas_budget: 1, metrics_port: 9464 };
@@ -74,7 +74,7 @@ describe('is refused', () => {
     ['max_pause must not be less than interval', { interval: 100, max_pause: 99 }],
     ['gas_a_day is missing', { gas_a_day: undefined }],
     ['gas_a_day must be an integer from 1 to', { gas_a_day: '500000000' }],
-    ['gas_a_day must not be less than gas_budget', { gas_a_day: 199_999_999 }],
+    ['gas_a_day must not be less than gas_budget', { gas_a_day: 49_999_999 }],
     ['metrics_port must be an integer from 1 to 65535', { metrics_port: 0 }],
     ['there is no property capability', { capability: id('4') }],
   ])('%s', (message, changes) => {

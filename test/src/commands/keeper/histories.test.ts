@@ -129,15 +129,14 @@ class Keepers {
       urls: URLS,
       intervalMs: INTERVAL_MS,
       maxPauseMs: MAX_PAUSE_MS,
-      gasBudget: GAS,
       random: () => 0.5,
       now: () => this.world.now + this.world.wallAheadMs,
       clock: () => this.world.now,
     };
+    const gas = new GasBudget(this.#gasADay, settings.clock, this.world.recordOf(number));
     return new Keeper(
-      this.world.worldOf(number, file, this.#turn),
+      this.world.worldOf(number, file, (budget) => gas.spend(budget), this.#turn),
       settings,
-      new GasBudget(this.#gasADay, this.world.now),
     );
   }
 
@@ -295,8 +294,8 @@ async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operat
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
-  const budget = new GasBudget(file.gasADay, 0);
-  return new Keeper(await worldOf(file, 'keeper.yaml', {}, env), { ...file, ...always, urls }, budget);
+  const world = await worldOf(file, 'keeper.yaml', {}, env, () => {});
+  return new Keeper(world, { ...file, ...always, urls });
 }
 
 async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {

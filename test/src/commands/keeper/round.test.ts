@@ -1,6 +1,6 @@
 /** What a keeper remembers from round to round: who is away, what it has spent, when it saw a key first. */
 import { describe, expect, test } from 'vitest';
-import { GasBudget } from '../../../../src/commands/keeper/budget.ts';
+import { GasADayError, GasBudget, type SigningRecord } from '../../../../src/commands/keeper/budget.ts';
 import { pauseAfter } from '../../../../src/commands/keeper/pauses.ts';
 import { Keeper } from '../../../../src/commands/keeper/round.ts';
 import type { World } from '../../../../src/commands/keeper/world.ts';
@@ -15,12 +15,11 @@ const going = new AbortController().signal;
 
 function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
   const attested: string[] = [];
-  const world = simulation.worldOf(0, 0);
+  const clock = () => simulation.now;
+  const gas = new GasBudget(gasADay, clock, simulation.recordOf(0));
+  const world = simulation.worldOf(0, 0, (budget) => gas.spend(budget));
   const observed: World = {
     ...world,
-    get lastGas() {
-      return world.lastGas;
-    },
     attest: async (url) => {
       attested.push(url);
       return await world.attest(url);
@@ -34,12 +33,11 @@ function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation =
     urls: [ONE, TWO],
     intervalMs: MINUTE,
     maxPauseMs: 5 * MINUTE,
-    gasBudget: GAS,
     random: () => 0.5,
     now: () => simulation.now + simulation.wallAheadMs,
-    clock: () => simulation.now,
+    clock,
   };
-  const keeper = new Keeper(observed, settings, new GasBudget(gasADay, simulation.now));
+  const keeper = new Keeper(observed, settings);
   const round = async (stop = going) => {
     const report = await keeper.round(stop);
     return { ...report, codes: report.alerts.map(({ code }) => code) };
@@ -172,39 +170,56 @@ describe('a round that is stopped', () => {
 });
 
 describe('the gas of a day', () => {
+  /** A budget at a time of the clock, and what its record has. */
+  const budgetOf = (mist: bigint, signed: SigningRecord['signed'] = []) => {
+    const time = { now: 0 };
+    const replaced: SigningRecord['signed'][] = [];
+    const record = { signed, replace: (all: SigningRecord['signed']) => void replaced.push(all) };
+    return { time, replaced, gas: new GasBudget(mist, () => time.now, record) };
+  };
+
   test('is that of any 24 hours', () => {
-    const gas = new GasBudget(100n, 0);
-    gas.recall([], 0);
-    gas.add(60n, 0);
-    gas.add(40n, DAY / 2);
-    expect([gas.allows(1n, DAY - 1), gas.spent(DAY - 1)]).toEqual([false, 100n]);
-    expect([gas.allows(60n, DAY), gas.allows(61n, DAY), gas.spent(DAY)]).toEqual([true, false, 40n]);
+    const { gas, time } = budgetOf(100n);
+    gas.spend(60n);
+    time.now = DAY / 2;
+    gas.spend(40n);
+    time.now = DAY - 1;
+    expect([gas.spent(), gas.left()]).toEqual([100n, 0n]);
+    expect(() => gas.spend(1n)).toThrow(GasADayError);
+    time.now = DAY;
+    expect([gas.spent(), gas.left()]).toEqual([40n, 60n]);
+    expect(() => gas.spend(61n)).toThrow(GasADayError);
+    gas.spend(60n);
   });
 
-  test('does not grow by gas that comes back', () => {
-    const gas = new GasBudget(100n, 0);
-    gas.recall([], 0);
-    gas.add(100n, 0);
-    gas.add(-50n, 0);
-    expect(gas.allows(1n, 0)).toBe(false);
-  });
-
-  test('counts as spent from the start on, until it is known what was spent before', () => {
-    const gas = new GasBudget(100n, 5);
-    expect([gas.needsPast(5), gas.spent(5), gas.left(5)]).toEqual([true, 100n, 0n]);
-    expect([gas.needsPast(DAY + 4), gas.allows(1n, DAY + 4)]).toEqual([true, false]);
-    expect([gas.needsPast(DAY + 5), gas.allows(100n, DAY + 5)]).toEqual([false, true]);
-    const known = new GasBudget(100n, 5);
-    const costs = [
-      { ageMs: 0, mist: 30n },
+  test('is recorded before anything is signed, without what is older than a day', () => {
+    const signed = [
       { ageMs: DAY - 10, mist: 20n },
-      { ageMs: 0, mist: -5n },
+      { ageMs: DAY, mist: 90n },
+      { ageMs: 0, mist: 30n },
     ];
-    known.recall(costs, 20);
-    expect([known.needsPast(20), known.spent(20), known.spent(30)]).toEqual([false, 50n, 30n]);
+    const { gas, time, replaced } = budgetOf(100n, signed);
+    expect(gas.spent()).toBe(50n);
+    time.now = 20;
+    gas.spend(70n);
+    expect(replaced).toEqual([
+      [
+        { ageMs: 20, mist: 30n },
+        { ageMs: 0, mist: 70n },
+      ],
+    ]);
   });
 
-  test('is what the chain shows, after a restart', async () => {
+  test('can not be spent where it can not be recorded', () => {
+    const replace = () => {
+      throw new Error('the disk is full');
+    };
+    const gas = new GasBudget(100n, () => 0, { signed: [], replace });
+    expect(() => gas.spend(1n)).toThrow('the disk is full');
+    expect(gas.spent()).toBe(0n);
+  });
+
+  test('is what earlier processes left of it, after a restart', async () => {
     const { simulation, round } = start({}, 2n * GAS);
     simulation.start(ONE, 0);
     await round();
@@ -216,27 +231,6 @@ describe('the gas of a day', () => {
     expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
     simulation.now += DAY / 2;
     expect((await restarted.round()).done).toHaveLength(1);
-  });
-
-  test('counts as spent for a day where the chain does not show it, which is asked in each round', async () => {
-    let isKnown = false;
-    const readPastCosts = async () => {
-      if (!isKnown) throw new SuiError('SUI_NODE_ANSWER', 'the node does not have all of the last 24 hours');
-      return [];
-    };
-    for (const wait of [0, DAY]) {
-      const { simulation, round } = start({ readPastCosts });
-      simulation.start(ONE, 0);
-      const { done, alerts } = await round();
-      expect(done).toEqual([]);
-      expect(alerts.filter(({ code }) => code === 'GAS_A_DAY')).toMatchObject([
-        { message: expect.stringContaining('SUI_NODE_ANSWER: the node does not have') },
-      ]);
-      simulation.now += wait;
-      isKnown = wait === 0;
-      expect((await round()).done).toHaveLength(1);
-      isKnown = false;
-    }
   });
 
   test('is freed by no change of the wall clock', async () => {

@@ -4,6 +4,7 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
@@ -47,6 +48,7 @@ test('runs a command that registers, with files as systemd makes them', async ()
   chmodSync(keystore, 0o440);
   const { url } = await startServer({ nsm: fixture.chain.nsm });
   const etc = folder();
+  const STATE_DIRECTORY = folder();
   writeFileSync(join(etc, 'keeper.yaml'), JSON.stringify(fixture.content([url])));
   copyFileSync(fixture.chain.file('root.pem'), join(etc, 'root.pem'));
   const replaced = args.map((arg) =>
@@ -55,10 +57,16 @@ test('runs a command that registers, with files as systemd makes them', async ()
       .replace('${KEEPER_ADDRESS}', key.toSuiAddress())
       // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
       .replace('${CREDENTIALS_DIRECTORY}', CREDENTIALS_DIRECTORY)
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
+      .replace('${STATE_DIRECTORY}', STATE_DIRECTORY)
       .replace('/etc/sui-enclave', etc),
   );
+
   const { status, stdout } = await callScript('keeper/keep.ts', [...replaced, '--once']);
   expect([status, stdout]).toEqual([0, expect.stringMatching(new RegExp(`\nregistered ${url}\n$`))]);
+  // That is read-only for the service.
+  expect(readdirSync(etc).sort()).toEqual(['keeper.yaml', 'root.pem']);
+  expect(JSON.parse(readFileSync(join(STATE_DIRECTORY, 'record.json'), 'utf8')).signed).toHaveLength(1);
 });
 
 test('has the restrictions of the provisioning watcher, and no others', () => {

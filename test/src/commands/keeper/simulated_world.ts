@@ -1,5 +1,6 @@
 /** A chain and enclaves in memory, behind the interface through which a keeper sees and changes them. */
 
+import type { SigningRecord } from '../../../../src/commands/keeper/budget.ts';
 import type { Trusted } from '../../../../src/commands/keeper/decide.ts';
 import type { World } from '../../../../src/commands/keeper/world.ts';
 import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
@@ -92,6 +93,7 @@ export class Simulation {
   /** By the keeper's number: gas with its time. */
   readonly gas: { keeper: number; at: number; mist: bigint }[] = [];
   readonly #images = new Map<number, number>();
+  readonly #records = new Map<number, readonly { at: number; mist: bigint }[]>();
   #keys = 0;
   /** By keeper and key. */
   readonly #requests = new Map<string, number>();
@@ -115,37 +117,47 @@ export class Simulation {
     this.destroyed.add(enclaveId);
   }
 
-  /** @param image that of the keeper's file @param turn waits until it is this one's turn */
-  worldOf(keeper: number, image: number, turn: () => Promise<unknown> = async () => {}): World {
-    let lastGas = 0n;
+  /** The file of a keeper, which outlasts its process. */
+  recordOf(keeper: number): SigningRecord {
+    return {
+      signed: (this.#records.get(keeper) ?? []).map(({ at, mist }) => ({ ageMs: this.now - at, mist })),
+      replace: (signed) => {
+        this.#records.set(
+          keeper,
+          signed.map(({ ageMs, mist }) => ({ at: this.now - ageMs, mist })),
+        );
+      },
+    };
+  }
+
+  /**
+   * @param image that of the keeper's file
+   * @param spend as `beforeSigning`
+   * @param turn waits until it is this one's turn
+   */
+  worldOf(
+    keeper: number,
+    image: number,
+    spend: (budget: bigint) => void = () => {},
+    turn: () => Promise<unknown> = async () => {},
+  ): World {
     const send = async <T>(execute: () => T): Promise<T> => {
-      lastGas = 0n;
       await turn();
       this.#reach();
+      spend(GAS);
       const { fault } = this;
       this.fault = 'none';
       if (fault === 'locked') throw new SuiError('SUI_EQUIVOCATION', 'a coin is locked');
       const result = execute();
-      lastGas = GAS;
       this.gas.push({ keeper, at: this.now, mist: GAS });
       if (fault === 'unanswered') throw new UnknownOutcomeError('digest', 'no answer');
       return result;
     };
     return {
-      get lastGas() {
-        return lastGas;
-      },
       read: async () => {
         await turn();
         this.#reach();
         return { config: this.config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
-      },
-      readPastCosts: async () => {
-        await turn();
-        this.#reach();
-        return this.gas
-          .filter((cost) => cost.keeper === keeper && this.now - cost.at < 24 * HOUR)
-          .map(({ at, mist }) => ({ ageMs: this.now - at, mist }));
       },
       attest: async (url) => {
         await turn();
