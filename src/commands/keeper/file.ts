@@ -49,6 +49,7 @@ const KeeperYaml = v.pipe(
     max_pause: v.optional(integer(1, 86_400), 300),
     gas_a_day: integer(1, MAX_MIST),
     gas_budget: v.optional(integer(1, MAX_MIST), 50_000_000),
+    max_gas_price: v.optional(integer(1, MAX_MIST), 3000),
     metrics_port: v.optional(Port),
   }),
   v.forward(
@@ -89,6 +90,8 @@ export interface KeeperFile {
   readonly gasADay: bigint;
   /** The gas budget of a transaction, in MIST. */
   readonly gasBudget: bigint;
+  /** The highest price of a unit of gas that it signs, in MIST. */
+  readonly maxGasPrice: bigint;
   /** On loopback. */
   readonly metricsPort: number | undefined;
 }
@@ -112,6 +115,7 @@ export function parseKeeperFile(yaml: string, path: string): KeeperFile {
     maxPauseMs: output.max_pause * SECOND,
     gasADay: BigInt(output.gas_a_day),
     gasBudget: BigInt(output.gas_budget),
+    maxGasPrice: BigInt(output.max_gas_price),
     metricsPort: output.metrics_port,
   };
 }

@@ -56,6 +56,7 @@ export async function worldOf(
     'rpc-url': file.node,
     // Fixed, so that no node decides what a transaction can cost.
     'gas-budget': file.gasBudget,
+    maxGasPrice: file.maxGasPrice,
   };
   const connect = () => new Chain(options, env);
   checkNotDevelopment(connect(), image, path);

@@ -37,6 +37,12 @@ export interface Submission {
   report?(executed: Executed): Record<string, unknown>;
 }
 
+/** What a command line says, and limits of commands that sign without a person. */
+export type ChainOptions = CommonOptions & {
+  /** The highest price of a unit of gas that is signed, in MIST; the chain's own, if it is left out. */
+  readonly maxGasPrice?: bigint;
+};
+
 export class Chain {
   /** Notes that a command makes while it runs; printed with the outcome. */
   readonly notes: string[] = [];
@@ -44,11 +50,11 @@ export class Chain {
   indexingMs = 20_000;
   /** Called with the gas budget, in MIST, of a transaction that is about to be signed. If it throws, nothing is signed. */
   beforeSigning: (budget: bigint) => void = () => {};
-  readonly #options: CommonOptions;
+  readonly #options: ChainOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #node: NodeConnection | undefined;
 
-  constructor(options: CommonOptions, env: Readonly<Record<string, string | undefined>>) {
+  constructor(options: ChainOptions, env: Readonly<Record<string, string | undefined>>) {
     this.#options = options;
     this.#env = env;
   }
@@ -134,7 +140,9 @@ export class Chain {
     const budget = this.#options['gas-budget'];
     if (budget !== undefined) tx.setGasBudget(budget);
     const bytes = await fromNode(tx.build({ client: this.client }));
-    const proposed = BigInt(tx.getData().gasData.budget ?? 0);
+    const { gasData } = tx.getData();
+    this.#checkPrice(BigInt(gasData.price ?? 0));
+    const proposed = BigInt(gasData.budget ?? 0);
     if (budget === undefined && proposed > MAX_PROPOSED_BUDGET) {
       throw new SuiError(
         'SUI_NODE_ANSWER',
@@ -142,6 +150,16 @@ export class Chain {
       );
     }
     return bytes;
+  }
+
+  /** A node's price may be so high that the budget is used up, and the transaction fails. @throws SuiError */
+  #checkPrice(price: bigint): void {
+    const { maxGasPrice } = this.#options;
+    if (maxGasPrice === undefined || price <= maxGasPrice) return;
+    throw new SuiError(
+      'SUI_NODE_ANSWER',
+      `the node sets a gas price of ${price} MIST, and at most ${maxGasPrice} is signed: compare it with that of another node`,
+    );
   }
 
   /** Bytes that are to be signed elsewhere, without the node's expiry where nothing depends on it. */

@@ -32,9 +32,17 @@ test('is read as it stands, with defaults for the rest', () => {
     maxPauseMs: 300_000,
     gasADay: 500_000_000n,
     gasBudget: 50_000_000n,
+    maxGasPrice: 3000n,
     metricsPort: undefined,
   });
-  const all = { node: 'https://node.example', interval: 1, max_pause: 1, gas_budget: 1, metrics_port: 9464 };
+  const all = {
+    node: 'https://node.example',
+    interval: 1,
+    max_pause: 1,
+    gas_budget: 1,
+    max_gas_price: 750,
+    metrics_port: 9464,
+  };
   expect(parse({ ...all, root: 'dev-root.pem' })).toMatchObject({
     node: 'https://node.example',
     // Relative to the file.
@@ -42,6 +50,7 @@ test('is read as it stands, with defaults for the rest', () => {
     intervalMs: 1000,
     maxPauseMs: 1000,
     gasBudget: 1n,
+    maxGasPrice: 750n,
     metricsPort: 9464,
   });
 });
@@ -75,6 +84,7 @@ describe('is refused', () => {
     ['gas_a_day is missing', { gas_a_day: undefined }],
     ['gas_a_day must be an integer from 1 to', { gas_a_day: '500000000' }],
     ['gas_a_day must not be less than gas_budget', { gas_a_day: 49_999_999 }],
+    ['max_gas_price must be an integer from 1 to', { max_gas_price: 0 }],
     ['metrics_port must be an integer from 1 to 65535', { metrics_port: 0 }],
     ['there is no property capability', { capability: id('4') }],
   ])('%s', (message, changes) => {

@@ -1,0 +1,146 @@
+/** A Sui node that lies: a proxy on loopback in front of a model of a node, which changes the answers of its methods. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { bcs } from '@mysten/sui/bcs';
+import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { onTestFinished } from 'vitest';
+import { frame, messageOf, trailer } from '../../../../src/testing/sui/grpc_web.ts';
+import type { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+
+/** Changes the message of an answer, in protobuf. An error of the node stays as it is. */
+export type Lie = (answer: Uint8Array) => Uint8Array;
+
+/** Of a transaction that it was sent, in MIST. */
+export interface Signed {
+  readonly budget: bigint;
+  readonly price: bigint;
+}
+
+export class LyingNode {
+  /** By the name of the method. */
+  readonly lies = new Map<string, Lie>();
+  /** Every transaction that it was sent, signed. */
+  readonly signed: Signed[] = [];
+  /** Whether it swallows transactions, and says that they were executed. */
+  swallows = false;
+  /** How it fails, if it does: it ends connections, or leaves them without an answer. */
+  silence: 'reset' | 'hang' | undefined;
+  readonly #node: LoopbackNode;
+  readonly #server = createServer(async (request, response) => {
+    const path = request.url ?? '';
+    const name = path.split('/').at(-1) ?? '';
+    if (this.silence === 'reset') return void request.socket.destroy();
+    if (this.silence === 'hang') return;
+    const message = (await messageOf(request, response)) ?? new Uint8Array();
+    if (name === 'ExecuteTransaction') this.#note(message);
+    if (name === 'ExecuteTransaction' && this.swallows) {
+      response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
+      return void response.end(Buffer.concat([frame(0, executed(message)), trailer(GrpcStatusCode.OK)]));
+    }
+    const answer = await fetch(this.#node.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/grpc-web+proto' },
+      body: new Uint8Array(frame(0, message)),
+    });
+    const body = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { 'content-type': 'application/grpc-web+proto' });
+    response.end(this.#changed(name, body));
+  });
+
+  private constructor(node: LoopbackNode) {
+    this.#node = node;
+  }
+
+  static async start(node: LoopbackNode): Promise<LyingNode> {
+    const lying = new LyingNode(node);
+    await new Promise<void>((resolve) => {
+      lying.#server.listen(0, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => {
+      lying.#server.closeAllConnections();
+      lying.#server.close();
+    });
+    return lying;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** What all transactions that it was sent may cost, in MIST. */
+  get signedMist(): bigint {
+    return this.signed.reduce((sum, { budget }) => sum + budget, 0n);
+  }
+
+  #note(message: Uint8Array): void {
+    const { transaction } = GrpcTypes.ExecuteTransactionRequest.fromBinary(message);
+    const { gasData } = bcs.TransactionData.parse(transaction?.bcs?.value ?? new Uint8Array()).V1;
+    this.signed.push({ budget: BigInt(gasData.budget ?? 0), price: BigInt(gasData.price ?? 0) });
+  }
+
+  #changed(name: string, body: Buffer): Buffer {
+    const lie = this.lies.get(name);
+    const isMessage = body.length > 0 && body[0] === 0;
+    if (lie === undefined || !isMessage) return body;
+    const end = 5 + body.readUInt32BE(1);
+    return Buffer.concat([frame(0, lie(body.subarray(5, end))), body.subarray(end)]);
+  }
+}
+
+const NO_GAS = { computationCost: 0n, storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
+
+/** What a node says of a transaction that succeeded. */
+function executed(request: Uint8Array): Uint8Array {
+  const { transaction, signatures } = GrpcTypes.ExecuteTransactionRequest.fromBinary(request);
+  const bytes = transaction?.bcs?.value ?? new Uint8Array();
+  const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
+  const effects = GrpcTypes.TransactionEffects.create({
+    ...{ version: 2, status: { success: true }, epoch: 100n, transactionDigest: digest },
+    gasUsed: NO_GAS,
+  });
+  return GrpcTypes.ExecuteTransactionResponse.toBinary({
+    transaction: GrpcTypes.ExecutedTransaction.create({ digest, signatures, effects }),
+  });
+}
+
+/** Changes the gas that effects have to nothing. */
+export const noGas: Lie = (answer) => {
+  const response = GrpcTypes.ExecuteTransactionResponse.fromBinary(answer);
+  const { effects } = response.transaction ?? {};
+  if (effects) effects.gasUsed = NO_GAS;
+  return GrpcTypes.ExecuteTransactionResponse.toBinary(response);
+};
+
+/** Leaves out every registration of a list. */
+export const noRegistrations: Lie = () => GrpcTypes.ListDynamicFieldsResponse.toBinary({ dynamicFields: [] });
+
+/** Says of every enclave, and of every mark of a registration, that it does not exist. */
+export const noEnclaves: Lie = (answer) => {
+  const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
+  const error = { code: GrpcStatusCode.NOT_FOUND, message: 'Object not found', details: [] };
+  const isHidden = ({ result }: GrpcTypes.GetObjectResult) =>
+    result.oneofKind === 'object' &&
+    /::enclave::Enclave<|derived_object/.test(result.object.objectType ?? '');
+  return GrpcTypes.BatchGetObjectsResponse.toBinary({
+    objects: objects.map((object) => (isHidden(object) ? { result: { oneofKind: 'error', error } } : object)),
+  });
+};
+
+/** Asks so much for a unit of gas, in MIST. */
+export function gasPrice(price: bigint): Lie {
+  return (answer) => {
+    const response = GrpcTypes.SimulateTransactionResponse.fromBinary(answer);
+    const { gasPayment } = response.transaction?.transaction ?? {};
+    if (gasPayment) gasPayment.price = price;
+    return GrpcTypes.SimulateTransactionResponse.toBinary(response);
+  };
+}
+
+/** Has simulations succeed, whatever the chain would say. */
+export function simulateHonestly(node: LoopbackNode): void {
+  const { executor } = node;
+  const blind = executor.over(node.ledger);
+  blind.engine = async () => ({ status: { success: true }, results: [], events: [], published: undefined });
+  executor.simulate = async (...simulated) => await blind.simulate(...simulated);
+}
