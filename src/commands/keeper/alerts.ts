@@ -10,6 +10,10 @@ export const ALERTS = {
   REGISTRAR_REVOKED: ['alert', 'The config does not list the registrar. Nothing is registered.'],
   CONFIG_UNREADABLE: ['alert', 'The config or its enclaves could not be read. Nothing is done.'],
   ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
+  NODE_CONTRADICTS: [
+    'alert',
+    'The node said that a registration or a destruction was done, by this keeper or another, and does not show it: it lags, or lies. It is not signed again.',
+  ],
   GAS_A_DAY: [
     'alert',
     'The gas of a day is used up. Nothing is sent until a part of it is older than a day.',

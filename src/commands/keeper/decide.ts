@@ -56,8 +56,13 @@ export interface Rules {
 }
 
 export type Action =
-  | { readonly kind: 'register'; readonly candidate: Candidate }
+  | { readonly kind: 'register'; readonly candidate: Candidate; readonly enclaveId: string }
   | { readonly kind: 'destroy'; readonly enclave: Enclave };
+
+/** Of an action, which the chain allows once: ids of enclaves contain key and version. */
+export function nameOf(action: Action): string {
+  return `${action.kind} ${action.kind === 'register' ? action.enclaveId : action.enclave.id}`;
+}
 
 export interface Decision {
   /** Registrations first: callers wait for them. */
@@ -95,7 +100,9 @@ export function decide(seen: Seen, rules: Rules): Decision {
   const destroy = enclaves.filter((enclave) => config.isRetired || isStale(enclave, config, now));
   return {
     actions: [
-      ...register.map(({ answer }): Action => ({ kind: 'register', candidate: answer })),
+      ...register.map(
+        ({ answer, enclaveId }): Action => ({ kind: 'register', candidate: answer, enclaveId }),
+      ),
       ...destroy.map((enclave): Action => ({ kind: 'destroy', enclave })),
     ],
     alerts: [

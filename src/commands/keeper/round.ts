@@ -9,6 +9,7 @@ import {
   type Decision,
   decide,
   mayAct,
+  nameOf,
   type Registered,
   type Rules,
   type Untrusted,
@@ -58,6 +59,8 @@ export class Keeper {
   readonly #settings: Settings;
   /** The unregistered keys: when each was seen first, by the monotonic clock. */
   #firstSeen: ReadonlyMap<string, number> = new Map();
+  /** The names of the actions that the node has said were done, by this keeper or another. */
+  readonly #confirmed = new Set<string>();
   /** The enclaves that did not answer: how often in a row, and when to ask again, by the monotonic clock. */
   readonly #away = new Map<string, { failures: number; askAt: number; answer: Untrusted }>();
 
@@ -132,12 +135,17 @@ export class Keeper {
     for (const action of actions) {
       if (stop.aborted) break;
       const subject = action.kind === 'register' ? action.candidate.url : action.enclave.id;
+      if (this.#confirmed.has(nameOf(action))) {
+        alerts.push({ code: 'NODE_CONTRADICTS', subject, message: contradictionOf(action) });
+        continue;
+      }
       try {
         const result =
           action.kind === 'register'
             ? await this.#world.register(action.candidate, config)
             : await this.#world.destroy(action.enclave, config);
         done.push({ kind: action.kind, subject, result });
+        if (result !== 'simulated') this.#confirmed.add(nameOf(action));
       } catch (error) {
         if (error instanceof GasADayError) {
           alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
@@ -151,6 +159,14 @@ export class Keeper {
     }
     return { done, alerts, hasFailed: false };
   }
+}
+
+function contradictionOf(action: Action): string {
+  const [done, shown] =
+    action.kind === 'register'
+      ? [`registered as ${action.enclaveId}`, 'does not show it']
+      : ['destroyed', 'shows it'];
+  return `the node said that it is ${done}, and ${shown}, so nothing more is signed for it: if this lasts for minutes, compare with another node, name that one, and restart the keeper`;
 }
 
 /** Undefined once `stop` is aborted. */

@@ -1,12 +1,12 @@
 /** What a node that lies can make a keeper sign. */
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { GasBudget, NO_RECORD } from '../../../../src/commands/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/commands/keeper/file.ts';
 import { Keeper } from '../../../../src/commands/keeper/round.ts';
 import { worldOf } from '../../../../src/commands/keeper/world.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
-import { gasPrice, LyingNode } from './lying_node.ts';
+import { gasPrice, LyingNode, noEnclaves, noGas, noRegistrations, simulateHonestly } from './lying_node.ts';
 
 const BUDGET = 50_000_000n;
 /** For 20 transactions. */
@@ -27,7 +27,7 @@ const start = async () => {
   return server.url;
 };
 
-/** A keeper that runs without pauses. */
+/** A keeper that runs without pauses. @param urls may change */
 async function keeperOf(urls: readonly string[], content: object = {}) {
   const { chain, operator } = fixture;
   const yaml = {
@@ -40,7 +40,7 @@ async function keeperOf(urls: readonly string[], content: object = {}) {
   const gas = new GasBudget(file.gasADay, clock, NO_RECORD);
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const world = await worldOf(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
-  const keeper = new Keeper(world, { ...file, random: () => 0, now: Date.now, clock });
+  const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
   /** What each round did, and the codes of its alerts. */
   const rounds = async (count: number) => {
     const reports = [];
@@ -51,6 +51,13 @@ async function keeperOf(urls: readonly string[], content: object = {}) {
     return reports;
   };
   return { rounds, gas };
+}
+
+/** The node shows nothing that was registered, and every simulation succeeds. */
+function hideEnclaves(): void {
+  lying.lies.set('ListDynamicFields', noRegistrations);
+  lying.lies.set('BatchGetObjects', noEnclaves);
+  simulateHonestly(fixture.chain.node);
 }
 
 test('a gas price that is too high is not signed', async () => {
@@ -67,4 +74,76 @@ test('a gas price that is too high is not signed', async () => {
   lying.lies.set('SimulateTransaction', gasPrice(3000n));
   expect((await rounds(1))[0]?.done).toEqual(['done']);
   expect(lying.signed).toEqual([{ budget: BUDGET, price: 3000n }]);
+});
+
+describe('a node that hides what was registered', () => {
+  test('and says that nothing was charged gets one transaction, then an alert', async () => {
+    hideEnclaves();
+    lying.lies.set('ExecuteTransaction', noGas);
+    const { rounds, gas } = await keeperOf([await start()]);
+    const [first, ...others] = await rounds(25);
+    expect(first).toMatchObject({ done: ['done'], codes: [] });
+    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    expect(lying.signed).toEqual([{ budget: BUDGET, price: 1000n }]);
+    expect(gas.spent()).toBe(BUDGET);
+  });
+
+  test('and says each time that another keeper was faster, too', async () => {
+    const url = await start();
+    await fixture.once([url]);
+    hideEnclaves();
+    const { rounds, gas } = await keeperOf([url]);
+    const [first, ...others] = await rounds(25);
+    expect(first).toMatchObject({ done: ['theirs'], codes: [] });
+    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    expect([lying.signed.length, gas.spent()]).toEqual([1, BUDGET]);
+  });
+
+  test('gets no more than gas_a_day, however often an enclave restarts', async () => {
+    hideEnclaves();
+    lying.lies.set('ExecuteTransaction', noGas);
+    const urls: string[] = [];
+    const { rounds, gas } = await keeperOf(urls, {
+      enclaves: ['https://one.example'],
+      gas_a_day: 150_000_000,
+    });
+    const results = [];
+    for (let starts = 0; starts < 5; starts += 1) {
+      urls[0] = await start();
+      results.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
+    }
+    expect(results).toEqual([
+      ...['done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS'],
+      ...Array(4).fill('GAS_A_DAY'),
+    ]);
+    expect([lying.signedMist, gas.spent(), gas.left()]).toEqual([150_000_000n, 150_000_000n, 0n]);
+  });
+});
+
+test('a node that swallows transactions, and says that they were executed, gets one', async () => {
+  lying.swallows = true;
+  const { rounds } = await keeperOf([await start()]);
+  const [first, ...others] = await rounds(5);
+  expect(first).toMatchObject({ done: ['done'], codes: [] });
+  for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+  expect([lying.signed.length, await fixture.ids()]).toEqual([1, []]);
+});
+
+test('a node that says of each transaction that it was refused gets no more than gas_a_day', async () => {
+  fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
+  const { rounds, gas } = await keeperOf([await start()]);
+  const codes = (await rounds(25)).flatMap((round) => round.codes);
+  expect(codes).toEqual([...Array(20).fill('ACTION_FAILED'), ...Array(5).fill('GAS_A_DAY')]);
+  expect([lying.signed.length, lying.signedMist, gas.left()]).toEqual([20, 1_000_000_000n, 0n]);
+});
+
+test('an honest node gets one transaction for each start, on any day without more than 20 of them', async () => {
+  const urls = [await start(), await start()];
+  const { rounds } = await keeperOf(urls);
+  for (let starts = 0; starts < 3; starts += 1) {
+    urls[0] = await start();
+    for (const { codes } of await rounds(2))
+      expect(codes.filter((code) => code !== 'ENCLAVE_SILENT')).toEqual([]);
+  }
+  expect([lying.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
 });

@@ -26,6 +26,7 @@ export class LyingNode {
   swallows = false;
   /** How it fails, if it does: it ends connections, or leaves them without an answer. */
   silence: 'reset' | 'hang' | undefined;
+  #swallowed: Uint8Array = new Uint8Array();
   readonly #node: LoopbackNode;
   readonly #server = createServer(async (request, response) => {
     const path = request.url ?? '';
@@ -34,9 +35,11 @@ export class LyingNode {
     if (this.silence === 'hang') return;
     const message = (await messageOf(request, response)) ?? new Uint8Array();
     if (name === 'ExecuteTransaction') this.#note(message);
-    if (name === 'ExecuteTransaction' && this.swallows) {
+    if (this.swallows && name === 'ExecuteTransaction') this.#swallowed = executed(message);
+    if (this.swallows && (name === 'ExecuteTransaction' || name === 'GetTransaction')) {
       response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
-      return void response.end(Buffer.concat([frame(0, executed(message)), trailer(GrpcStatusCode.OK)]));
+      // The answers of both have the transaction in the same field.
+      return void response.end(Buffer.concat([frame(0, this.#swallowed), trailer(GrpcStatusCode.OK)]));
     }
     const answer = await fetch(this.#node.url + path, {
       method: 'POST',
