@@ -27,18 +27,35 @@ export function integer(from: number, to: number) {
   return v.pipe(v.number(message), v.integer(message), v.minValue(from, message), v.maxValue(to, message));
 }
 
+const NODE_URL = 'must be an https URL without user name, query and fragment; http only on this machine';
+
 /** Without a user name, as a node's URL may have no secret. */
-export const nodeUrl = v.pipe(
-  v.string('must be a URL'),
-  v.check((url) => {
-    try {
-      nodeOf(undefined, url);
-      return true;
-    } catch {
-      return false;
-    }
-  }, 'must be an https URL without user name, query and fragment; http only on this machine'),
+export const nodeUrl = v.pipe(v.string('must be a URL'), v.check(isNodeUrl, NODE_URL));
+
+const MAX_NODES = 8;
+
+/** One URL or a list of them. */
+export const nodeUrls = v.pipe(
+  v.union([v.string(), v.array(v.string())], 'must be a URL, or a list of URLs'),
+  v.transform((urls) => (typeof urls === 'string' ? [urls] : urls)),
+  v.minLength(1, 'must have at least one URL'),
+  v.maxLength(MAX_NODES, `must have at most ${MAX_NODES} URLs`),
+  v.check((urls) => urls.every(isNodeUrl), NODE_URL),
+  v.check((urls) => areDifferent(urls), 'has a URL twice'),
 );
+
+function isNodeUrl(url: string): boolean {
+  try {
+    nodeOf(undefined, url);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function areDifferent(urls: readonly string[]): boolean {
+  return new Set(urls.map((url) => new URL(url).href)).size === urls.length;
+}
 
 /** The base URLs of different enclaves. */
 export function enclaveUrls(most: number) {
@@ -46,7 +63,7 @@ export function enclaveUrls(most: number) {
     v.array(v.pipe(v.string('must be a URL'), enclaveUrl), 'must be a list of URLs'),
     v.minLength(1, 'must have at least one URL'),
     v.maxLength(most, `must have at most ${most} URLs`),
-    v.check((urls) => new Set(urls.map((url) => new URL(url).href)).size === urls.length, 'has a URL twice'),
+    v.check((urls) => areDifferent(urls), 'has a URL twice'),
   );
 }
 

@@ -1,4 +1,5 @@
 /** What a keeper reports: one `code` for each cause. */
+import { EnclaveError } from 'sui-enclave/errors';
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
 export const ALERTS = {
@@ -8,7 +9,12 @@ export const ALERTS = {
     'The config is permanently retired. Its enclaves are destroyed, none is registered.',
   ],
   REGISTRAR_REVOKED: ['alert', 'The config does not list the registrar. Nothing is registered.'],
-  CONFIG_UNREADABLE: ['alert', 'The config or its enclaves could not be read. Nothing is done.'],
+  CONFIG_UNREADABLE: ['alert', 'No node shows the config and its enclaves. Nothing is done.'],
+  NODE_UNREADABLE: ['alert', 'One of several nodes could not be read. Nothing is done until all can be.'],
+  NODES_DISAGREE: [
+    'alert',
+    'Several nodes show different contents of the config, or different states of an enclave: one lags, or lies. Nothing is done with the config or for that enclave.',
+  ],
   ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
   NODE_CONTRADICTS: [
     'alert',
@@ -45,4 +51,11 @@ export function isAlarm({ code }: Alert): boolean {
 /** A line for the log. */
 export function lineOf({ code, subject, message }: Alert): string {
   return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
+}
+
+/** One fault, such as in what an enclave sent, must not end the round of the others. */
+export function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
+  // The message of any other error may contain anything.
+  if (!(error instanceof EnclaveError)) return { code: 'INTERNAL', reason: 'an internal error' };
+  return { code: error.code, reason: error.message };
 }

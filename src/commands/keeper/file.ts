@@ -10,7 +10,7 @@ import {
   filePath,
   integer,
   network,
-  nodeUrl,
+  nodeUrls,
   parseYamlFile,
   quoted,
   YamlFileError,
@@ -38,7 +38,7 @@ const Port = integer(1, 65_535);
 const KeeperYaml = v.pipe(
   v.strictObject({
     network: v.optional(network),
-    node: v.optional(nodeUrl),
+    node: v.optional(nodeUrls),
     package: v.pipe(quoted, objectId),
     config: v.pipe(quoted, objectId),
     registrar: v.pipe(quoted, objectId),
@@ -71,8 +71,8 @@ const KeeperYaml = v.pipe(
 
 export interface KeeperFile {
   readonly network: Network | undefined;
-  /** In place of the network's own. */
-  readonly node: string | undefined;
+  /** In place of the network's own; empty if that is used. */
+  readonly nodes: readonly string[];
   /** The latest version of the package that has `enclave::enclave`. */
   readonly enclavePackage: string;
   readonly configId: string;
@@ -104,7 +104,7 @@ export function parseKeeperFile(yaml: string, path: string): KeeperFile {
   const output = parseYamlFile(KeeperYaml, yaml, path, KeeperFileError);
   return {
     network: output.network,
-    node: output.node,
+    nodes: output.node ?? [],
     enclavePackage: output.package,
     configId: output.config,
     registrarId: output.registrar,

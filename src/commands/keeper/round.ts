@@ -1,13 +1,12 @@
 /** One round of a keeper after the other: read, attest, decide, act. */
-import { EnclaveError } from 'sui-enclave/errors';
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
-import type { Alert } from './alerts.ts';
+import { decideTogether, type Reading, type Readings, type Silence } from './agreement.ts';
+import { type Alert, causeOf } from './alerts.ts';
 import { GasADayError } from './budget.ts';
 import {
   type Action,
   type Answer,
   type Decision,
-  decide,
   mayAct,
   nameOf,
   type Registered,
@@ -72,35 +71,47 @@ export class Keeper {
   /** Ends early, with what it has done so far, when `stop` is aborted: after the transaction in flight. */
   async round(stop: AbortSignal): Promise<Report> {
     const empty: Report = { done: [], alerts: [], accepted: 0, silent: 0, hasFailed: false };
-    let chain: Registered | undefined;
-    try {
-      chain = await unlessStopped(this.#world.read(stop), stop);
-    } catch (error) {
-      if (stop.aborted) return empty;
-      return {
-        ...empty,
-        alerts: [alertOf('CONFIG_UNREADABLE', this.#settings.configId, error)],
-        hasFailed: true,
-      };
-    }
+    const chain = await unlessStopped(this.#read(stop), stop);
     if (chain === undefined) return empty;
+    if (!isReadable(chain)) {
+      const error = chain.silences[0]?.error;
+      const alerts = [alertOf('CONFIG_UNREADABLE', this.#settings.configId, error)];
+      return { ...empty, alerts, hasFailed: true };
+    }
+    const { readings } = chain;
     // Of all enclaves at once.
-    const isActive = mayAct(chain, this.#settings) && !chain.config.isRetired;
+    const isActive = readings.some(
+      ({ registered }) => mayAct(registered, this.#settings) && !registered.config.isRetired,
+    );
     const urls = isActive ? this.#settings.urls : [];
     const answers = await unlessStopped(Promise.all(urls.map((url) => this.#answerOf(url))), stop);
     if (answers === undefined) return empty;
     const { now, clock } = this.#settings;
     const at = clock();
     const seenForMs = new Map([...this.#firstSeen].map(([key, since]) => [key, at - since]));
-    const decision = decide({ ...chain, answers, seenForMs, now: now() }, this.#settings);
+    const decision = decideTogether(chain, { answers, seenForMs, now: now() }, this.#settings);
     this.#remember(decision);
-    const acted = await this.#act(decision, chain, stop);
+    const acted = await this.#act(decision, readings[0].registered, stop);
     return {
       ...acted,
       alerts: [...decision.alerts, ...acted.alerts],
       accepted: decision.accepted.length,
       silent: decision.silent.length,
     };
+  }
+
+  /** Of all nodes at once. */
+  async #read(signal: AbortSignal): Promise<{ readings: Reading[]; silences: Silence[] }> {
+    const { nodes } = this.#world;
+    const results = await Promise.allSettled(nodes.map(({ read }) => read(signal)));
+    const readings: Reading[] = [];
+    const silences: Silence[] = [];
+    for (const [index, result] of results.entries()) {
+      const node = nodes[index]?.name ?? '';
+      if (result.status === 'fulfilled') readings.push({ node, registered: result.value });
+      else silences.push({ node, error: result.reason });
+    }
+    return { readings, silences };
   }
 
   /** An enclave that is away is asked less often. */
@@ -161,6 +172,13 @@ export class Keeper {
   }
 }
 
+function isReadable(chain: {
+  readonly readings: readonly Reading[];
+  readonly silences: readonly Silence[];
+}): chain is Readings {
+  return chain.readings.length > 0;
+}
+
 function contradictionOf(action: Action): string {
   const [done, shown] =
     action.kind === 'register'
@@ -180,13 +198,6 @@ async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T 
   } finally {
     stop.removeEventListener('abort', end);
   }
-}
-
-/** One fault, such as in what an enclave sent, must not end the round of the others. */
-function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
-  // The message of any other error may contain anything.
-  if (!(error instanceof EnclaveError)) return { code: 'INTERNAL', reason: 'an internal error' };
-  return { code: error.code, reason: error.message };
 }
 
 function alertOf(code: 'CONFIG_UNREADABLE' | 'ACTION_FAILED', subject: string, error: unknown): Alert {

@@ -14,6 +14,7 @@ import type { Environment } from '../command.ts';
 import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
 import { Chain } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
+import { nodeOf } from '../sui/network.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
 import type { Registered, Trusted } from './decide.ts';
@@ -22,9 +23,17 @@ import type { KeeperFile } from './file.ts';
 /** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
 export type Done = 'done' | 'theirs' | 'simulated';
 
-export interface World {
+/** Through what the chain is seen. */
+export interface KeeperNode {
+  /** Its host, for people. */
+  readonly name: string;
   /** @throws EnclaveError */
   read(signal: AbortSignal): Promise<Registered>;
+}
+
+export interface World {
+  /** At least one. */
+  readonly nodes: readonly KeeperNode[];
   /** @throws EnclaveError: why nothing there is trusted */
   attest(url: string): Promise<Trusted>;
   /** @throws EnclaveError; what `beforeSigning` throws */
@@ -53,14 +62,21 @@ export async function worldOf(
   const options = {
     ...signing,
     network: file.network,
-    'rpc-url': file.node,
     // Fixed, so that no node decides what a transaction can cost.
     'gas-budget': file.gasBudget,
     maxGasPrice: file.maxGasPrice,
   };
-  const connect = () => new Chain(options, env);
-  checkNotDevelopment(connect(), image, path);
-  const roots = await readRoots(connect(), file.root);
+  const connectTo = (node: string | undefined) =>
+    new Chain({ ...options, ...(node !== undefined && { 'rpc-url': node }) }, env);
+  // Undefined: the network's own. The first one sends transactions.
+  const [first, ...others] = file.nodes;
+  const nodes = [first, ...others];
+  const connect = () => connectTo(first);
+  let roots: Awaited<ReturnType<typeof readRoots>>;
+  for (const node of nodes) {
+    checkNotDevelopment(connectTo(node), image, path);
+    roots = await readRoots(connectTo(node), file.root);
+  }
 
   async function act(run: (chain: Chain) => Promise<Done>): Promise<Done> {
     const chain = connect();
@@ -69,12 +85,15 @@ export async function worldOf(
   }
 
   return {
-    async read(signal) {
-      const chain = connect();
-      const config = await readConfig(chain.client, configId, { signal });
-      await checkContract(chain, config, { enclavePackage });
-      return { config, ...(await listEnclaves(chain.client, config, { signal })) };
-    },
+    nodes: nodes.map((url) => ({
+      name: new URL(nodeOf(file.network, url).url).host,
+      async read(signal) {
+        const chain = connectTo(url);
+        const config = await readConfig(chain.client, configId, { signal });
+        await checkContract(chain, config, { enclavePackage });
+        return { config, ...(await listEnclaves(chain.client, config, { signal })) };
+      },
+    })),
     async attest(url) {
       const attested = await askForAttestation(url, roots?.[0], connect());
       const expected = { images: [image], roots, configId, deployments: undefined };

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parseKeeperFile } from '../../../src/commands/keeper/file.ts';
-import { worldOf } from '../../../src/commands/keeper/world.ts';
+import { type World, worldOf } from '../../../src/commands/keeper/world.ts';
 import { KeeperFixture, type Operator } from '../../src/commands/keeper/keeper_fixture.ts';
 import { startServer, type TestServer } from '../../src/server/support.ts';
 
@@ -23,6 +23,12 @@ async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
   const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   return await worldOf(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() }, () => {});
+}
+
+async function readFrom(world: World | undefined) {
+  const [node] = world?.nodes ?? [];
+  if (node === undefined) throw new Error('there is no node');
+  return await node.read(new AbortController().signal);
 }
 
 describe('a round', () => {
@@ -173,7 +179,7 @@ describe('two keepers', () => {
     const { url } = await start();
     const other = await fixture.addOperator();
     const worlds = [await worldFor([url], fixture.operator), await worldFor([url], other)];
-    const { config } = await (worlds[0] as (typeof worlds)[0]).read(new AbortController().signal);
+    const { config } = await readFrom(worlds[0]);
     // Neither sees that the other was executed.
     fixture.chain.node.lagMs = 500;
     const results = await Promise.all(
@@ -193,7 +199,7 @@ describe('two keepers', () => {
     await fixture.rotateTo(successor.url);
     const other = await fixture.addOperator();
     const [one, two] = [await worldFor([old.url], fixture.operator), await worldFor([old.url], other)];
-    const { config, enclaves } = await one.read(new AbortController().signal);
+    const { config, enclaves } = await readFrom(one);
     const stale = enclaves.find(({ configVersion }) => configVersion === 0n);
     if (stale === undefined) throw new Error('there is no stale enclave');
     expect(await one.destroy(stale, config)).toBe('done');

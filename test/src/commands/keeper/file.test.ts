@@ -21,7 +21,7 @@ const parse = (changes: object) =>
 test('is read as it stands, with defaults for the rest', () => {
   expect(parse({})).toEqual({
     network: 'testnet',
-    node: undefined,
+    nodes: [],
     enclavePackage: id('1'),
     configId: id('2'),
     registrarId: id('3'),
@@ -44,7 +44,7 @@ test('is read as it stands, with defaults for the rest', () => {
     metrics_port: 9464,
   };
   expect(parse({ ...all, root: 'dev-root.pem' })).toMatchObject({
-    node: 'https://node.example',
+    nodes: ['https://node.example'],
     // Relative to the file.
     root: '/etc/dev-root.pem',
     intervalMs: 1000,
@@ -53,6 +53,12 @@ test('is read as it stands, with defaults for the rest', () => {
     maxGasPrice: 750n,
     metricsPort: 9464,
   });
+});
+
+test('may name several nodes', () => {
+  const node = ['https://one.example', 'https://two.example'];
+  expect(parse({ node })).toMatchObject({ network: 'testnet', nodes: node });
+  expect(parse({ node, network: undefined })).toMatchObject({ network: undefined, nodes: node });
 });
 
 describe('is refused', () => {
@@ -78,6 +84,11 @@ describe('is refused', () => {
     ['network is missing, and so is node', { network: undefined }],
     ['node must be an https URL', { node: 'http://node.example' }],
     ['node must be an https URL', { node: 'https://node.example?key=secret' }],
+    ['node must be an https URL', { node: ['https://node.example', 'http://node.example'] }],
+    ['node must be a URL, or a list of URLs', { node: 5 }],
+    ['node must have at least one URL', { node: [] }],
+    ['node must have at most 8 URLs', { node: Array.from({ length: 9 }, (_, n) => `https://n${n}.example`) }],
+    ['node has a URL twice', { node: ['https://node.example', 'https://node.example/'] }],
     ['interval must be an integer from 1 to 3600', { interval: 0 }],
     ['interval must be an integer from 1 to 3600', { interval: 5.5 }],
     ['max_pause must not be less than interval', { interval: 100, max_pause: 99 }],

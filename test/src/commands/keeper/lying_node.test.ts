@@ -6,7 +6,15 @@ import { Keeper } from '../../../../src/commands/keeper/round.ts';
 import { worldOf } from '../../../../src/commands/keeper/world.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
-import { gasPrice, LyingNode, noEnclaves, noGas, noRegistrations, simulateHonestly } from './lying_node.ts';
+import {
+  gasPrice,
+  LyingNode,
+  noEnclaves,
+  noGas,
+  noRegistrations,
+  outdated,
+  simulateHonestly,
+} from './lying_node.ts';
 
 const BUDGET = 50_000_000n;
 /** For 20 transactions. */
@@ -45,8 +53,9 @@ async function keeperOf(urls: readonly string[], content: object = {}) {
   const rounds = async (count: number) => {
     const reports = [];
     for (let round = 0; round < count; round += 1) {
-      const { done, alerts } = await keeper.round(signal);
-      reports.push({ done: done.map(({ result }) => result), codes: alerts.map(({ code }) => code), alerts });
+      const { done, alerts, accepted } = await keeper.round(signal);
+      const codes = alerts.map(({ code }) => code);
+      reports.push({ done: done.map(({ result }) => result), codes, alerts, accepted });
     }
     return reports;
   };
@@ -146,4 +155,103 @@ test('an honest node gets one transaction for each start, on any day without mor
       expect(codes.filter((code) => code !== 'ENCLAVE_SILENT')).toEqual([]);
   }
   expect([lying.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
+});
+
+describe('of two nodes', () => {
+  /** The first one sends. */
+  const ORDERS = [
+    ['the first', (url: string) => [lying.url, url]],
+    ['the second', (url: string) => [url, lying.url]],
+  ] as const;
+  const nodesOf = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
+  const host = () => new URL(lying.url).host;
+
+  test.each(ORDERS)('%s that agrees is no hindrance', async (_which, order) => {
+    const [old, restarted] = [await start(), await start()];
+    await fixture.chain.register(fixture.configId, fixture.capId, old);
+    await fixture.rotateTo(old);
+    const { sent } = fixture;
+    const { rounds } = await keeperOf([old, restarted], nodesOf(order));
+    expect(await rounds(2)).toMatchObject([
+      { done: ['done', 'done'], codes: [], accepted: 1 },
+      { done: [], codes: [], accepted: 2 },
+    ]);
+    expect(fixture.sent).toBe(sent + 2);
+  });
+
+  test.each(ORDERS)('%s that hides what is registered has nothing signed', async (_which, order) => {
+    const url = await start();
+    await fixture.once([url]);
+    hideEnclaves();
+    const { sent } = fixture;
+    const { rounds, gas } = await keeperOf([url], nodesOf(order));
+    for (const { done, alerts } of await rounds(3)) {
+      expect(done).toEqual([]);
+      expect(alerts).toMatchObject([
+        {
+          code: 'NODES_DISAGREE',
+          subject: url,
+          message: expect.stringMatching(new RegExp(`${host()}: not registered`)),
+        },
+      ]);
+    }
+    expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
+  });
+
+  test.each(ORDERS)('%s that shows another config has nothing signed', async (_which, order) => {
+    const [url, next] = [await start(), await start()];
+    const recorded: Uint8Array[] = [];
+    lying.lies.set('BatchGetObjects', (answer) => {
+      recorded.push(answer.slice());
+      return answer;
+    });
+    await fixture.once([url], { content: nodesOf(() => [lying.url]), args: ['--dry-run'] });
+    await fixture.rotateTo(next);
+    lying.lies.set('BatchGetObjects', outdated(fixture.configId, recorded[0]));
+    const { sent } = fixture;
+    const { rounds } = await keeperOf([url, next], nodesOf(order));
+    for (const { done, alerts } of await rounds(2)) {
+      expect(done).toEqual([]);
+      expect(alerts).toMatchObject([
+        {
+          code: 'NODES_DISAGREE',
+          subject: fixture.configId,
+          message: expect.stringMatching(new RegExp(`${host()}: 0`)),
+        },
+      ]);
+    }
+    // Once it has caught up, the change is made.
+    lying.lies.clear();
+    expect((await rounds(1))[0]).toMatchObject({ done: ['done'], codes: [] });
+    expect(fixture.sent).toBe(sent + 1);
+  });
+
+  test.each(ORDERS)(
+    '%s that is silent has nothing signed, and the keeper watches on',
+    async (_which, order) => {
+      const [registered, restarted] = [await start(), await start()];
+      await fixture.once([registered]);
+      const { sent } = fixture;
+      lying.silence = 'reset';
+      const urls = [registered, restarted, 'http://127.0.0.1:1'];
+      const { rounds, gas } = await keeperOf(urls, nodesOf(order));
+      for (const { done, alerts, accepted } of await rounds(2)) {
+        expect([done, accepted]).toEqual([[], 1]);
+        expect(alerts).toMatchObject([
+          { code: 'NODE_UNREADABLE', subject: host() },
+          { code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' },
+        ]);
+      }
+      expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
+      lying.silence = undefined;
+      expect((await rounds(1))[0]?.done).toEqual(['done']);
+    },
+  );
+
+  test('both silent are one alert', async () => {
+    lying.silence = 'reset';
+    fixture.chain.node.faults.set('BatchGetObjects', 'reset');
+    const { rounds } = await keeperOf([await start()], nodesOf(ORDERS[0][1]));
+    expect((await rounds(1))[0]?.codes).toEqual(['CONFIG_UNREADABLE']);
+  });
 });

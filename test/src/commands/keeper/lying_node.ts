@@ -130,6 +130,19 @@ export const noEnclaves: Lie = (answer) => {
   });
 };
 
+/** Shows an object as another answer had it. */
+export function outdated(objectId: string, recorded: Uint8Array = new Uint8Array()): Lie {
+  const isIt = ({ result }: GrpcTypes.GetObjectResult) =>
+    result.oneofKind === 'object' && result.object.objectId === objectId;
+  const old = GrpcTypes.BatchGetObjectsResponse.fromBinary(recorded).objects.find(isIt);
+  return (answer) => {
+    const { objects } = GrpcTypes.BatchGetObjectsResponse.fromBinary(answer);
+    return GrpcTypes.BatchGetObjectsResponse.toBinary({
+      objects: objects.map((object) => (old && isIt(object) ? old : object)),
+    });
+  };
+}
+
 /** Asks so much for a unit of gas, in MIST. */
 export function gasPrice(price: bigint): Lie {
   return (answer) => {

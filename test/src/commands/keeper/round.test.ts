@@ -132,7 +132,7 @@ describe('a failed action', () => {
       { code: 'ACTION_FAILED', subject: ONE, message },
       { code: 'ACTION_FAILED', subject: TWO, message },
     ]);
-    expect((await start({ read: fail }).round()).alerts).toMatchObject([
+    expect((await start({ nodes: [{ name: '', read: fail }] }).round()).alerts).toMatchObject([
       { code: 'CONFIG_UNREADABLE', message },
     ]);
     expect((await start({ attest: fail }).round()).alerts).toMatchObject([
@@ -145,7 +145,7 @@ describe('a failed action', () => {
 describe('a round that is stopped', () => {
   test('ends while it waits for the node or for enclaves, and says nothing of them', async () => {
     const forever = new Promise<never>(() => {});
-    for (const changes of [{ read: () => forever }, { attest: () => forever }]) {
+    for (const changes of [{ nodes: [{ name: '', read: () => forever }] }, { attest: () => forever }]) {
       const stop = new AbortController();
       const running = start(changes).round(stop.signal);
       await new Promise(setImmediate);

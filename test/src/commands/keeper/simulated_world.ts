@@ -154,11 +154,17 @@ export class Simulation {
       return result;
     };
     return {
-      read: async () => {
-        await turn();
-        this.#reach();
-        return { config: this.config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
-      },
+      nodes: [
+        {
+          name: 'node.example',
+          read: async () => {
+            await turn();
+            this.#reach();
+            const { config } = this;
+            return { config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
+          },
+        },
+      ],
       attest: async (url) => {
         await turn();
         return this.#answer(url, image, keeper);

@@ -1,0 +1,124 @@
+/** Decides from what several nodes show: a change is made only if all of them show the same need for it. */
+import { isDeepStrictEqual } from 'node:util';
+import { type Alert, causeOf } from './alerts.ts';
+import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
+
+/** What one node shows. */
+export interface Reading {
+  /** Its host. */
+  readonly node: string;
+  readonly registered: Registered;
+}
+
+/** Why one node shows nothing. */
+export interface Silence {
+  readonly node: string;
+  readonly error: unknown;
+}
+
+/** What the nodes show, which are at least one, and the nodes that show nothing. */
+export interface Readings {
+  readonly readings: readonly [Reading, ...Reading[]];
+  readonly silences: readonly Silence[];
+}
+
+type Judged = Reading & { readonly decision: Decision };
+
+/**
+ * Of several nodes that differ, and where one shows nothing, the alerts of all remain, and only those changes and accepted
+ * enclaves that all agree on.
+ */
+export function decideTogether(
+  { readings, silences }: Readings,
+  seen: Omit<Seen, keyof Registered>,
+  rules: Rules,
+): Decision {
+  const judge = (reading: Reading): Judged => ({
+    ...reading,
+    decision: decide({ ...reading.registered, ...seen }, rules),
+  });
+  const [first, ...others] = readings;
+  const judged: readonly [Judged, ...Judged[]] = [judge(first), ...others.map(judge)];
+  const { decision } = judged[0];
+  const disputes = disputesOf(judged);
+  const isUndisputed = (enclaveId: string) => !disputes.has(enclaveId);
+  const isConfigShared = others.every(({ registered }) =>
+    isDeepStrictEqual(registered.config, first.registered.config),
+  );
+  const isComplete = isConfigShared && silences.length === 0;
+  return {
+    actions: isComplete ? decision.actions.filter((action) => isUndisputed(enclaveIdOf(action))) : [],
+    alerts: [
+      ...silences.map(alertOfSilence),
+      ...(isConfigShared ? [...disputes.values()] : [alertOfConfigs(readings)]),
+      ...withoutDuplicates(judged.flatMap(({ decision: { alerts } }) => alerts)),
+    ],
+    accepted: decision.accepted.filter(({ id }) => isUndisputed(id)),
+    silent: decision.silent.filter(({ id }) => isUndisputed(id)),
+    unregistered: [...new Set(judged.flatMap(({ decision: { unregistered } }) => unregistered))],
+  };
+}
+
+function enclaveIdOf(action: Decision['actions'][number]): string {
+  return action.kind === 'register' ? action.enclaveId : action.enclave.id;
+}
+
+/** An alert for each enclave of which the nodes do not show the same, by its id. */
+function disputesOf(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
+  const states = judged.map(({ decision }) => statesOf(decision));
+  const subjects = new Map(
+    judged.flatMap(({ decision }) =>
+      decision.actions.flatMap((action) =>
+        action.kind === 'register' ? [[action.enclaveId, action.candidate.url] as const] : [],
+      ),
+    ),
+  );
+  const disputes = new Map<string, Alert>();
+  for (const enclaveId of new Set(states.flatMap((all) => [...all.keys()]))) {
+    const shown = states.map((all) => all.get(enclaveId) ?? 'neither');
+    if (new Set(shown).size === 1) continue;
+    const list = judged.map(({ node }, index) => `${node}: ${shown[index]}`).join('; ');
+    disputes.set(enclaveId, {
+      code: 'NODES_DISAGREE',
+      subject: subjects.get(enclaveId) ?? enclaveId,
+      message: `the nodes show different states, so nothing is done for it: ${list}`,
+    });
+  }
+  return disputes;
+}
+
+/** By the ids of enclaves. */
+function statesOf({ accepted, actions }: Decision): ReadonlyMap<string, string> {
+  return new Map([
+    ...accepted.map(({ id }) => [id, 'accepted'] as const),
+    ...actions.map((action) => {
+      const state = action.kind === 'register' ? 'not registered' : 'stale';
+      return [enclaveIdOf(action), state] as const;
+    }),
+  ]);
+}
+
+function alertOfConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
+  const [{ registered }] = readings;
+  const versions = readings.map(({ node, registered: { config } }) => `${node}: ${config.configVersion}`);
+  return {
+    code: 'NODES_DISAGREE',
+    subject: registered.config.id,
+    message: `the nodes show different contents of the config, so nothing is done (its version by ${versions.join('; ')})`,
+  };
+}
+
+function alertOfSilence({ node, error }: Silence): Alert {
+  const { code, reason } = causeOf(error);
+  return { code: 'NODE_UNREADABLE', subject: node, message: `${code}: ${reason}` };
+}
+
+/** Of the nodes' alerts about the same, the first. */
+function withoutDuplicates(alerts: readonly Alert[]): Alert[] {
+  const byName = new Map<string, Alert>();
+  for (const alert of alerts) {
+    const name = `${alert.code} ${alert.subject}`;
+    if (!byName.has(name)) byName.set(name, alert);
+  }
+  return [...byName.values()];
+}
