@@ -2,22 +2,17 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { decodeAttestation } from 'sui-enclave/attestation';
 import { MoveAbortError, ObjectNotFoundError, type SuiCode, SuiError } from 'sui-enclave/sui/errors';
-import {
-  type Enclave,
-  type EnclaveConfig,
-  listEnclaves,
-  readConfig,
-  readEnclave,
-} from 'sui-enclave/sui/objects';
+import { type Enclave, type EnclaveConfig, readConfig, readEnclave } from 'sui-enclave/sui/objects';
 import { destroyOldEnclave } from 'sui-enclave/sui/transactions';
 import type { Environment } from '../command.ts';
 import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
-import { Chain } from '../sui/chain.ts';
+import { Chain, fromNode } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
 import { nodeOf } from '../sui/network.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
 import type { Registered, Trusted } from './decide.ts';
+import { EnclaveList } from './enclave_list.ts';
 import type { KeeperFile } from './file.ts';
 
 /** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
@@ -78,20 +73,31 @@ export async function worldOf(
     roots = await readRoots(connectTo(node), file.root);
   }
 
+  const lists = nodes.map(() => new EnclaveList());
+
   async function act(run: (chain: Chain) => Promise<Done>): Promise<Done> {
     const chain = connect();
     chain.beforeSigning = beforeSigning;
-    return await run(chain);
+    try {
+      return await run(chain);
+    } finally {
+      // Also where the chain was in another state than the lists.
+      for (const list of lists) list.forget();
+    }
   }
 
   return {
-    nodes: nodes.map((url) => ({
+    nodes: nodes.map((url, index) => ({
       name: new URL(nodeOf(file.network, url).url).host,
       async read(signal) {
         const chain = connectTo(url);
-        const config = await readConfig(chain.client, configId, { signal });
+        const { client } = chain;
+        // First: a registration that comes in between is then read in the next round.
+        const { object } = await fromNode(client.core.getObject({ objectId: configId, signal }));
+        const config = await readConfig(client, configId, { signal });
         await checkContract(chain, config, { enclavePackage });
-        return { config, ...(await listEnclaves(chain.client, config, { signal })) };
+        const list = lists[index] ?? new EnclaveList();
+        return { config, ...(await list.read(client, config, object.version, signal)) };
       },
     })),
     async attest(url) {

@@ -157,6 +157,16 @@ test('an honest node gets one transaction for each start, on any day without mor
   expect([lying.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
 });
 
+test('an honest node is asked for every registration only after a change', async () => {
+  const { calls } = fixture.chain.node;
+  const { rounds } = await keeperOf([await start(), await start()]);
+  expect((await rounds(1))[0]?.done).toEqual(['done', 'done']);
+  await rounds(2);
+  calls.length = 0;
+  expect(await rounds(5)).toMatchObject(Array(5).fill({ done: [], codes: [], accepted: 2 }));
+  expect(calls).not.toContain('ListDynamicFields');
+});
+
 describe('of two nodes', () => {
   /** The first one sends. */
   const ORDERS = [
