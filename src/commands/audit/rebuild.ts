@@ -1,7 +1,7 @@
 /** Builds the image of a commit again, with the auditor's framework, and compares it with what the config names. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
@@ -17,7 +17,7 @@ import { ImageError } from '../image/errors.ts';
 import { readInputs } from '../image/inputs.ts';
 import { CHANNELS, type Channel, measurementsOf } from '../image/measurements.ts';
 import { findMirrors, OFFLINE } from '../image/mirrors.ts';
-import type { NpmSurroundings } from '../image/npm.ts';
+import type { NpmRegistry } from '../image/npm_registry.ts';
 import { printable } from '../printable.ts';
 import { isSameImage } from '../sui/contract.ts';
 import { buildApart } from './build_process.ts';
@@ -50,12 +50,12 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   findBuilder();
   if (inputs !== undefined) readInputs(resolve(inputs), cache);
   const mirrors = inputs === undefined ? findMirrors({ ...env }) : OFFLINE;
-  const npm = npmSurroundings(work, env);
+  const registry = npmRegistryOf(work, env);
   const dir = join(work, 'image');
   mkdirSync(dir);
   try {
     // The trial would run the author's code.
-    const build = { cache, mirrors, dir, npm, withoutTrial: true };
+    const build = { cache, mirrors, dir, registry, withoutTrial: true };
     const output = await buildApart(source, source.inputs, build, log);
     return { eif: readFileSync(join(output, 'image.eif')), relay: readFileSync(join(output, 'relay')) };
   } catch (error) {
@@ -63,42 +63,17 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   }
 };
 
-/** How the auditor's machine reaches the registry: an authority that Node is to trust, and proxies. */
-const OF_NETWORK = ['NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
-
-/** Of npm, for a lock file of an author: a home and a cache of its own, the auditor's registry, and packages of that alone. */
-export function npmSurroundings(work: string, env: Environment): NpmSurroundings {
-  const home = join(work, 'npm');
-  mkdirSync(home);
-  for (const name of ['user.npmrc', 'global.npmrc']) writeFileSync(join(home, name), '');
-  const registry = execFileSync('npm', ['config', 'get', 'registry'], {
-    cwd: home,
+/** For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its settings. */
+export function npmRegistryOf(work: string, env: Environment): NpmRegistry {
+  const folder = join(work, 'npm');
+  mkdirSync(folder);
+  const url = execFileSync('npm', ['config', 'get', 'registry'], {
+    cwd: folder,
     encoding: 'utf8',
     env: { ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   }).trim();
-  return {
-    env: {
-      ...kept(env, [...OF_NETWORK, ...OF_NETWORK.map((name) => name.toLowerCase())]),
-      PATH: env['PATH'] ?? '',
-      HOME: home,
-      npm_config_cache: join(home, 'cache'),
-      npm_config_userconfig: join(home, 'user.npmrc'),
-      npm_config_globalconfig: join(home, 'global.npmrc'),
-      npm_config_registry: registry,
-      npm_config_update_notifier: 'false',
-    },
-    options: ['git', 'remote', 'file', 'directory'].map((kind) => `--allow-${kind}=none`),
-  };
-}
-
-function kept(env: Environment, names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = env[name];
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
+  return { url, folder };
 }
 
 function asAudit(error: unknown): unknown {

@@ -37,7 +37,8 @@ import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
 import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
-import { fetchPackages, type NpmSurroundings } from './npm.ts';
+import { fetchPackages } from './npm.ts';
+import type { NpmRegistry } from './npm_registry.ts';
 import { sbomOf } from './sbom.ts';
 import { APP_DIR_OPTION, findSource, frameworkVersion } from './source.ts';
 import { versionOf } from './version.ts';
@@ -193,8 +194,8 @@ export interface EifBuild {
   readonly overlays?: readonly string[];
   /** Whether nothing of the application is to be run. Default: its server is started once. */
   readonly withoutTrial?: boolean;
-  /** Default: as it is set up here. */
-  readonly npm?: NpmSurroundings;
+  /** That gives npm's packages. Default: npm asks the one that it knows, and signs in there. */
+  readonly registry?: NpmRegistry;
   /** Default: the pinned Node. */
   readonly node?: NodeBinary;
 }
@@ -207,9 +208,10 @@ export interface EifBuild {
  */
 export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {
   const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
-  const { npm, node } = build;
+  const { registry, node } = build;
   const context = join(dir, 'context');
-  layContext(source, given, { cache, mirrors, context, ...(npm && { npm }), ...(node && { node }) });
+  const more = { ...(registry && { registry }), ...(node && { node }) };
+  await layContext(source, given, { cache, mirrors, context, ...more });
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
@@ -226,25 +228,26 @@ export function recipeOf(
   return { file: join(framework, 'Containerfile'), args };
 }
 
-/** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had */
-export function layContext(
+/** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had; PACKAGE_CHANGED */
+export async function layContext(
   source: ImageSource,
   given: ImageInputs,
   {
     cache,
     mirrors,
     context,
-    npm,
+    registry,
     node,
   }: {
     readonly cache: string;
     readonly mirrors: Mirrors;
     readonly context: string;
-    readonly npm?: NpmSurroundings;
+    readonly registry?: NpmRegistry;
     readonly node?: NodeBinary;
   },
-): void {
-  const gone = fetchPackages([...given.packages.values()], cache, mirrors.isOffline === true, npm);
+): Promise<void> {
+  const locked = [...given.packages.values()];
+  const gone = await fetchPackages(locked, cache, mirrors.isOffline === true, registry);
   if (gone.length > 0) {
     const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
     throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));

@@ -32,7 +32,7 @@ async function digestInImage(source: BuildSource, cache: string): Promise<string
   const dir = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {
     const context = join(dir, 'context');
-    layContext(source, imageInputs(source, false), { cache, mirrors: NO_MIRRORS, context });
+    await layContext(source, imageInputs(source, false), { cache, mirrors: NO_MIRRORS, context });
     return await digestOf(context, applicationIn(source));
   } finally {
     rmSync(dir, { recursive: true });

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { extract } from 'tar';
 import { ImageError } from './errors.ts';
+import { fetchLocked, type NpmRegistry, packageChanged } from './npm_registry.ts';
 
 /** A package of npm, as lock files name it. */
 export interface NpmPackage {
@@ -38,52 +39,46 @@ export function pinned(
   return { name: name ?? path.slice(path.lastIndexOf('node_modules/') + 13), version, sha512 };
 }
 
-/** How npm is run. */
-export interface NpmSurroundings {
-  readonly env: Readonly<Record<string, string>>;
-  /** Further options. */
-  readonly options: readonly string[];
-}
-
 /**
  * @param isOffline whether only the cache may be used
+ * @param registry that gives them. Default: npm asks the one that it knows, and signs in there
  * @returns the packages that are neither in the cache nor to be had
- * @throws ImageError: PACKAGE_CHANGED
+ * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
  */
-export function fetchPackages(
+export async function fetchPackages(
   packages: readonly NpmPackage[],
   cache: string,
   isOffline: boolean,
-  npm?: NpmSurroundings,
-): NpmPackage[] {
+  registry?: NpmRegistry,
+): Promise<NpmPackage[]> {
   mkdirSync(cache, { recursive: true });
   const missing = packages.filter((one) => !isCached(one, cache));
   if (missing.length === 0 || isOffline) return missing;
+  const gone =
+    registry === undefined ? packByNpm(missing, cache) : await fetchLocked(missing, cache, registry);
+  if (gone.length > 0) return [...gone];
+  const changed = missing.find((one) => !isCached(one, cache));
+  if (changed !== undefined) throw packageChanged(changed);
+  return [];
+}
+
+/** @returns those that npm does not give: all of them, if it fails */
+function packByNpm(packages: readonly NpmPackage[], cache: string): readonly NpmPackage[] {
   const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
   try {
-    const wanted = [...new Set(missing.map(({ name, version }) => `${name}@${version}`))];
-    const options = ['--ignore-scripts', '--silent', ...(npm?.options ?? []), '--pack-destination', folder];
-    // Without others, npm knows the registry, and how to sign in there.
-    execFileSync('npm', ['pack', ...options, ...wanted], {
-      cwd: folder,
-      stdio: ['ignore', 'ignore', 2],
-      ...(npm && { env: npm.env }),
-    });
+    const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
+    const options = ['--ignore-scripts', '--silent', '--pack-destination', folder];
+    execFileSync('npm', ['pack', ...options, ...names], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
     for (const file of readdirSync(folder)) {
       const path = join(folder, file);
       replaceBy(join(cache, digestOf(path)), (fresh) => copyFileSync(path, fresh, constants.COPYFILE_EXCL));
     }
+    return [];
   } catch {
-    return missing;
+    return packages;
   } finally {
     rmSync(folder, { recursive: true });
   }
-  const changed = missing.find((one) => !isCached(one, cache));
-  if (changed === undefined) return [];
-  throw new ImageError(
-    'PACKAGE_CHANGED',
-    `${changed.name} ${changed.version} of npm is not the package of the lock: its SHA-512 differs`,
-  );
 }
 
 /** Checked again: a cache may have been changed since it was written. */

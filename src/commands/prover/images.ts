@@ -32,7 +32,7 @@ export const main = command({
     rmSync(context, { recursive: true, force: true });
     mkdirSync(context, { recursive: true });
     await layDebian(context, resolve(options.cache));
-    layServices(context, resolve(options.cache));
+    await layServices(context, resolve(options.cache));
     layEngine(context);
     const images = IMAGES.map((name) => `sui-enclave-prover-${name}:${options.tag}`);
     for (const [index, name] of IMAGES.entries()) {
@@ -53,12 +53,12 @@ async function layDebian(context: string, cache: string): Promise<void> {
 }
 
 /** Node, the packages that the services need at run time, and the project's sources. */
-function layServices(context: string, cache: string): void {
+async function layServices(context: string, cache: string): Promise<void> {
   const lock = readLock(ROOT);
   const app = join(context, 'app');
   const needed = neededModules(lock, ['src/prover'], [NODE]);
   const packages = needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const);
-  const [gone] = fetchPackages(
+  const [gone] = await fetchPackages(
     packages.map(([, one]) => one),
     cache,
     false,

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
-import { npmSurroundings } from '../../../../src/commands/audit/rebuild.ts';
 import { checkVersion, readSource } from '../../../../src/commands/audit/source.ts';
 import { readSourceApart } from '../../../../src/commands/audit/source_process.ts';
 import type { Omitted } from '../../../../src/commands/audit/tree.ts';
@@ -344,31 +343,4 @@ describe('an application in a clone of the framework', () => {
     const { 'package-lock.json': _lock, ...rest } = created();
     expect(codeOf(() => read(rest))).toBe('SOURCE_INVALID');
   });
-});
-
-test('npm gets the auditor’s registry, nothing else of his settings, and no package from elsewhere', () => {
-  const work = mkdtempSync(join(tmpdir(), 'audit-npm-'));
-  onTestFinished(() => rmSync(work, { recursive: true }));
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: work,
-    npm_config_registry: 'https://registry.example/',
-    NODE_EXTRA_CA_CERTS: join(work, 'authority.pem'),
-    NODE_OPTIONS: '--no-warnings',
-  };
-  writeFileSync(join(work, '.npmrc'), '//registry.example/:_authToken=word\ngit=/tmp/never\n');
-  const given = npmSurroundings(work, env);
-  expect(given.env).toMatchObject({
-    HOME: join(work, 'npm'),
-    npm_config_registry: 'https://registry.example/',
-    NODE_EXTRA_CA_CERTS: env.NODE_EXTRA_CA_CERTS,
-  });
-  expect(given.env).not.toHaveProperty('NODE_OPTIONS');
-  expect(JSON.stringify(given)).not.toContain('word');
-  expect(given.options).toEqual([
-    '--allow-git=none',
-    '--allow-remote=none',
-    '--allow-file=none',
-    '--allow-directory=none',
-  ]);
 });
