@@ -97,7 +97,7 @@ export function readSteps(pages: string): readonly Step[] {
       name: 'create an application',
       hasNetwork: true,
       script: `cd; npm exec --yes --package="$(ls sui-enclave/out/create-sui-enclave-*.tgz)" -- create-sui-enclave my-oracle --from sui-enclave/out
-cd my-oracle; npm ci`,
+cd my-oracle; npm cache add ./packages/*.tgz; npm ci`,
     },
     {
       name: 'its dev',

@@ -3,8 +3,8 @@
  * nothing and needs no network.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, join, relative, resolve } from 'node:path';
+import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nameProblem } from './names.ts';
@@ -23,7 +23,7 @@ Writes an application for an enclave into a new folder, as a repository of its o
 that it calls, its contract, a lockfile, and what CI runs. The application has the name of the folder, with _ for -.
 
   --template <name>  ${TEMPLATE_NAMES.join(' or ')} (default: oracle)
-  --from <folder>    install the packages of sui-enclave from the tarballs in this folder, not from a registry
+  --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder: no registry has them
   --json             print the result, or the error, as JSON
   --help             print this
 
@@ -71,24 +71,44 @@ class Refused extends Error {
   }
 }
 
-/** Makes every dependency on a package of sui-enclave one on its file. @throws Refused */
-function installFrom({ manifest, lock, tarballs }: Pinned, from: string, folder: string): void {
-  const root = lock.packages[''] ?? {};
+/** Where a repository keeps the packages of sui-enclave that no registry gives it. */
+const PACKAGES = 'packages';
+
+/**
+ * npm looks for a package in its cache by the SHA-512 of the lockfile only where that has an address too. This one is of no
+ * host (RFC 2606), so nobody can give another package of the name. A path of a file is refused by audits.
+ */
+const addressOf = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
+
+const NPMRC = `# Exact versions only. The lockfile names what is in ${PACKAGES}/ by an address that no host has: npm takes it from its cache,
+# or from your registry as soon as that has the same bytes.
+save-exact=true
+omit-lockfile-registry-resolved=false
+replace-registry-host=always
+audit=false
+fund=false
+`;
+
+/**
+ * The files of the packages of sui-enclave that a repository installs, whose lockfile gets an address for each.
+ *
+ * @returns where they are, by their paths in the repository. @throws Refused
+ */
+function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
   for (const [name, file] of Object.entries(tarballs)) {
     const tarball = join(resolve(from), file);
     if (!existsSync(tarball)) throw new Refused('FILE', 1, `--from ${from}: there is no ${file}`);
-    const specifier = `file:${relative(folder, tarball)}`;
-    for (const versions of [manifest, root].flatMap((item) => [item.dependencies, item.devDependencies])) {
-      if (versions?.[name] !== undefined) versions[name] = specifier;
-    }
     const locked = lock.packages[`node_modules/${name}`];
     if (locked === undefined) continue;
     const integrity = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
     if (locked.integrity !== integrity) {
       throw new Refused('FILE', 1, `${file} is not the one that was packed with this program`);
     }
-    locked.resolved = specifier;
+    locked.resolved = addressOf(name, file);
+    files.set(join(PACKAGES, file), tarball);
   }
+  return files;
 }
 
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
@@ -112,17 +132,22 @@ function create(
   manifest.name = basename(folder);
   lock.name = manifest.name;
   if (lock.packages['']) lock.packages[''].name = manifest.name;
-  if (from !== undefined) installFrom(pinned, from, folder);
+  const packages = from === undefined ? new Map<string, string>() : takePackages(pinned, from);
   const files: Files = new Map([
     ...applicationFiles(known, name),
     ...derivedFiles(known, name),
     ...repositoryFiles(name),
+    ...(from === undefined ? [] : [['.npmrc', NPMRC] as const]),
     ['package.json', json(manifest)],
     ['package-lock.json', json(lock)],
   ]);
   mkdirSync(folder, { recursive: true });
   writeFiles(folder, files);
-  return { name, files: [...files.keys()].sort() };
+  for (const [path, tarball] of packages) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    copyFileSync(tarball, join(folder, path), constants.COPYFILE_EXCL);
+  }
+  return { name, files: [...files.keys(), ...packages.keys()].sort() };
 }
 
 function parse(argv: readonly string[]) {
@@ -168,10 +193,14 @@ export function runProgram(argv: readonly string[] = process.argv.slice(2), pinn
     const path = relative(process.cwd(), folder) || '.';
     if (asJson) console.log(JSON.stringify({ folder, name, files }, null, 2));
     else {
+      const add =
+        from === undefined
+          ? ''
+          : `  npm cache add ./${PACKAGES}/*.tgz   # to npm's cache, from which npm ci takes them\n`;
       console.log(`${path} has the application ${name}.
 
   cd ${path}
-  npm ci
+${add}  npm ci
   npx --offline sui-enclave dev     # the server against fakes, with a request to try
   npx --offline sui-enclave test
 

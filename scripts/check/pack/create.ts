@@ -128,7 +128,7 @@ Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui 
 
 \`\`\`sh
 npm exec --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
-cd my-oracle && npm ci
+cd my-oracle && npm cache add ./packages/*.tgz && npm ci
 npx --offline sui-enclave dev
 \`\`\`
 

@@ -155,6 +155,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'npm ci installs what its lockfile has, no package of this project twice, and nothing that it shares with an application'() {
+      const packages = globSync('packages/*.tgz', { cwd: project }).map((file) => `./${file}`);
+      await run('npm', ['cache', 'add', ...packages], { cwd: project, env: environment() });
       await run('npm', ['ci', '--prefer-offline'], { cwd: project, env: environment() });
       const shared = ['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'valibot', '@mysten/bcs'];
       expectEqual(
@@ -260,11 +262,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
 
     async 'sui-enclave audit knows the packages of the framework, and compares a commit with what is on chain'() {
       const folder = join(work, 'audited/my-oracle');
-      mkdirSync(dirname(folder), { recursive: true });
-      // Without --from, as a lock file is that names packages of a registry.
-      const packed = tarball('create-sui-enclave');
-      const argv = ['exec', '--yes', `--package=${packed}`, '--', 'create-sui-enclave', folder];
-      await run('npm', argv, { cwd: dirname(folder), env: environment() });
+      await create(folder);
       const git = async (...args: string[]) => {
         const { stdout } = await run('git', ['-c', 'user.name=a', '-c', 'user.email=a@a.example', ...args], {
           cwd: folder,

@@ -13,11 +13,14 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import * as tar from 'tar';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Pinned, runProgram } from '../../../src/create/main.ts';
 
 const TARBALL = 'the packed commands';
-const integrity = `sha512-${createHash('sha512').update(TARBALL).digest('base64')}`;
+const sha512 = (content: string | Uint8Array) =>
+  `sha512-${createHash('sha512').update(content).digest('base64')}`;
+const integrity = sha512(TARBALL);
 
 const pinned = (): Pinned => ({
   manifest: {
@@ -153,20 +156,102 @@ test('git ignores keys, secrets, results and the deployment of a local network, 
 });
 
 describe('--from', () => {
-  test('installs the packages of this project from files that have the locked digest', () => {
+  test('keeps the packages of this project as files of the repository, under the version and digest of the lock', () => {
     writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
-    expect(create(join(folder, 'a/gas-fees'), '--from', folder)).toBe(0);
-    const specifier = 'file:../../sui-enclave-cli-9.9.9.tgz';
+    expect(create(join(folder, 'a/gas-fees'), '--from', folder, '--json')).toBe(0);
+    expect(readFileSync(join(folder, 'a/gas-fees/packages/sui-enclave-cli-9.9.9.tgz'), 'utf8')).toBe(TARBALL);
+    expect(JSON.parse(printed).files).toContain('packages/sui-enclave-cli-9.9.9.tgz');
     const { dependencies, devDependencies } = json('a/gas-fees/package.json');
-    expect([dependencies, devDependencies]).toEqual([{ valibot: '1.0.0' }, { 'sui-enclave-cli': specifier }]);
+    expect([dependencies, devDependencies]).toEqual([{ valibot: '1.0.0' }, { 'sui-enclave-cli': '9.9.9' }]);
     const { packages } = json('a/gas-fees/package-lock.json');
-    expect(packages[''].devDependencies).toEqual({ 'sui-enclave-cli': specifier });
-    expect(packages['node_modules/sui-enclave-cli']).toEqual({
-      version: '9.9.9',
-      integrity,
-      resolved: specifier,
-    });
+    expect(packages[''].devDependencies).toEqual({ 'sui-enclave-cli': '9.9.9' });
+    const resolved = 'https://packages.invalid/sui-enclave-cli/-/sui-enclave-cli-9.9.9.tgz';
+    expect(packages['node_modules/sui-enclave-cli']).toEqual({ version: '9.9.9', integrity, resolved });
+    expect(readFileSync(join(folder, 'a/gas-fees/package-lock.json'), 'utf8')).not.toContain('file:');
   });
+
+  test('prints how npm gets them', () => {
+    writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
+    create(join(folder, 'gas-fees'), '--from', folder);
+    expect(printed).toMatch(/^ {2}npm cache add \.\/packages\/\*\.tgz .*\n {2}npm ci$/m);
+    create(join(folder, 'other'));
+    expect(printed.split('npm cache add').length).toBe(2);
+  });
+
+  /** A program that writes its arguments. */
+  function packProgram(): Buffer {
+    const at = join(folder, 'packed/package');
+    mkdirSync(at, { recursive: true });
+    const manifest = { name: 'sui-enclave-cli', version: '9.9.9', bin: { 'sui-enclave': 'main.cjs' } };
+    writeFileSync(join(at, 'package.json'), JSON.stringify(manifest));
+    const program = "#!/usr/bin/env node\nconsole.log('ran', process.argv.slice(2).join(' '));\n";
+    writeFileSync(join(at, 'main.cjs'), program, { mode: 0o755 });
+    const file = join(folder, 'sui-enclave-cli-9.9.9.tgz');
+    tar.create({ sync: true, file, cwd: join(folder, 'packed'), gzip: true }, ['package']);
+    return readFileSync(file);
+  }
+
+  /** Runs what CI runs in a clone elsewhere, with an empty cache and a registry that is not there. */
+  function runInClone(change: (origin: string, env: NodeJS.ProcessEnv) => void = () => undefined): string {
+    const git = (cwd: string, ...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@a.example', ...args], { cwd });
+    const origin = join(folder, 'gas-fees');
+    const env = {
+      PATH: process.env['PATH'],
+      HOME: folder,
+      npm_config_cache: join(folder, 'empty-cache'),
+      npm_config_registry: 'http://127.0.0.1:9/',
+      npm_config_fetch_retries: '0',
+      npm_config_update_notifier: 'false',
+    };
+    change(origin, { ...env, npm_config_cache: join(folder, 'cache-of-the-author') });
+    git(origin, 'init', '-q');
+    git(origin, 'add', '-A');
+    git(origin, 'commit', '-q', '-m', 'all');
+    const clone = join(folder, 'elsewhere/clone');
+    git(folder, 'clone', '-q', origin, clone);
+    for (const name of ['packed', 'sui-enclave-cli-9.9.9.tgz', 'gas-fees']) {
+      rmSync(join(folder, name), { recursive: true });
+    }
+    return execFileSync(join(clone, '.ci/run'), { env, encoding: 'utf8', stdio: 'pipe' });
+  }
+
+  const withProgram = (tarball: Buffer): Pinned => ({
+    ...pinned(),
+    manifest: { ...pinned().manifest, version: '0.1.0', dependencies: {} } as Pinned['manifest'],
+    lock: {
+      ...{ name: 'price', version: '0.1.0', lockfileVersion: 3, requires: true },
+      packages: {
+        '': { name: 'price', version: '0.1.0', devDependencies: { 'sui-enclave-cli': '9.9.9' } },
+        'node_modules/sui-enclave-cli': {
+          ...{ version: '9.9.9', integrity: sha512(tarball), dev: true },
+          bin: { 'sui-enclave': 'main.cjs' },
+        },
+      },
+    } as Pinned['lock'],
+  });
+
+  test.each<[string, Parameters<typeof runInClone>[0]]>([
+    ['as it was written', undefined],
+    [
+      'after the author has installed another package',
+      (cwd, env) => {
+        mkdirSync(join(cwd, 'other'));
+        writeFileSync(join(cwd, 'other/package.json'), '{"name":"other","version":"1.0.0"}');
+        const npm = (...args: string[]) => execFileSync('npm', args, { cwd, env, stdio: 'pipe' });
+        npm('cache', 'add', './packages/sui-enclave-cli-9.9.9.tgz');
+        npm('install', './other');
+      },
+    ],
+  ])(
+    'lets CI pass in a clone elsewhere, with an empty cache, and no registry: %s',
+    (_when, change) => {
+      const packed = withProgram(packProgram());
+      expect(runProgram([join(folder, 'gas-fees'), '--from', folder], () => packed)).toBe(0);
+      expect(runInClone(change)).toMatch(/^ran test$/m);
+    },
+    60_000,
+  );
 
   test.each([
     ['is missing', undefined, /there is no sui-enclave-cli-9\.9\.9\.tgz/],

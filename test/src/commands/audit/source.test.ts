@@ -167,6 +167,17 @@ describe('an application in a repository of its own', () => {
     expect(codeOf(() => read(files))).toBe('LOCK_UNTRUSTED');
   });
 
+  test('may have the framework at an address of no host, as create-sui-enclave --from writes it', () => {
+    const files = withLock((packages) => {
+      const { version } = FRAMEWORK;
+      for (const name of ['sui-enclave', 'sui-enclave-server', 'sui-enclave-cli']) {
+        const resolved = `https://packages.invalid/${name}/-/${name}-${version}.tgz`;
+        Object.assign(packages[`node_modules/${name}`] ?? {}, { resolved });
+      }
+    });
+    expect(read({ ...files, 'packages/sui-enclave.tgz': 'not read' }).name).toBe('price');
+  });
+
   test('may name the registry, which is not asked, and may have packages of its own', () => {
     const files = withLock((packages) => {
       packages['node_modules/@a/b'] = { ...one, resolved: 'https://registry.example/@a/b/-/b-1.0.0.tgz' };
