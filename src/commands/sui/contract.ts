@@ -1,10 +1,17 @@
 /** Reads and checks configs, enclaves and PCR files, for several commands. */
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
-import { type Contract, type EnclaveConfig, isOverlapping, type Registration } from 'sui-enclave/sui/objects';
+import {
+  type Contract,
+  type EnclaveConfig,
+  isOverlapping,
+  type Registration,
+  readConfig,
+} from 'sui-enclave/sui/objects';
 import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import type { Source } from 'sui-enclave/sui/structs';
 import { addressOf } from 'sui-enclave/sui/values';
@@ -13,6 +20,7 @@ import { readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { EMULATED, PCRS_HINT, typed } from '../places.ts';
 import type { Chain } from './chain.ts';
+import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 
@@ -197,6 +205,36 @@ export async function readRoots(
     );
   }
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
+}
+
+/** How often a node that lags is asked again, in milliseconds. */
+const ASK_MS = 200;
+
+/**
+ * A config, by a node that shows at least the version that the deployment file has: behind the address of a node, there may
+ * be several, of which one lags. By an older version, a change that is due would seem to be made already.
+ *
+ * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
+ */
+export async function readLatestConfig(
+  chain: Chain,
+  configId: string,
+  deployments: Deployments | undefined,
+): Promise<EnclaveConfig> {
+  const entries = [...(deployments?.known().values() ?? [])];
+  const noted = entries.find(({ config }) => config?.id === configId)?.config?.version ?? 0;
+  const deadline = performance.now() + chain.indexingMs;
+  for (;;) {
+    const config = await readConfig(chain.client, configId);
+    if (config.configVersion >= BigInt(noted)) return config;
+    if (performance.now() >= deadline) {
+      throw new SuiCommandError(
+        'DEPLOYMENT',
+        `${deployments?.path} has version ${noted} of the config ${configId}, and the node shows version ${config.configVersion}: the node lags behind. Run the command again when it has caught up, or name another node by --rpc-url. Nothing was sent`,
+      );
+    }
+    await sleep(ASK_MS);
+  }
 }
 
 /** @throws SuiCommandError: WOULD_ABORT */

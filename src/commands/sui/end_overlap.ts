@@ -1,11 +1,10 @@
 /** `sui-enclave end_overlap`: makes the enclaves of the version before stale, before the time that was set for them. */
 
 import { Transaction } from '@mysten/sui/transactions';
-import { readConfig } from 'sui-enclave/sui/objects';
 import { endOverlap } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { suiCommand } from './command.ts';
-import { checkContract, checkNotRetired } from './contract.ts';
+import { checkContract, checkNotRetired, readLatestConfig } from './contract.ts';
 import { IDS } from './ids.ts';
 
 export const main = suiCommand({
@@ -18,8 +17,8 @@ export const main = suiCommand({
     `read the config ${args.configId}, and end here if it has no overlap`,
     `call ${args.enclavePackage}::enclave::end_overlap with the capability that the config names`,
   ],
-  async run({ args }, chain) {
-    const config = await readConfig(chain.client, args.configId);
+  async run({ args, deployments }, chain) {
+    const config = await readLatestConfig(chain, args.configId, deployments);
     await checkContract(chain, config, args);
     checkNotRetired(config);
     const { id, name, application, capabilityId: capId, configVersion, overlap } = config;

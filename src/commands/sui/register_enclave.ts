@@ -1,9 +1,9 @@
 /** `sui-enclave register_enclave`: registers the enclaves at some URLs, if the chain can be expected to accept them. */
-import { type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { runAsProcess } from '../command.ts';
 import { enclaveUrl, objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
-import { checkContract, checkNotRetired, readRoots } from './contract.ts';
+import { checkContract, checkNotRetired, readLatestConfig, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
 import { applicationOf, IDS } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
@@ -58,7 +58,7 @@ export const main = suiCommand({
     const application = applicationOf(args);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
-    const config = await readConfig(chain.client, configId);
+    const config = await readLatestConfig(chain, configId, deployments);
     await checkContract(chain, config, { enclavePackage, application });
     checkNotRetired(config);
     checkRegistrar(config, options.registrar);

@@ -1,7 +1,7 @@
 /** `sui-enclave rotate`: allows another image and registers enclaves of it, in one transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
-import { enclaveAddress, readConfig } from 'sui-enclave/sui/objects';
+import { enclaveAddress } from 'sui-enclave/sui/objects';
 import {
   beginOverlap,
   beginRotation,
@@ -21,6 +21,7 @@ import {
   isSameImage,
   overlapEnd,
   overlapField,
+  readLatestConfig,
   readRoots,
 } from './contract.ts';
 import { IDS } from './ids.ts';
@@ -86,7 +87,7 @@ export const main = suiCommand({
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
-    const config = await readConfig(chain.client, configId);
+    const config = await readLatestConfig(chain, configId, deployments);
     await checkContract(chain, config, args);
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };

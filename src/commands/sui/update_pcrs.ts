@@ -1,7 +1,6 @@
 /** `sui-enclave update_pcrs`: replaces the image that a config allows. */
 
 import { Transaction } from '@mysten/sui/transactions';
-import { readConfig } from 'sui-enclave/sui/objects';
 import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
@@ -13,6 +12,7 @@ import {
   isSameImage,
   overlapEnd,
   overlapField,
+  readLatestConfig,
 } from './contract.ts';
 import { IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
@@ -36,7 +36,7 @@ export const main = suiCommand({
   ],
   async run({ args, options, deployments }, chain) {
     const { image, source } = await imageToAllow(chain, options);
-    const config = await readConfig(chain.client, args.configId);
+    const config = await readLatestConfig(chain, args.configId, deployments);
     await checkContract(chain, config, args);
     checkNotRetired(config);
     const { application, capabilityId: capId, configVersion } = config;

@@ -6,6 +6,7 @@ import { relative } from 'node:path';
 import { toBase58 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { readLatestConfig } from '../../../../src/commands/sui/contract.ts';
 import { type Application, Deployments } from '../../../../src/commands/sui/deployments.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
@@ -328,6 +329,39 @@ describe('from publish to the end of a config, without an id on a command line',
     const dry = await submit(target, ...body, '--config', config?.id ?? '', '--dry-run');
     expect(dry).toMatchObject({ status: 'dry-run', calls: [target], answer: { location: 'Oslo' } });
     expect(sent()).toBe(before);
+  });
+
+  test('a node that shows an older version of the config than the file has is waited for', async () => {
+    const { config } = weather();
+    const before = fixture.node.ledger.objects.get(config?.id ?? '');
+    await done('update_pcrs', '--pcrs', fixture.file('other.pcrs'), '--overlap', '5');
+    let reads = 0;
+    const { lie } = fixture.node;
+    onTestFinished(() => {
+      fixture.node.lie = lie;
+    });
+    /** Two reads show the config as it was. */
+    const lag = () => {
+      reads = 0;
+      fixture.node.lie = (object) => {
+        if (object.id !== config?.id || before === undefined) return object;
+        reads += 1;
+        return reads <= 2 ? before : object;
+      };
+    };
+    lag();
+    expect(await done('end_overlap')).toMatchObject({ status: 'done' });
+    lag();
+    const image = ['--pcrs', fixture.file('dev.pcrs')];
+    expect(await done('update_pcrs', ...image)).toMatchObject({ status: 'done' });
+    lag();
+    const chain = new Chain({ network: 'localnet', 'rpc-url': fixture.node.url }, {});
+    chain.indexingMs = 0;
+    const deployments = new Deployments('localnet', { DEPLOYMENTS: fixture.file('deployments') }, undefined);
+    await expect(readLatestConfig(chain, config?.id ?? '', deployments)).rejects.toMatchObject({
+      code: 'DEPLOYMENT',
+      message: expect.stringContaining('the node lags behind'),
+    });
   });
 
   test('the rest of a config goes by the file too', async () => {
