@@ -4,14 +4,19 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Image } from 'sui-enclave/attestation';
 import {
   acceptedImages,
+  ENCLAVE_EVENTS,
   type EnclaveConfig,
   type EnclaveEvent,
+  type EnclaveEventName,
   type EnclaveList,
   type EventPage,
+  type EventQuery,
   listEnclaves,
   NodeRefusedError,
   readConfig,
   readEvents,
+  readPackage,
+  suiErrorOf,
 } from 'sui-enclave/sui';
 
 /** Who holds a capability of a config. */
@@ -36,6 +41,9 @@ export interface ChainState {
 /** The most events that are looked for, and the most pages: nodes search a part of the ledger at once. */
 const MAX_EVENTS = 100;
 const MAX_PAGES = 40;
+/** Of a package, which a node gives on one page. */
+const MAX_VERSIONS = 1000;
+const EVENT_NAMES = Object.keys(ENCLAVE_EVENTS) as EnclaveEventName[];
 
 export function nodeAt(url: URL): SuiGrpcClient {
   return new SuiGrpcClient({
@@ -111,29 +119,61 @@ function ownerOf(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
   }
 }
 
-async function readHistory(
+/** Of this config, the latest first; undefined where the node offers none. @throws SuiError; the signal's reason */
+export async function readHistory(
   client: SuiGrpcClient,
-  { id, enclavePackage, application }: EnclaveConfig,
+  config: Pick<EnclaveConfig, 'id' | 'enclavePackage' | 'application'>,
   signal: AbortSignal,
 ): Promise<EnclaveEvent[] | undefined> {
-  const found: EnclaveEvent[] = [];
-  let cursor: string | null = null;
   try {
-    for (let count = 0; count < MAX_PAGES && found.length < MAX_EVENTS; count += 1) {
-      const page: EventPage = await readEvents(client, {
-        enclavePackage,
-        application,
-        order: 'descending',
-        cursor,
-        signal,
-      });
-      found.push(...page.events.filter(({ data }) => 'configId' in data && data.configId === id));
-      if (!page.hasNextPage) break;
-      cursor = page.cursor;
-    }
-    return found.slice(0, MAX_EVENTS);
+    const later = await readLaterEvents(client, config.enclavePackage, signal);
+    const queries = [{ enclavePackage: config.enclavePackage }, ...later];
+    const lists = await Promise.all(queries.map((query) => readLatest(client, config, { ...query, signal })));
+    // Nodes list the events of each version apart.
+    const all = lists.length === 1 ? lists.flat() : lists.flat().sort(compareLatest);
+    return all.slice(0, MAX_EVENTS);
   } catch (error) {
     if (error instanceof NodeRefusedError && error.status === 'UNIMPLEMENTED') return undefined;
     throw error;
   }
+}
+
+/** The events that later versions of the package introduced, each by its name. */
+async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, signal: AbortSignal) {
+  const { response } = await client.movePackageService
+    .listPackageVersions({ packageId: enclavePackage, pageSize: MAX_VERSIONS }, { abort: signal })
+    .then(undefined, (error: unknown) => {
+      signal.throwIfAborted();
+      throw suiErrorOf(error);
+    });
+  const [newest] = response.versions.toSorted((a, b) => Number((b.version ?? 0n) - (a.version ?? 0n)));
+  const { packageId: latest = enclavePackage } = newest ?? {};
+  if (latest === enclavePackage) return [];
+  const { typeOrigins } = await readPackage(client, latest, { signal });
+  return EVENT_NAMES.flatMap((name) => {
+    const origin = typeOrigins.get(`enclave::${name}`);
+    return origin === undefined || origin === enclavePackage ? [] : { enclavePackage: origin, name };
+  });
+}
+
+/** The latest events of one query that are of the config, the latest first. */
+async function readLatest(
+  client: SuiGrpcClient,
+  { id, application }: Pick<EnclaveConfig, 'id' | 'application'>,
+  query: Pick<EventQuery, 'enclavePackage' | 'name' | 'signal'>,
+): Promise<EnclaveEvent[]> {
+  const events: EnclaveEvent[] = [];
+  let cursor: string | null = null;
+  for (let count = 0; count < MAX_PAGES && events.length < MAX_EVENTS; count += 1) {
+    const page: EventPage = await readEvents(client, { ...query, application, order: 'descending', cursor });
+    events.push(...page.events.filter(({ data }) => 'configId' in data && data.configId === id));
+    if (!page.hasNextPage) break;
+    cursor = page.cursor;
+  }
+  return events;
+}
+
+function compareLatest(one: EnclaveEvent, other: EnclaveEvent): number {
+  const between = (other.checkpoint ?? 0n) - (one.checkpoint ?? 0n);
+  return between === 0n ? other.eventIndex - one.eventIndex : Number(between);
 }

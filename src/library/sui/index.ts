@@ -36,7 +36,7 @@ export {
   readEnclave,
   readRegistrar,
 } from './objects.ts';
-export { readApplicationType } from './packages.ts';
+export { type PackageVersion, readApplicationType, readPackage } from './packages.ts';
 export { type SignedTransaction, sendTransaction } from './send.ts';
 export {
   type FieldArguments,

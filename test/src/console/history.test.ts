@@ -1,0 +1,41 @@
+/** The events of a config, as the console reads them, of a package whose upgrade added one. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { expect, onTestFinished, test } from 'vitest';
+import { readHistory } from '../../../src/console/chain/read.ts';
+import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { compileModule, publishLineage, send, upgradeLineage } from '../testing/sui/package_lineage.ts';
+
+const ENCLAVE = `module own::enclave;
+public struct APP has drop {}
+public struct ConfigRetired<phantom T> has copy, drop { config_id: ID }
+public fun retire(config_id: ID) { sui::event::emit(ConfigRetired<APP> { config_id }) }
+`;
+const ENCLAVE_2 = `${ENCLAVE}
+public struct ConfigMigrated<phantom T> has copy, drop { config_id: ID, package_version: u64 }
+public fun migrate(config_id: ID) {
+    sui::event::emit(ConfigMigrated<APP> { config_id, package_version: 2 })
+}
+`;
+
+test('has the events of all versions, the latest first', async () => {
+  const fixture = await ChainFixture.start();
+  onTestFinished(() => fixture.close());
+  const one = await publishLineage(fixture, await compileModule(ENCLAVE));
+  const id = `0x${'c'.repeat(64)}`;
+  const config = { id, enclavePackage: one.packageId, application: `${one.packageId}::enclave::APP` };
+  const emit = (packageId: string, name: string) =>
+    send(fixture, (tx) => {
+      tx.moveCall({ target: `${packageId}::enclave::${name}`, arguments: [tx.pure.id(id)] });
+    });
+  const client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+  const { signal } = new AbortController();
+  const names = async () => (await readHistory(client, config, signal))?.map(({ name }) => name);
+  await emit(one.packageId, 'retire');
+  expect(await names()).toEqual(['ConfigRetired']);
+  const two = await upgradeLineage(fixture, one, await compileModule(ENCLAVE_2));
+  await emit(two.packageId, 'migrate');
+  await emit(two.packageId, 'retire');
+  await emit(two.packageId, 'migrate');
+  const inOrder = ['ConfigMigrated', 'ConfigRetired', 'ConfigMigrated', 'ConfigRetired'];
+  expect(await names()).toEqual(inOrder);
+});
