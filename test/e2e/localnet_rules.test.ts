@@ -141,6 +141,19 @@ test('a package calls the versions that the root of a call was published with', 
     (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
   );
   expect([ended.outcome, effectOn(keptId, ended)]).toEqual(['done', 'deleted']);
+  // A Publisher is of its module's types, by whichever version these were introduced.
+  const publisher = createdIn(base, '::package::Publisher');
+  const publishes = async (type: string) => {
+    const sent = await world.send((tx) => {
+      const publication = { target: `${second}::base::publishes`, typeArguments: [type] };
+      tx.moveCall({ ...publication, arguments: [tx.object(publisher)] });
+    });
+    return sent.outcome;
+  };
+  expect(await publishes(old)).toBe('done');
+  expect(await publishes(later)).toBe('done');
+  expect(await publishes(`${first}::base::Later`)).toBe('TypeNotFound of type 0');
+  expect(await publishes('0x2::clock::Clock')).toBe('abort base::publishes 9');
   // A package links to what its dependencies link to, or newer.
   const publish = async (dependencies: string[]) =>
     (await world.send(world.publication(topModules, dependencies))).outcome;

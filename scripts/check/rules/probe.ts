@@ -68,7 +68,11 @@ fun hidden() {}
 
 const BASE = `
 module own::base;
+public struct BASE has drop {}
 public struct Old has drop, store {}
+fun init(otw: BASE, ctx: &mut TxContext) {
+    transfer::public_transfer(sui::package::claim(otw, ctx), ctx.sender())
+}
 public fun value(): u64 { 1 }
 public fun generic<T: drop>() {}
 public fun is(expected: u64) { assert!(value() == expected, value()) }
@@ -80,6 +84,7 @@ public struct Added has copy, drop { n: u64 }
 public struct Kept has key, store { id: UID }
 public fun keep(ctx: &mut TxContext) { transfer::public_transfer(Kept { id: object::new(ctx) }, ctx.sender()) }
 public fun end(kept: Kept) { let Kept { id } = kept; id.delete() }
+public fun publishes<T>(publisher: &sui::package::Publisher) { assert!(publisher.from_module<T>(), 9) }
 public fun announce() { sui::event::emit(Added { n: value() }) }
 `;
 const MID = `
