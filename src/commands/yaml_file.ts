@@ -29,12 +29,9 @@ export function integer(from: number, to: number) {
 
 const NODE_URL = 'must be an https URL without user name, query and fragment; http only on this machine';
 
-/** Without a user name, as a node's URL may have no secret. */
-export const nodeUrl = v.pipe(v.string('must be a URL'), v.check(isNodeUrl, NODE_URL));
-
 const MAX_NODES = 8;
 
-/** One URL or a list of them. */
+/** One URL or a list of them, without user names, as a node's URL may have no secret. */
 export const nodeUrls = v.pipe(
   v.union([v.string(), v.array(v.string())], 'must be a URL, or a list of URLs'),
   v.transform((urls) => (typeof urls === 'string' ? [urls] : urls)),

@@ -8,6 +8,10 @@ const { failed, notTried } = EXIT;
 export const ROLLOUT_CODES = {
   ROLLOUT_UNFINISHED: [notTried, 'Another rollout of the config has not ended, or its file is damaged.'],
   ROLLOUT_CONFIG: [failed, "The config's state does not fit the plan, or was changed during the rollout."],
+  ROLLOUT_NODES_DISAGREE: [
+    failed,
+    'Several nodes of the plan show different states of the config or of an enclave.',
+  ],
   ROLLOUT_COMMAND: [failed, 'A command of the plan failed, or had no effect in time.'],
   ROLLOUT_NOT_SERVING: [
     failed,

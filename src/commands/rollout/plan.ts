@@ -9,7 +9,7 @@ import {
   filePath,
   integer,
   network,
-  nodeUrl,
+  nodeUrls,
   parseYamlFile,
   quoted,
   YamlFileError,
@@ -57,7 +57,7 @@ const PlanYaml = v.pipe(
   v.strictObject({
     network,
     app: v.optional(v.string('must be the name of an application')),
-    node: v.optional(nodeUrl),
+    node: v.optional(nodeUrls),
     registrar: v.pipe(quoted, objectId),
     root: v.optional(filePath),
     old: side,
@@ -106,8 +106,8 @@ export interface Plan {
   readonly folder: string;
   readonly network: Network;
   readonly app: string | undefined;
-  /** In place of the network's own. */
-  readonly node: string | undefined;
+  /** In place of the network's own; empty if that is used. */
+  readonly nodes: readonly string[];
   readonly registrarId: string;
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
   readonly root: string | undefined;
@@ -148,7 +148,7 @@ export function parsePlan(yaml: string, path: string): Plan {
     folder,
     network: output.network,
     app: output.app,
-    node: output.node,
+    nodes: output.node ?? [],
     registrarId: output.registrar,
     root: output.root === undefined ? undefined : resolve(folder, output.root),
     old: sideOf(output.old),

@@ -1,6 +1,7 @@
 /** What a rollout sees and changes: the chain, the enclaves, and the operator's commands. */
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { AttestationError, type Image } from 'sui-enclave/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { EnclaveError } from 'sui-enclave/errors';
@@ -78,16 +79,38 @@ export interface Surroundings {
   readonly signing: Signing;
   readonly env: Environment;
   readonly io: Pick<Io, 'log'>;
+  /** How long the plan's nodes may take to show the same, in milliseconds. Default: a minute. */
+  readonly agreeMs?: number;
 }
+
+/** Nodes lag behind each other: they are asked again after so many milliseconds. */
+const LOOK_MS = 500;
+const AGREE_MS = 60_000;
 
 /**
  * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError, RolloutPlanError
  */
-export async function worldOf({ plan, deployments, signing, env, io }: Surroundings): Promise<World> {
-  const connect = () => new Chain({ ...signing, network: plan.network, 'rpc-url': plan.node }, env);
+export async function worldOf({
+  plan,
+  deployments,
+  signing,
+  env,
+  io,
+  agreeMs = AGREE_MS,
+}: Surroundings): Promise<World> {
+  const connectTo = (node: string | undefined) =>
+    new Chain({ ...signing, network: plan.network, ...(node !== undefined && { 'rpc-url': node }) }, env);
+  // Undefined: the network's own. The first one sends transactions.
+  const [first, ...others] = plan.nodes;
+  const connect = () => connectTo(first);
   const chain = connect();
   const { enclavePackage = '', configId = '' } = deployments.fill(['enclavePackage', 'configId']);
   await deployments.checkChain(chain);
+  for (const node of others) {
+    await deployments.checkChain(connectTo(node));
+    for (const side of [plan.old, plan.new]) await readImage(connectTo(node), side.pcrs);
+    await readRoots(connectTo(node), plan.root);
+  }
   const images: Readonly<Record<SideName, Image>> = {
     old: await readImage(chain, plan.old.pcrs),
     new: await readImage(chain, plan.new.pcrs),
@@ -102,13 +125,34 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
   if (plan.root !== undefined) io.log(`Trusts the certificates of ${plan.root} in place of AWS's root.`);
   const childEnv = withoutKey(env);
 
+  /** What all nodes show. @throws RolloutError: ROLLOUT_NODES_DISAGREE; as `read` */
+  async function agreed<T>(read: (node: Chain) => Promise<T>): Promise<T> {
+    const end = performance.now() + agreeMs;
+    for (;;) {
+      const [shown, ...shownByOthers] = await Promise.all([
+        read(connect()),
+        ...others.map((node) => read(connectTo(node))),
+      ]);
+      if (shownByOthers.every((other) => isDeepStrictEqual(other, shown))) return shown;
+      if (performance.now() >= end) {
+        throw new RolloutError(
+          'ROLLOUT_NODES_DISAGREE',
+          `the nodes of the plan show different states of the config ${configId} or its enclaves: compare them, and take out one that lags or lies`,
+        );
+      }
+      await sleep(LOOK_MS);
+    }
+  }
+
   const world: World = {
     plan,
     registersOf: (side) => images[side],
     async config() {
-      const current = connect();
-      const config = await readConfig(current.client, configId);
-      await checkContract(current, config, { enclavePackage });
+      const config = await agreed(async (current) => {
+        const read = await readConfig(current.client, configId);
+        await checkContract(current, read, { enclavePackage });
+        return read;
+      });
       checkNotRetired(config);
       world.sideOf(config);
       return config;
@@ -151,10 +195,11 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
       );
     },
     async stateOf({ publicKey }, config) {
-      const { client } = connect();
-      const { enclaveId, state } = await findRegistration(client, config, publicKey);
-      if (state !== 'registered') return state;
-      return isKeyTooOld(await readEnclave(client, enclaveId), config, Date.now()) ? 'too old' : 'accepted';
+      return await agreed(async ({ client }): Promise<KeyState> => {
+        const { enclaveId, state } = await findRegistration(client, config, publicKey);
+        if (state !== 'registered') return state;
+        return isKeyTooOld(await readEnclave(client, enclaveId), config, Date.now()) ? 'too old' : 'accepted';
+      });
     },
     async register(candidates, config) {
       const current = connect();
@@ -178,7 +223,7 @@ export async function worldOf({ plan, deployments, signing, env, io }: Surroundi
       const program = programOf({ name }, { npm_lifecycle_event: script === 'rollout' ? name : script });
       const options = [
         ...['--network', plan.network],
-        ...(plan.node === undefined ? [] : ['--rpc-url', plan.node]),
+        ...(first === undefined ? [] : ['--rpc-url', first]),
         ...(plan.root !== undefined && name === 'rotate' ? ['--root', plan.root] : []),
       ];
       const words = [enclavePackage, configId, ...args, ...options].map(shellWord);

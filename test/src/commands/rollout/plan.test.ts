@@ -27,7 +27,7 @@ test('is read as it stands, with defaults for the rest', () => {
     folder: '/etc',
     network: 'testnet',
     app: undefined,
-    node: undefined,
+    nodes: [],
     registrarId: PLAN.registrar,
     root: undefined,
     // Relative to the plan.
@@ -50,14 +50,17 @@ test('is read as it stands, with defaults for the rest', () => {
   expect(
     parse({ ...all, drain: 0, settle: 1, start_within: 2, command_within: 3, admin_within: 0 }),
   ).toMatchObject({
-    ...{ app: 'weather', node: 'https://node.example', root: '/etc/root.pem', isEndedByAdmin: false },
+    ...{ app: 'weather', nodes: ['https://node.example'], root: '/etc/root.pem', isEndedByAdmin: false },
     ...{ drainMs: 0, settleMs: 1000, startMs: 2000, commandMs: 3000, adminMs: 0 },
   });
+  const node = ['https://one.example', 'https://two.example'];
+  expect(parse({ node })).toMatchObject({ nodes: node });
 });
 
 describe('is refused', () => {
   test.each<[string, object]>([
     ['network is missing', { network: undefined }],
+    ['node has a URL twice', { node: ['https://node.example', 'https://node.example/'] }],
     ['registrar must be 0x and 64 hexadecimal digits', { registrar: '0x3' }],
     ['old must be a map', { old: 'nitro-1.pcrs' }],
     ['old.pcrs must be the path of a file', { old: { ...PLAN.old, pcrs: '' } }],

@@ -18,7 +18,7 @@ export const PLAN: Plan = {
   folder: '/',
   network: 'localnet',
   app: undefined,
-  node: undefined,
+  nodes: [],
   registrarId: id('3'),
   root: undefined,
   old: { pcrs: '/old.pcrs', urls: ['http://old1/', 'http://old2/'] },
