@@ -77,7 +77,12 @@ async function describeVersion() {
 /** Runs the command line of this process. */
 export async function runProgram(): Promise<void> {
   enableCompileCache(fileURLToPath(new URL(cache, import.meta.url)));
-  await runAsProcess(main);
+  await runAsProcess(async (argv, env, io) => {
+    const [name] = nameIn(argv);
+    if (name !== 'audit') return await main(argv, env, io);
+    const { takeOutput } = await import('./audit/output.ts');
+    return await main(argv, env, takeOutput(io, argv.includes('--json')));
+  });
 }
 
 if (import.meta.main) await runProgram();

@@ -8,6 +8,18 @@ export function printable(text: string, max = MAX_TEXT): string {
   return short.replace(/[^\x20-\x7e…]/g, escapeCharacter);
 }
 
+/** A text of lines, of which it keeps the first, cut to a length. It says how many it left out. */
+export function boundLines(
+  text: string,
+  { lines: most, characters }: { readonly lines: number; readonly characters: number },
+): string {
+  const lines = text.split('\n');
+  const kept = lines
+    .slice(0, most)
+    .map((line) => (line.length > characters ? `${line.slice(0, characters)}…` : line));
+  return [...kept, ...(lines.length > most ? [`… and ${lines.length - most} more lines`] : [])].join('\n');
+}
+
 /** What a terminal would take for a command, and what hides or reorders text: without it, whole lines stay as they are. */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

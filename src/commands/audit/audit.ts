@@ -28,6 +28,7 @@ import { askEnclaves, type Enclaves } from './enclaves.ts';
 import { AuditError } from './errors.ts';
 import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
 import { checkGit, type Repository } from './git.ts';
+import { takeOutput } from './output.ts';
 import { holdersOf, settingsLines } from './people.ts';
 import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
 import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
@@ -361,4 +362,6 @@ async function compareEnclaves(
 
 export const main = auditCommand({ rebuild, framework: ownFramework });
 
-if (import.meta.main) await runAsProcess(main);
+if (import.meta.main) {
+  await runAsProcess(async (argv, env, io) => await main(argv, env, takeOutput(io, argv.includes('--json'))));
+}

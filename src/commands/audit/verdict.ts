@@ -1,8 +1,12 @@
 /** What an audit found: a line, then a table of what was checked against what. */
 import type { Result } from '../command.ts';
 import { EXIT } from '../command.ts';
+import { boundLines } from '../printable.ts';
 import { type AuditCode, AuditError, NOT_FULLY_CHECKED } from './errors.ts';
 import type { Holder } from './people.ts';
+
+/** Of what is said about one comparison, such as the files in which two images differ. */
+const MAX_DETAIL = { lines: 100, characters: 1000 };
 
 /** One comparison. */
 export interface Check {
@@ -20,12 +24,16 @@ export class Checks {
   readonly all: Check[] = [];
 
   same(what: string, against: string, detail: string | null = null): void {
-    this.all.push({ what, against, result: 'same', code: null, detail });
+    this.#add({ what, against, result: 'same', code: null, detail });
   }
 
   fault(what: string, against: string, { code, exit, message }: AuditError): void {
     const result = exit === NOT_FULLY_CHECKED ? 'not checked' : 'differs';
-    this.all.push({ what, against, result, code, detail: message });
+    this.#add({ what, against, result, code, detail: message });
+  }
+
+  #add({ detail, ...check }: Check): void {
+    this.all.push({ ...check, detail: detail === null ? null : boundLines(detail, MAX_DETAIL) });
   }
 
   notChecked(what: string, against: string, why: string): void {

@@ -205,6 +205,35 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
     }
   });
 
+  test.each<[string, Files, RegExp]>([
+    [
+      'tags of YAML',
+      { 'src/apps/weather/app.yaml': '!\u001b[2J\nendpoints: []\nsecrets: []\n' },
+      /SOURCE_INVALID/,
+    ],
+    ['settings', { 'src/apps/weather/server.env': '\u001b[2J\u009b=1\n' }, /SOURCE_INVALID/],
+    [
+      'names of packages',
+      { 'package-lock.json': '{"lockfileVersion":3,"packages":{"\\u001b[2J":{}}}' },
+      /LOCK_/,
+    ],
+    [
+      'sources of Move, and their paths',
+      {
+        'move/weather/sources/weather.move': 'module weather::weather; fun \u001b[2J\u202e() {}',
+        'move/weather/sources/\u0085\u202e.move': 'module weather::\u009b;',
+      },
+      /NOT_FULLY_CHECKED/,
+    ],
+  ])('with escapes in %s prints none of them', async (_what, changed, code) => {
+    const own = world.repository();
+    const commit = own.commitOf({ ...WEATHER.files, ...changed });
+    const deployed = await world.deploy(WEATHER, own, commit);
+    const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+    expectHarmless(watched);
+    expect(watched.out).toMatch(code);
+  });
+
   test('with escapes in every text that an admin can write prints none of them', async () => {
     const own = world.repository();
     const commit = own.commitOf(WEATHER.files);
