@@ -11,6 +11,9 @@ import { AuditError } from './errors.ts';
 /** More than any application has. */
 const MAX_CONFIGS = 200;
 
+/** For the events of one kind: nodes search a part of the ledger at once, and a hostile one never ends. */
+const LIST_MS = 5 * 60_000;
+
 /** The configs of an application, and every capability that makes them. */
 export interface OtherConfigs {
   /** Without the audited one. */
@@ -24,13 +27,18 @@ const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
 /**
  * Reads them by the events of their creation.
  *
+ * @param listMs for the events of one kind, in milliseconds
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all of them; SuiError
  */
-export async function otherConfigs(config: EnclaveConfig, chain: Chain): Promise<OtherConfigs> {
+export async function otherConfigs(
+  config: EnclaveConfig,
+  chain: Chain,
+  listMs = LIST_MS,
+): Promise<OtherConfigs> {
   await checkHistory(config, chain);
   const [configs, capabilities] = [
-    await idsOf('EnclaveConfigCreated', config, chain),
-    await idsOf('EnclaveCapCreated', config, chain),
+    await idsOf('EnclaveConfigCreated', config, chain, listMs),
+    await idsOf('EnclaveCapCreated', config, chain, listMs),
   ];
   if (!configs.has(config.id) || !capabilities.has(config.capabilityId)) {
     throw notChecked('the node does not list the creation of this config, and so perhaps not that of others');
@@ -75,14 +83,18 @@ async function idsOf(
   name: 'EnclaveConfigCreated' | 'EnclaveCapCreated',
   { enclavePackage, application }: EnclaveConfig,
   chain: Chain,
+  listMs: number,
 ): Promise<Set<string>> {
   const ids = new Set<string>();
+  const signal = AbortSignal.timeout(listMs);
+  const query = { enclavePackage, application, name, signal };
   try {
-    for await (const { data } of iterateEvents(chain.client, { enclavePackage, application, name })) {
+    for await (const { data } of iterateEvents(chain.client, query)) {
       ids.add('configId' in data ? data.configId : data.capabilityId);
       if (ids.size > MAX_CONFIGS) throw notChecked(`there are more than ${MAX_CONFIGS}`);
     }
   } catch (error) {
+    if (signal.aborted) throw notChecked(`the node did not list the events within ${listMs / 1000} s`);
     if (!(error instanceof NodeRefusedError)) throw error;
     throw notChecked(`the node lists no events: ${printable(error.message)}`);
   }

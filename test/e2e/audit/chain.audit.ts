@@ -5,7 +5,7 @@ import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { compileApart } from '../../../src/commands/audit/compile_process.ts';
 import { addsNothing, otherConfigs } from '../../../src/commands/audit/configs.ts';
-import { upgradeHolder } from '../../../src/commands/audit/people.ts';
+import { holdersOf, upgradeHolder } from '../../../src/commands/audit/people.ts';
 import { Chain } from '../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
 import { readConfig } from '../../../src/library/sui/objects.ts';
@@ -145,6 +145,30 @@ describe('another config of the application', () => {
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
   });
+});
+
+test('a list of events that never ends is not waited for', async () => {
+  const deployed = await deploy();
+  const config = await readConfig(chain.client, deployed.configId);
+  let at = 0;
+  vi.spyOn(world.node.events, 'list').mockImplementation(() => {
+    const cursor = Buffer.from(String(++at));
+    const end = { reason: GrpcTypes.QueryEndReason.SCAN_LIMIT };
+    return [GrpcTypes.ListEventsResponse.toBinary({ watermark: { cursor }, end })];
+  });
+  expect(await codeOf(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
+  expect(at).toBeGreaterThan(1);
+});
+
+test('thousands of registrars are counted, and not all looked up', async () => {
+  const deployed = await deploy();
+  const config = await readConfig(chain.client, deployed.configId);
+  const registrars = Array.from({ length: 5000 }, (_, at) => normalizeSuiAddress(`0x${at.toString(16)}ff`));
+  const before = world.node.calls.length;
+  const holders = await holdersOf({ ...config, registrars }, chain);
+  expect(world.node.calls.length - before).toBeLessThan(100);
+  expect(holders.filter(({ what }) => what === 'RegistrarCap')).toHaveLength(51);
+  expect(holders.find(({ id }) => id === null)?.holder).toBe('not looked up: 4950 more');
 });
 
 describe('the capability of a package', () => {
