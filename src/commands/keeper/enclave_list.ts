@@ -12,7 +12,8 @@ import type { Registered } from './decide.ts';
 /** A list is read again after this time, in milliseconds, whatever the version: a node may have left something out. */
 const MAX_AGE_MS = 60 * 60_000;
 
-interface Known {
+/** What was read last. */
+interface LastRead {
   readonly configVersion: string;
   readonly readAt: number;
   /** Whether the config had this version in the round before, too: a node's lists may lag behind its objects. */
@@ -23,7 +24,7 @@ interface Known {
 
 export class EnclaveList {
   readonly #clock: () => number;
-  #known: Known | undefined;
+  #last: LastRead | undefined;
 
   /** @param clock monotonic, in milliseconds */
   constructor(clock = () => performance.now()) {
@@ -32,7 +33,7 @@ export class EnclaveList {
 
   /** The next list is read in full. */
   forget(): void {
-    this.#known = undefined;
+    this.#last = undefined;
   }
 
   /**
@@ -45,34 +46,37 @@ export class EnclaveList {
     version: string,
     signal: AbortSignal,
   ): Promise<Pick<Registered, 'enclaves' | 'destroyed'>> {
-    const known = this.#known;
+    const last = this.#last;
     this.forget();
     // Without a version there is nothing to compare.
-    const isSame = /^\d+$/.test(version) && known?.configVersion === version;
-    const isFresh = known !== undefined && this.#clock() - known.readAt < MAX_AGE_MS;
-    if (known && isSame && isFresh && known.isSettled) {
-      const list = await withoutDestroyed(client, known, signal);
-      this.#known = { ...known, ...list };
-      return list;
+    const isSame = /^\d+$/.test(version) && last?.configVersion === version;
+    const isFresh = last !== undefined && this.#clock() - last.readAt < MAX_AGE_MS;
+    if (last && isSame && isFresh && last.isSettled) {
+      const missing = await listMissing(client, last, signal);
+      // Whether it was destroyed or the node lags, the next list tells.
+      if (missing.size === 0) this.#last = last;
+      return {
+        enclaves: last.enclaves.filter(({ id }) => !missing.has(id)),
+        destroyed: [...last.destroyed, ...missing],
+      };
     }
     const readAt = this.#clock();
     const { enclaves, destroyed } = await listEnclaves(client, config, { signal });
-    this.#known = { configVersion: version, readAt, isSettled: isSame, enclaves, destroyed };
+    this.#last = { configVersion: version, readAt, isSettled: isSame, enclaves, destroyed };
     return { enclaves, destroyed };
   }
 }
 
-/** Asks whether the enclaves still exist: nothing else of an enclave changes. */
-async function withoutDestroyed(
+/** The ids of enclaves that do not exist any more. Nothing else of an enclave changes. */
+async function listMissing(
   client: SuiGrpcClient,
-  { enclaves, destroyed }: Known,
+  { enclaves }: LastRead,
   signal: AbortSignal,
-): Promise<Pick<Known, 'enclaves' | 'destroyed'>> {
-  if (enclaves.length === 0) return { enclaves, destroyed };
+): Promise<ReadonlySet<string>> {
+  if (enclaves.length === 0) return new Set();
   const objectIds = enclaves.map(({ id }) => id);
   const { objects } = await fromNode(client.core.getObjects({ objectIds, signal }));
-  const gone = new Set(objectIds.filter((_, index) => isMissing(objects[index])));
-  return { enclaves: enclaves.filter(({ id }) => !gone.has(id)), destroyed: [...destroyed, ...gone] };
+  return new Set(objectIds.filter((_, index) => isMissing(objects[index])));
 }
 
 /** @throws SuiError for an object that the node does not tell of */

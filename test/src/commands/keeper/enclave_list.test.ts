@@ -15,7 +15,7 @@ beforeEach(async () => {
   now = 0;
   fixture = await KeeperFixture.start();
   list = new EnclaveList(() => now);
-});
+}, 60_000);
 afterEach(() => fixture.close());
 
 const register = async () => {
@@ -57,16 +57,31 @@ test('a registration has it listed again, twice, since lists may lag', async () 
   for (const isListed of [true, true, false]) expect(await read()).toMatchObject({ ids, isListed });
 });
 
-test('a destroyed enclave is seen without a list', async () => {
+test('a destroyed enclave is seen without a list, which follows', async () => {
   const [first, second] = [await register(), await register()];
   await read();
   await read();
   await fixture.chain.destroy(first, fixture.configId, fixture.capId);
-  expect(await read()).toMatchObject({ ids: [second], destroyed: [first], isListed: false });
-  await fixture.chain.destroy(second, fixture.configId, fixture.capId);
-  const destroyed = [first, second].sort();
-  expect(await read()).toMatchObject({ ids: [], destroyed, isListed: false });
-  expect(await read()).toMatchObject({ ids: [], destroyed, isListed: false, requests: 0 });
+  const after = { ids: [second], destroyed: [first] };
+  for (const isListed of [false, true, true, false])
+    expect(await read()).toMatchObject({ ...after, isListed });
+});
+
+test('an enclave that a node did not show for a moment is back in the next round', async () => {
+  const ids = [await register()];
+  await read();
+  await read();
+  const { ledger } = fixture.chain.node;
+  const { client } = connect(undefined, fixture.chain.node.url);
+  const config = await fixture.config();
+  const { object } = await client.core.getObject({ objectId: fixture.configId });
+  const [id = ''] = ids;
+  const enclave = ledger.objects.get(id);
+  if (enclave === undefined) throw new Error('there is no enclave');
+  ledger.objects.delete(id);
+  expect(await list.read(client, config, object.version, signal)).toEqual({ enclaves: [], destroyed: ids });
+  ledger.objects.set(id, enclave);
+  expect(await read()).toMatchObject({ ids, destroyed: [], isListed: true });
 });
 
 test('it is listed again after an hour, after a change of the keeper, and where the node has no versions', async () => {
