@@ -25,8 +25,8 @@ export interface Readings {
 type Judged = Reading & { readonly decision: Decision };
 
 /**
- * Of several nodes that differ, and where one shows nothing, the alerts of all remain, and only those changes and accepted
- * enclaves that all agree on.
+ * Takes the alerts of all nodes, and only those changes and accepted enclaves that all agree on. Where their configs differ,
+ * or one of them shows nothing, there are no changes.
  */
 export function decideTogether(
   { readings, silences }: Readings,
@@ -37,20 +37,20 @@ export function decideTogether(
     ...reading,
     decision: decide({ ...reading.registered, ...seen }, rules),
   });
-  const [first, ...others] = readings;
-  const judged: readonly [Judged, ...Judged[]] = [judge(first), ...others.map(judge)];
+  const [first, ...further] = readings;
+  const judged: readonly [Judged, ...Judged[]] = [judge(first), ...further.map(judge)];
   const { decision } = judged[0];
-  const disputes = disputesOf(judged);
+  const disputes = findDisputes(judged);
   const isUndisputed = (enclaveId: string) => !disputes.has(enclaveId);
-  const isConfigShared = others.every(({ registered }) =>
+  const isConfigShared = further.every(({ registered }) =>
     isDeepStrictEqual(registered.config, first.registered.config),
   );
   const isComplete = isConfigShared && silences.length === 0;
   return {
-    actions: isComplete ? decision.actions.filter((action) => isUndisputed(enclaveIdOf(action))) : [],
+    actions: isComplete ? decision.actions.filter((action) => isUndisputed(getEnclaveId(action))) : [],
     alerts: [
-      ...silences.map(alertOfSilence),
-      ...(isConfigShared ? [...disputes.values()] : [alertOfConfigs(readings)]),
+      ...silences.map(reportSilence),
+      ...(isConfigShared ? [...disputes.values()] : [reportConfigs(readings)]),
       ...withoutDuplicates(judged.flatMap(({ decision: { alerts } }) => alerts)),
     ],
     accepted: decision.accepted.filter(({ id }) => isUndisputed(id)),
@@ -59,13 +59,13 @@ export function decideTogether(
   };
 }
 
-function enclaveIdOf(action: Decision['actions'][number]): string {
+function getEnclaveId(action: Decision['actions'][number]): string {
   return action.kind === 'register' ? action.enclaveId : action.enclave.id;
 }
 
 /** An alert for each enclave of which the nodes do not show the same, by its id. */
-function disputesOf(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
-  const states = judged.map(({ decision }) => statesOf(decision));
+function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
+  const states = judged.map(({ decision }) => listStates(decision));
   const subjects = new Map(
     judged.flatMap(({ decision }) =>
       decision.actions.flatMap((action) =>
@@ -75,7 +75,7 @@ function disputesOf(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
   );
   const disputes = new Map<string, Alert>();
   for (const enclaveId of new Set(states.flatMap((all) => [...all.keys()]))) {
-    const shown = states.map((all) => all.get(enclaveId) ?? 'neither');
+    const shown = states.map((all) => all.get(enclaveId) ?? 'another state');
     if (new Set(shown).size === 1) continue;
     const list = judged.map(({ node }, index) => `${node}: ${shown[index]}`).join('; ');
     disputes.set(enclaveId, {
@@ -88,17 +88,17 @@ function disputesOf(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
 }
 
 /** By the ids of enclaves. */
-function statesOf({ accepted, actions }: Decision): ReadonlyMap<string, string> {
+function listStates({ accepted, actions }: Decision): ReadonlyMap<string, string> {
   return new Map([
     ...accepted.map(({ id }) => [id, 'accepted'] as const),
     ...actions.map((action) => {
       const state = action.kind === 'register' ? 'not registered' : 'stale';
-      return [enclaveIdOf(action), state] as const;
+      return [getEnclaveId(action), state] as const;
     }),
   ]);
 }
 
-function alertOfConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
+function reportConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
   const [{ registered }] = readings;
   const versions = readings.map(({ node, registered: { config } }) => `${node}: ${config.configVersion}`);
   return {
@@ -108,7 +108,7 @@ function alertOfConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
   };
 }
 
-function alertOfSilence({ node, error }: Silence): Alert {
+function reportSilence({ node, error }: Silence): Alert {
   const { code, reason } = causeOf(error);
   return { code: 'NODE_UNREADABLE', subject: node, message: `${code}: ${reason}` };
 }

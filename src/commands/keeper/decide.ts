@@ -59,8 +59,8 @@ export type Action =
   | { readonly kind: 'register'; readonly candidate: Candidate; readonly enclaveId: string }
   | { readonly kind: 'destroy'; readonly enclave: Enclave };
 
-/** Of an action, which the chain allows once: ids of enclaves contain key and version. */
-export function nameOf(action: Action): string {
+/** Names an action. The chain allows each once, since ids of enclaves contain key and version. */
+export function nameAction(action: Action): string {
   return `${action.kind} ${action.kind === 'register' ? action.enclaveId : action.enclave.id}`;
 }
 

@@ -8,7 +8,7 @@ import {
   type Answer,
   type Decision,
   mayAct,
-  nameOf,
+  nameAction,
   type Registered,
   type Rules,
   type Untrusted,
@@ -146,8 +146,8 @@ export class Keeper {
     for (const action of actions) {
       if (stop.aborted) break;
       const subject = action.kind === 'register' ? action.candidate.url : action.enclave.id;
-      if (this.#confirmed.has(nameOf(action))) {
-        alerts.push({ code: 'NODE_CONTRADICTS', subject, message: contradictionOf(action) });
+      if (this.#confirmed.has(nameAction(action))) {
+        alerts.push({ code: 'NODE_CONTRADICTS', subject, message: describeContradiction(action) });
         continue;
       }
       try {
@@ -156,7 +156,7 @@ export class Keeper {
             ? await this.#world.register(action.candidate, config)
             : await this.#world.destroy(action.enclave, config);
         done.push({ kind: action.kind, subject, result });
-        if (result !== 'simulated') this.#confirmed.add(nameOf(action));
+        if (result !== 'simulated') this.#confirmed.add(nameAction(action));
       } catch (error) {
         if (error instanceof GasADayError) {
           alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
@@ -179,7 +179,7 @@ function isReadable(chain: {
   return chain.readings.length > 0;
 }
 
-function contradictionOf(action: Action): string {
+function describeContradiction(action: Action): string {
   const [done, shown] =
     action.kind === 'register'
       ? [`registered as ${action.enclaveId}`, 'does not show it']

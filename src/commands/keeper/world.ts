@@ -64,8 +64,8 @@ export async function worldOf(
   const connectTo = (node: string | undefined) =>
     new Chain({ ...options, ...(node !== undefined && { 'rpc-url': node }) }, env);
   // Undefined: the network's own. The first one sends transactions.
-  const [first, ...others] = file.nodes;
-  const nodes = [first, ...others];
+  const [first, ...further] = file.nodes;
+  const nodes = [first, ...further];
   const connect = () => connectTo(first);
   let roots: Awaited<ReturnType<typeof readRoots>>;
   for (const node of nodes) {

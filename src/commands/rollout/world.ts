@@ -101,12 +101,12 @@ export async function worldOf({
   const connectTo = (node: string | undefined) =>
     new Chain({ ...signing, network: plan.network, ...(node !== undefined && { 'rpc-url': node }) }, env);
   // Undefined: the network's own. The first one sends transactions.
-  const [first, ...others] = plan.nodes;
+  const [first, ...further] = plan.nodes;
   const connect = () => connectTo(first);
   const chain = connect();
   const { enclavePackage = '', configId = '' } = deployments.fill(['enclavePackage', 'configId']);
   await deployments.checkChain(chain);
-  for (const node of others) {
+  for (const node of further) {
     await deployments.checkChain(connectTo(node));
     for (const side of [plan.old, plan.new]) await readImage(connectTo(node), side.pcrs);
     await readRoots(connectTo(node), plan.root);
@@ -126,14 +126,14 @@ export async function worldOf({
   const childEnv = withoutKey(env);
 
   /** What all nodes show. @throws RolloutError: ROLLOUT_NODES_DISAGREE; as `read` */
-  async function agreed<T>(read: (node: Chain) => Promise<T>): Promise<T> {
+  async function readAgreed<T>(read: (node: Chain) => Promise<T>): Promise<T> {
     const end = performance.now() + agreeMs;
     for (;;) {
-      const [shown, ...shownByOthers] = await Promise.all([
+      const [state, ...furtherStates] = await Promise.all([
         read(connect()),
-        ...others.map((node) => read(connectTo(node))),
+        ...further.map((node) => read(connectTo(node))),
       ]);
-      if (shownByOthers.every((other) => isDeepStrictEqual(other, shown))) return shown;
+      if (furtherStates.every((furtherState) => isDeepStrictEqual(furtherState, state))) return state;
       if (performance.now() >= end) {
         throw new RolloutError(
           'ROLLOUT_NODES_DISAGREE',
@@ -148,7 +148,7 @@ export async function worldOf({
     plan,
     registersOf: (side) => images[side],
     async config() {
-      const config = await agreed(async (current) => {
+      const config = await readAgreed(async (current) => {
         const read = await readConfig(current.client, configId);
         await checkContract(current, read, { enclavePackage });
         return read;
@@ -195,7 +195,7 @@ export async function worldOf({
       );
     },
     async stateOf({ publicKey }, config) {
-      return await agreed(async ({ client }): Promise<KeyState> => {
+      return await readAgreed(async ({ client }): Promise<KeyState> => {
         const { enclaveId, state } = await findRegistration(client, config, publicKey);
         if (state !== 'registered') return state;
         return isKeyTooOld(await readEnclave(client, enclaveId), config, Date.now()) ? 'too old' : 'accepted';

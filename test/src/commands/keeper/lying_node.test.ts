@@ -1,5 +1,5 @@
 /** What a node that lies can make a keeper sign. */
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GasBudget, NO_RECORD } from '../../../../src/commands/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/commands/keeper/file.ts';
 import { Keeper } from '../../../../src/commands/keeper/round.ts';
@@ -20,13 +20,15 @@ const BUDGET = 50_000_000n;
 /** For 20 transactions. */
 const GAS_A_DAY = 1_000_000_000;
 const { signal } = new AbortController();
+// Many rounds, each with several requests.
+vi.setConfig({ testTimeout: 60_000 });
 
 let fixture: KeeperFixture;
 let lying: LyingNode;
 beforeEach(async () => {
   fixture = await KeeperFixture.start();
   lying = await LyingNode.start(fixture.chain.node);
-});
+}, 60_000);
 afterEach(() => fixture.close());
 
 const start = async () => {
