@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { comparePackages } from '../../../../src/commands/audit/bytecode.ts';
-import { Compiler } from '../../../../src/commands/audit/compile.ts';
+import { Compiler, type Modules } from '../../../../src/commands/audit/compile.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { modelChainId } from '../../../../src/commands/sui/network.ts';
@@ -16,6 +16,9 @@ import { ROOT } from './applications.ts';
 
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
 const WEATHER = new Map([['weather', join(ROOT, 'move/weather')]]);
+
+// Each comparison compiles two packages, in processes of their own.
+vi.setConfig({ testTimeout: 60_000 });
 
 let node: LoopbackNode;
 beforeEach(async () => {
@@ -42,8 +45,21 @@ const put = (id: string, original: string, modules: Iterable<Uint8Array>) =>
     dependencies: [],
   });
 
-const compilerOf = (linked?: string) =>
-  new Compiler(frameworkOf({}), { network: undefined }, WEATHER, linked);
+const compiled = new Map<string, Promise<Modules>>();
+
+/** Compiles each package once: it takes a process each time. */
+function compilerOf(linked?: string) {
+  const compiler = new Compiler(frameworkOf({}), { network: undefined }, WEATHER, linked);
+  const once = (name: string, compile: () => Promise<Modules>) => {
+    const modules = compiled.get(`${linked} ${name}`) ?? compile();
+    compiled.set(`${linked} ${name}`, modules);
+    return modules;
+  };
+  return {
+    enclave: () => once('enclave', () => compiler.enclave()),
+    application: (module: string) => once(module, () => compiler.application(module)),
+  };
+}
 
 async function compare(enclavePackage: string, original: string, packages = WEATHER) {
   const config = { enclavePackage, application: `${original}::weather::WEATHER` };
