@@ -270,8 +270,12 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       if (model || !['ZKLOGIN_PROOF', 'ZKLOGIN_EXPIRED', 'SUI_NODE_REFUSED'].includes(code)) throw error;
       context.skip(`the node does not accept the user's proof (${code}): give another by ZKLOGIN_SESSION`);
     }
-    const { objects } = await client.core.listOwnedObjects({ owner: session.address });
-    expect(objects.map(({ type }) => type)).toContainEqual(expect.stringMatching(/::WeatherNFT$/));
+    // Listings show a transaction later than other reads.
+    const owned = async () => {
+      const { objects } = await client.core.listOwnedObjects({ owner: session.address });
+      return objects.map(({ type }) => type);
+    };
+    await expect.poll(owned, { timeout: 30_000 }).toContainEqual(expect.stringMatching(/::WeatherNFT$/));
   });
 
   test('a client trusts an enclave by its registration', async (context) => {

@@ -222,13 +222,18 @@ test('an upgrade changes what its policy allows', async () => {
 
 test('listings, functions and results are told', async () => {
   const { core } = world.client;
-  const { objects } = await core.listCoins({ owner: world.address });
-  const total = objects.reduce((sum, { balance }) => sum + BigInt(balance), 0n);
-  expect(total).toBeGreaterThan(0n);
-  const { balances } = await core.listBalances({ owner: world.address });
-  expect(balances).toMatchObject([
-    { coinType: expect.stringMatching(/::sui::SUI$/), balance: String(total) },
-  ]);
+  const listed = async () => {
+    const { objects } = await core.listCoins({ owner: world.address });
+    const total = objects.reduce((sum, { balance }) => sum + BigInt(balance), 0n);
+    expect(total).toBeGreaterThan(0n);
+    const { balances } = await core.listBalances({ owner: world.address });
+    expect(balances).toMatchObject([
+      { coinType: expect.stringMatching(/::sui::SUI$/), balance: String(total) },
+    ]);
+    return true;
+  };
+  // Each listing shows the last transaction at a time of its own.
+  await expect.poll(listed, { timeout: 30_000 }).toBe(true);
   expect(Number((await core.getReferenceGasPrice()).referenceGasPrice)).toBeGreaterThan(0);
   const { function: described } = await core.getMoveFunction({
     packageId: probe.packageId,
