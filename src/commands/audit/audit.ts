@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { quantity } from 'sui-enclave/errors';
-import { type EnclaveConfig, isOverlapping, readConfig } from 'sui-enclave/sui/objects';
+import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
 import type { Source } from 'sui-enclave/sui/structs';
 import {
   type Context,
@@ -20,7 +20,7 @@ import { printable } from '../printable.ts';
 import { Chain } from '../sui/chain.ts';
 import { readRoots } from '../sui/contract.ts';
 import { READING, ROOT_OPTION } from '../sui/options.ts';
-import { enclaveUrl, objectId, path, text } from '../values.ts';
+import { enclaveUrl, path, text } from '../values.ts';
 import { sourceAddress } from './address.ts';
 import { comparePackages, describeModules } from './bytecode.ts';
 import { addsNothing, describeOther, otherConfigs } from './configs.ts';
@@ -33,6 +33,7 @@ import { holdersOf, settingsLines } from './people.ts';
 import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
 import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
 import { readSourceApart } from './source_process.ts';
+import { findStart, start } from './start.ts';
 import { writeTree } from './tree.ts';
 import { Checks, resultOf } from './verdict.ts';
 
@@ -76,15 +77,15 @@ export interface Parts {
 export function auditCommand(parts: Parts): Main {
   return command({
     name: 'audit',
-    purpose: `Finds out which program is behind a config, and whether it is the one that the config names: fetches the commit, builds
+    purpose: `Finds out which program is behind a config, to which a package, a transaction or an enclave leads too, and whether it is the one that the config names: fetches the commit, builds
 the image again with this program's own framework, compares registers and packages, and asks enclaves for attestation.
 Nothing of the commit is run. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
-    arguments: { config_id: { schema: objectId } },
+    arguments: { start: { label: 'config|package|transaction|url', schema: start } },
     options: OPTIONS,
     notes: `exit codes: 0 all agrees, after a build; 1 something differs, with a code; 2 no verdict (invalid command line, or the
 node did not answer); 3 nothing differs, but not everything was checked: --quick, no enclave named, or one is silent`,
     report,
-    run: async ({ args, options }, context) => await audit(args.config_id, options, context, parts),
+    run: async ({ args, options }, context) => await audit(args.start, options, context, parts),
   });
 }
 
@@ -117,21 +118,24 @@ interface Audit {
 }
 
 async function audit(
-  configId: string,
-  options: Options,
+  named: string,
+  { url: urls, ...given }: Options,
   { env, io }: Context,
   parts: Parts,
 ): Promise<Result> {
   checkGit(env);
-  const chain = new Chain(options, env);
-  const local = options.image === undefined ? undefined : await readFileArgument(options.image);
-  const roots = await readRoots(chain, options.root);
-  const config = await readConfig(chain.client, configId);
-  const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
+  const chain = new Chain(given, env);
   const progress = (line: string) => io.error(line);
+  const local = given.image === undefined ? undefined : await readFileArgument(given.image);
+  const roots = await readRoots(chain, given.root);
+  const { config, from, urls: found } = await findStart(named, chain);
+  if (from !== null) progress(`${from} leads to the config ${config.id}`);
+  const options = { ...given, url: [...found, ...urls] };
+  const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
   const rest: Audit = { ...one, checks: new Checks() };
   try {
+    if (from !== null) one.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
     checkConfig(one);
     const source = await compareSource(one);
     await compareContracts(rest, source);
@@ -190,7 +194,10 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
   const { config, checks, parts } = one;
   const { source: named } = config;
   if (named === null) {
-    const missing = new AuditError('SOURCE_MISSING', `the config ${config.id} names no source`);
+    const missing = new AuditError(
+      'SOURCE_MISSING',
+      `the config ${config.id} names no source. Ask its admin, who has the EnclaveCap ${config.capabilityId}, to build a commit of a public repository, and to allow that image with --source-url <repository>: the config then names the repository, its commit and folder, the version of the framework, and the SHA-256 of out/measurements.json`,
+    );
     checks.fault('the source', 'the config', missing);
     return undefined;
   }

@@ -74,6 +74,8 @@ export const AUDIT_CODES = {
     NOT_FULLY_CHECKED,
     'Nothing differs, but not everything was checked: the first line says what.',
   ],
+  START_UNKNOWN: [notTried, 'What was named leads to no config.'],
+  SEVERAL_CONFIGS: [notTried, 'What was named leads to several configs: the message lists them. Name one.'],
   NO_GIT: [notTried, 'git is not installed, or too old.'],
 } as const;
 

@@ -59,19 +59,29 @@ const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
+ * How to get the program of a version: from files, since its names are in no registry yet, and whoever took them there would
+ * run code here.
+ */
+export function programLine(version: string): string {
+  const files = ['sui-enclave-cli', 'sui-enclave-server'].map(
+    (name) => `--package=<folder>/${name}-${version}.tgz`,
+  );
+  return `npm exec ${files.join(' ')} -- sui-enclave audit`;
+}
+
+/**
  * Whether this program builds what the config names.
  *
  * @throws AuditError: FRAMEWORK_VERSION
  */
 export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFramework): void {
   if (wanted === own.version) return;
-  // From files: the names of the packages are in no registry yet, and whoever took them there would run code here.
+  // What a shell would run is not repeated as a command.
   const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(wanted)?.[0];
-  const file = (name: string) => `--package=<folder>/${name}-${version}.tgz`;
   const how =
     version === undefined
       ? ''
-      : `. With the packages of that version in a folder (make package, in a clone of its commit): npm exec ${file('sui-enclave-cli')} ${file('sui-enclave-server')} -- sui-enclave audit …`;
+      : `. With the packages of that version in a folder (of its release, or by make package in a clone at its commit): ${programLine(version)}`;
   throw new AuditError(
     'FRAMEWORK_VERSION',
     `the image was built with version ${printable(wanted, 50)} of the framework, and this is ${own.version}${how}`,

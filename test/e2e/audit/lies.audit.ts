@@ -273,7 +273,11 @@ describe('a lie', () => {
 
   test('no source on chain', async () => {
     const deployed = await deploy({ source: null });
-    expectLie(await world.audit(deployed.configId, []), 'SOURCE_MISSING');
+    const verdict = await world.audit(deployed.configId, []);
+    expectLie(verdict, 'SOURCE_MISSING');
+    // What to ask the admin for.
+    expect(verdict.line).toContain(`Ask its admin, who has the EnclaveCap ${deployed.capId},`);
+    expect(verdict.line).toContain('--source-url <repository>');
   });
 });
 

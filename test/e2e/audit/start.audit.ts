@@ -1,0 +1,167 @@
+/** What a stranger may have of an application: a package, a transaction, an enclave or its URL leads to the config that is audited. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { findStart } from '../../../src/commands/audit/start.ts';
+import { Chain } from '../../../src/commands/sui/chain.ts';
+import { listEnclaves, readConfig } from '../../../src/library/sui/objects.ts';
+import { retireConfig } from '../../../src/library/sui/transactions.ts';
+import { created, framework } from '../../src/commands/audit/applications.ts';
+import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { type Application, type Deployed, World } from './world.ts';
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+const PRICE: Application = { files: created(), folder: '', module: 'price' };
+
+let world: World;
+let repository: TestRepository;
+let commit: string;
+let deployed: Deployed;
+let quick: string[];
+beforeAll(async () => {
+  world = await World.start();
+  repository = world.repository();
+  commit = repository.commitOf(WEATHER.files);
+  deployed = await world.deploy(WEATHER, repository, commit);
+  quick = ['--source', repository.folder, '--quick'];
+});
+afterAll(() => world.close());
+
+const chain = () => new Chain({ 'rpc-url': world.node.url }, {});
+
+async function writerOf(objectId: string): Promise<string> {
+  const include = { previousTransaction: true } as const;
+  const { object } = await chain().client.core.getObject({ objectId, include });
+  return object.previousTransaction ?? '';
+}
+
+async function expectConfig(text: string, { configId }: Deployed, from: string): Promise<void> {
+  const { config, ...rest } = await findStart(text, chain());
+  expect({ id: config.id, ...rest }).toEqual({ id: configId, from, urls: [] });
+}
+
+describe('an audit starts from', () => {
+  test('the package of the application', async () => {
+    const { enclavePackage } = deployed;
+    await expectConfig(enclavePackage, deployed, `the package ${enclavePackage}`);
+  });
+
+  test('the transaction that published it, created the config, or registered an enclave', async () => {
+    for (const id of [deployed.enclavePackage, deployed.configId, deployed.capId]) {
+      const digest = await writerOf(id);
+      await expectConfig(digest, deployed, `the transaction ${digest}`);
+    }
+  });
+
+  test('a transaction that only read its enclave', async () => {
+    await world.serve(deployed);
+    const { client } = chain();
+    const { enclaves } = await listEnclaves(client, await readConfig(client, deployed.configId));
+    const tx = new Transaction();
+    const { enclavePackage, application } = deployed;
+    tx.moveCall({
+      target: `${enclavePackage}::enclave::registered_at_ms`,
+      typeArguments: [application],
+      arguments: [tx.object(enclaves[0]?.id ?? '')],
+    });
+    const { digest } = await world.submit(tx);
+    await expectConfig(digest, deployed, `the transaction ${digest}`);
+  });
+
+  test('an enclave on chain', async () => {
+    await world.serve(deployed);
+    const { client } = chain();
+    const { enclaves } = await listEnclaves(client, await readConfig(client, deployed.configId));
+    const id = enclaves[0]?.id ?? '';
+    await expectConfig(id, deployed, `the object ${id}`);
+  });
+
+  test('the URL of an enclave whose host names the config; the enclave there is asked', async () => {
+    const host = await startHost(JSON.stringify({ config: deployed.configId }));
+    const verdict = await world.audit(host, quick);
+    const from = `the host at ${host}`;
+    expect(verdict.config, verdict.out).toMatchObject({ id: deployed.configId });
+    const detail = `it leads to the config ${deployed.configId}`;
+    expect(verdict.checks[0]).toMatchObject({ result: 'same', what: from, detail });
+    expect(verdict.err).toContain(`${from} leads to the config ${deployed.configId}`);
+    expect(verdict.checks).toContainEqual(
+      expect.objectContaining({ what: `the enclave at ${host}`, result: 'same' }),
+    );
+  });
+
+  test('a URL whose host names another config: its key is not registered there', async () => {
+    const other = await world.deploy(PRICE, repository, commit);
+    const host = await startHost(JSON.stringify({ config: other.configId }));
+    const verdict = await world.audit(host, quick);
+    expect(verdict.config).toMatchObject({ id: other.configId });
+    expect(verdict).toMatchObject({ exit: 1, verdict: 'differs' });
+    const { code } = verdict.checks.find(({ what }) => what === `the enclave at ${host}`) ?? {};
+    expect(['ENCLAVE_REGISTERS', 'KEY_NOT_REGISTERED']).toContain(code);
+  });
+});
+
+describe('an audit has no verdict', () => {
+  test.each(['{}', 'not JSON', '{"config":"0x12"}', '{"config":["a"]}'])(
+    'where the host at a URL says %s',
+    async (hint) => {
+      expect(await world.audit(await startHost(hint), quick)).toMatchObject({
+        exit: 2,
+        code: 'START_UNKNOWN',
+      });
+    },
+  );
+
+  test('from a package, an object or a transaction that has no config', async () => {
+    const tx = new Transaction();
+    tx.transferObjects([tx.splitCoins(tx.gas, [1])], world.address);
+    const { digest, created: made } = await world.submit(tx);
+    for (const id of [digest, made[0]?.id ?? '']) {
+      expect(await world.audit(id, quick), id).toMatchObject({ exit: 2, code: 'START_UNKNOWN' });
+    }
+  });
+
+  test('where the node does not list events', async () => {
+    world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: '' });
+    onTestFinished(() => void world.node.faults.delete('ListEvents'));
+    expect(await world.audit(deployed.enclavePackage, quick)).toMatchObject({
+      exit: 2,
+      code: 'START_UNKNOWN',
+    });
+  });
+
+  test('from what is neither', async () => {
+    for (const text of ['weather', '0x12', 'ftp://host', 'http://user:word@host']) {
+      expect(await world.audit(text, quick), text).toMatchObject({ exit: 2, code: 'USAGE' });
+    }
+  });
+
+  test('from a package with several configs: all are listed, the retired too, in plain text', async () => {
+    const second = await world.deploy(WEATHER, repository, commit, { name: 'other\u001b[2J' });
+    const tx = new Transaction();
+    retireConfig(tx, second);
+    await world.submit(tx);
+    const verdict = await world.audit(deployed.enclavePackage, quick);
+    expect(verdict).toMatchObject({ exit: 2, code: 'SEVERAL_CONFIGS' });
+    const { error } = JSON.parse(verdict.out) as { error: string };
+    expect(error).toContain(deployed.configId);
+    expect(error).toMatch(new RegExp(`${second.configId}.*retired`));
+    expect(error).not.toContain('\u001b');
+  });
+});
+
+/** The enclave behind a host that says this of its config. */
+async function startHost(hint: string): Promise<string> {
+  const url = await world.serve(deployed);
+  const server = createServer(async (request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.url === '/.well-known/sui-enclave.json') return void response.end(hint);
+    response.end(await (await fetch(url + request.url)).text());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
