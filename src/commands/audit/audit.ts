@@ -26,7 +26,7 @@ import { comparePackages, describeModules } from './bytecode.ts';
 import { addsNothing, describeOther, otherConfigs } from './configs.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
 import { AuditError } from './errors.ts';
-import { checkOnBranch, fetchCommit, openClone } from './fetch.ts';
+import { askNamedRepository, checkOnBranch, fetchCommit, openClone } from './fetch.ts';
 import { checkGit, type Repository } from './git.ts';
 import { takeOutput } from './output.ts';
 import { holdersOf, settingsLines } from './people.ts';
@@ -150,6 +150,7 @@ async function audit(
       summary: summaryOf(config, enclaves),
       isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
       otherConfigs: others?.configs ?? null,
+      notes: one.checks.notes,
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
       holders,
@@ -223,6 +224,9 @@ async function takeTree(one: Audit, named: Source, what: string) {
   const { commit } = named;
   const wanted = { commit, work, env };
   const given = options.source;
+  if (given !== undefined && given !== named.url) {
+    checks.note(`Of the commit, ${await askNamedRepository(named.url, wanted)}.`);
+  }
   let repository: Repository;
   if (given !== undefined && !given.includes('://')) {
     progress(`Reading ${commit} from ${given}`);

@@ -1,9 +1,9 @@
 /** Fetches exactly one commit, and finds out whether a branch leads to it. Nothing is checked out. */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Environment, UsageError } from '../command_line.ts';
 import { printable } from '../printable.ts';
-import type { Address } from './address.ts';
+import { type Address, sourceAddress } from './address.ts';
 import { AuditError } from './errors.ts';
 import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
 
@@ -111,4 +111,33 @@ export async function openClone(folder: string, { commit, work, env }: Wanted): 
   }
   const { environment, ...repository } = await makeRepository(work, 'commit.git', commit, env);
   return { ...repository, environment: { ...environment, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } };
+}
+
+/** For the history of a repository that the audit does not need. */
+const NAMED_MS = 60_000;
+
+/**
+ * What the repository that the config names has to say of a commit that came from elsewhere: that is no part of the verdict,
+ * since a commit is the same wherever it comes from, but without it nobody else can do this audit.
+ *
+ * @param find for tests: the address of that repository
+ */
+export async function askNamedRepository(
+  url: string,
+  { commit, work, env }: Wanted,
+  find: (url: string) => Promise<Address> = (named) => sourceAddress(named, false),
+): Promise<string> {
+  const where = `the repository that the config names, ${printable(url)},`;
+  const folder = join(work, 'named');
+  mkdirSync(folder);
+  try {
+    await checkOnBranch(await find(url), { commit, work: folder, env, limits: { ...LIMITS, ms: NAMED_MS } });
+    return `${where} has it on a branch or a tag`;
+  } catch (error) {
+    if (!(error instanceof AuditError)) throw error;
+    if (error.code === 'COMMIT_NOT_ON_BRANCH') {
+      return `${where} LACKS it: no branch and no tag leads to it, so others can't audit this config`;
+    }
+    return `whether ${where} has it is not known: ${error.message}`;
+  }
 }

@@ -22,6 +22,12 @@ export interface Check {
 /** Collects the comparisons of an audit. */
 export class Checks {
   readonly all: Check[] = [];
+  /** What the auditor should know, and no verdict depends on: a sentence each. */
+  readonly notes: string[] = [];
+
+  note(text: string): void {
+    this.notes.push(text);
+  }
 
   same(what: string, against: string, detail: string | null = null): void {
     this.#add({ what, against, result: 'same', code: null, detail });
@@ -60,6 +66,7 @@ export interface Findings {
   readonly checks: readonly Check[];
   /** What agrees, for the line of a green audit. */
   readonly summary: string;
+  readonly notes: readonly string[];
   readonly config: object;
   /** Of the same application; null where they are not known. */
   readonly otherConfigs: readonly object[] | null;
@@ -79,7 +86,7 @@ const proves = (isOnlyImage: boolean) => [
 ];
 
 export function resultOf(findings: Findings): Result {
-  const { checks, summary, config, otherConfigs, source, holders, settings } = findings;
+  const { checks, summary, notes, config, otherConfigs, source, holders, settings } = findings;
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
@@ -103,13 +110,14 @@ export function resultOf(findings: Findings): Result {
   const text = [
     line,
     '',
+    ...notes.flatMap((note) => [note, '']),
     ...checks.flatMap(rowOf),
     ...lists.flatMap(([title, lines]) =>
       lines.length === 0 ? [] : ['', title, ...lines.map((one) => `  ${one}`)],
     ),
   ];
   const json = {
-    ...{ verdict, code, line, config, otherConfigs, source, checks, holders, settings },
+    ...{ verdict, code, line, config, otherConfigs, source, checks, notes, holders, settings },
     proves: proved,
   };
   return { exit, json, text: text.join('\n') };

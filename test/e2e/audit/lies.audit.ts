@@ -282,6 +282,17 @@ describe('a lie', () => {
 });
 
 describe('also', () => {
+  test('with --source, the audit says of the repository on chain whether it has the commit', async () => {
+    const deployed = await deploy({ source: { url: 'https://localhost/oracle.git' } });
+    const { out } = await world.audit(deployed.configId, [...source, '--quick']);
+    const { notes } = JSON.parse(out) as { notes: string[] };
+    expect(notes).toEqual([
+      expect.stringMatching(
+        /^Of the commit, whether the repository .*https:\/\/localhost\/oracle\.git, .* not known: /,
+      ),
+    ]);
+  });
+
   test('an address of this machine is not asked unless the auditor names it', async () => {
     const deployed = await deploy();
     const before = world.git.requests.length;

@@ -14,7 +14,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isPublic, sourceAddress } from '../../../../src/commands/audit/address.ts';
-import { checkOnBranch, fetchCommit, openClone } from '../../../../src/commands/audit/fetch.ts';
+import {
+  askNamedRepository,
+  checkOnBranch,
+  fetchCommit,
+  openClone,
+} from '../../../../src/commands/audit/fetch.ts';
 import { LIMITS, type Limits } from '../../../../src/commands/audit/git.ts';
 import { writeTree } from '../../../../src/commands/audit/tree.ts';
 import { UsageError } from '../../../../src/commands/command_line.ts';
@@ -315,4 +320,28 @@ describe('a hostile repository', () => {
 test('a text of an enemy is one line of printable characters', () => {
   expect(printable('\u001b[2J\nGREEN\u202e')).toBe('\\u{1b}[2J\\u{a}GREEN\\u{202e}');
   expect(printable('a'.repeat(300))).toHaveLength(201);
+});
+
+describe('of a commit from elsewhere, the repository that the config names', () => {
+  const ask = (url: string, commit: string) =>
+    askNamedRepository(url, wanted(commit), async () => ({ url, resolved: undefined }));
+
+  test('is said to have it or to lack it', async () => {
+    const named = repository();
+    const commit = named.commitOf({ 'app.ts': 'here' });
+    const url = server.urlOf(named);
+    expect(await ask(url, commit)).toMatch(/, has it on a branch or a tag$/);
+    const elsewhere = repository().commitOf({ 'app.ts': 'elsewhere' });
+    expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag leads to it/);
+  });
+
+  test('is not asked where an audit would not ask it, and may not answer: that is said', async () => {
+    const named = repository();
+    const commit = named.commitOf({ 'app.ts': 'here' });
+    const before = server.requests.length;
+    const text = await askNamedRepository(server.urlOf(named), wanted(commit));
+    expect(text).toMatch(/^whether .* has it is not known: .* names a port/);
+    expect(server.requests.length).toBe(before);
+    expect(await ask('https://localhost:9/a', commit)).toMatch(/^whether .* is not known: /);
+  });
 });
