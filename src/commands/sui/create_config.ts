@@ -162,8 +162,8 @@ export const main = suiCommand({
         };
       },
     });
-    await awaitListing(chain, made);
     await note(input, chain, outcome, applied);
+    await awaitListing(chain, made);
     return outcome;
   },
 });

@@ -147,7 +147,6 @@ export const main = suiCommand({
       report: ({ packageId, created }) => ({ package: packageId, ...createdAtPublish(created) }),
     });
     const { package: publishedAt, upgradeCap, enclaveCaps } = outcome.fields as Partial<Published>;
-    if (enclaveCaps !== undefined) await awaitListing(chain, enclaveCaps);
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
       await notePublication(chain, publishedPath(name, options.published), {
         publishedAt,
@@ -157,6 +156,7 @@ export const main = suiCommand({
       });
     }
     await note(input, chain, outcome, { packages: compiled.packages, linkedEnclave });
+    if (enclaveCaps !== undefined) await awaitListing(chain, enclaveCaps);
     return outcome;
   },
 });

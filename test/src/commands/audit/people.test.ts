@@ -9,10 +9,10 @@ import { ChainFixture } from '../sui/chain_fixture.ts';
 let fixture: ChainFixture;
 beforeAll(async () => {
   fixture = await ChainFixture.start();
-});
+}, 60_000);
 afterAll(() => fixture.close());
 
-test('the UpgradeCap of a package is found by types of its later versions', async () => {
+test('the UpgradeCap of a package is found by types of its later versions', { timeout: 60_000 }, async () => {
   const source = 'module own::app;\npublic struct APP has drop {}\n';
   const one = await publishLineage(fixture, await compileModule(source));
   const later = await compileModule(`${source}public struct Later has drop {}\n`);

@@ -63,7 +63,9 @@ describe('publish', () => {
     });
   });
 
-  test('takes the version with move/enclave that the package links to, not the one of its types', async () => {
+  test('takes the version with move/enclave that the package links to, not the one of its types', {
+    timeout: 60_000,
+  }, async () => {
     const enclave = await publishLineage(fixture, await enclaveModules());
     const { packageId } = await upgradeLineage(fixture, enclave, await enclaveModules());
     const app = await publishLineage(fixture, await compileModule('module own::app;'));
