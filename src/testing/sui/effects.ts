@@ -2,6 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Published } from './engine.ts';
+import { bcsFailure } from './failure_bcs.ts';
 import type { Status } from './failures.ts';
 import { type Changes, digestOf, type Ledger, type LedgerObject, type Owner } from './ledger.ts';
 import { type Packages, versionOf } from './packages.ts';
@@ -64,7 +65,7 @@ export function effectsOf(changes: Changes, ledger: Ledger, outcome: Outcome): G
     ...(gasObject && { gasObject }),
   });
   const value = bytesOf(effects, changed, outcome);
-  return { ...effects, ...(value && { bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) }) };
+  return { ...effects, bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) };
 }
 
 /** Objects that the transaction both made and ended are not in its effects. */
@@ -123,13 +124,11 @@ export function ownerOf(owner: Owner): GrpcTypes.Owner {
   });
 }
 
-/** Of a transaction that did not fail; for one that failed, the model has none. */
 function bytesOf(
   { status, transactionDigest = '', epoch = 0n, gasUsed, lamportVersion = 0n }: GrpcTypes.TransactionEffects,
   changed: readonly Change[],
   { published, packages, gasCoin }: Outcome,
-): Uint8Array | undefined {
-  if (status?.success !== true) return undefined;
+): Uint8Array {
   const {
     computationCost = 0n,
     storageCost = 0n,
@@ -139,7 +138,7 @@ function bytesOf(
   const gasObjectIndex = changed.findIndex(({ id }) => id === gasCoin);
   const written = changed.map((change) => [change.id, bcsChange(change)] as const);
   const V2 = {
-    status: { Success: true },
+    status: status?.error === undefined ? { Success: true } : { Failure: bcsFailure(status.error) },
     executedEpoch: epoch,
     gasUsed: { computationCost, storageCost, storageRebate, nonRefundableStorageFee },
     transactionDigest,

@@ -1,0 +1,50 @@
+/** Why a transaction failed, in BCS (`ExecutionFailureStatus` of sui-types), from what gRPC says of it. */
+import type { GrpcTypes } from '@mysten/sui/grpc';
+import { fromBase58 } from '@mysten/sui/utils';
+
+/** `Failure` of `ExecutionStatus`. Its variants have the names that the model's descriptions begin with, as Rust's do. */
+export function bcsFailure({ description = '', command, errorDetails }: GrpcTypes.ExecutionError) {
+  const name = /^\w+/.exec(description)?.[0] ?? '';
+  // `kind` of an argument's error, and `upgrade_error`.
+  const problem = /\b(?:kind|upgrade_error): (\w+)/.exec(description)?.[1] ?? '';
+  return { error: { [name]: detailsOf(name, problem, errorDetails) }, command: command ?? null };
+}
+
+/** Variants without fields ignore what they are given. */
+function detailsOf(
+  name: string,
+  problem: string,
+  details: GrpcTypes.ExecutionError['errorDetails'],
+): unknown {
+  switch (details.oneofKind) {
+    case 'abort': {
+      const { abortCode, location } = details.abort;
+      return name === 'MoveAbort' ? [locationOf(location), abortCode] : locationOf(location);
+    }
+    case 'commandArgumentError': {
+      const { argument, indexError } = details.commandArgumentError;
+      return { argIdx: argument, kind: { [problem]: indicesOf(indexError) } };
+    }
+    case 'typeArgumentError':
+      return { argumentIdx: details.typeArgumentError.typeArgument, kind: { [problem]: true } };
+    case 'indexError':
+      return indicesOf(details.indexError);
+    case 'packageUpgradeError': {
+      const { packageId, ticketId, policy, digest = '' } = details.packageUpgradeError;
+      return { upgradeError: { [problem]: { packageId, ticketId, policy, digest: fromBase58(digest) } } };
+    }
+    default:
+      return true;
+  }
+}
+
+/** By every name that a variant has for them. */
+function indicesOf({ index, subresult }: GrpcTypes.IndexError = {}) {
+  return { idx: index, resultIdx: index, secondaryIdx: subresult };
+}
+
+function locationOf(location: GrpcTypes.MoveLocation | undefined) {
+  if (location === undefined) return null;
+  const { package: address, module: name, function: index, instruction, functionName } = location;
+  return { module: { address, name }, function: index, instruction, functionName: functionName ?? null };
+}
