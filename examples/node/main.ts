@@ -1,9 +1,14 @@
 /** Verifies an enclave, calls it, and submits what it signed to a contract on Sui: `node main.ts [location]`. */
 import { bcs } from '@mysten/bcs';
 import { Transaction } from '@mysten/sui/transactions';
-import { fromBase64 } from '@mysten/sui/utils';
 import { EnclaveClient, NotRegisteredError, signedType, text, u64 } from 'sui-enclave/client';
-import { findRegistration, readConfig, sendTransaction, updateWeather } from 'sui-enclave/sui';
+import {
+  buildTransaction,
+  findRegistration,
+  readConfig,
+  sendTransaction,
+  updateWeather,
+} from 'sui-enclave/sui';
 import { readContract, readEnclave, readNode, readSigner } from './settings.ts';
 
 // As the application signs it and the Move module reads it: intent 0, then the fields in order.
@@ -30,9 +35,10 @@ const sender = signer.toSuiAddress();
 const tx = new Transaction();
 tx.setSender(sender);
 tx.transferObjects([updateWeather(tx, { appPackage, enclaveId, configId, reading })], sender);
-const { bytes, signature } = await tx.sign({ client: sui, signer });
+const transaction = await buildTransaction(sui, tx);
+const { signature } = await signer.signTransaction(transaction);
 const { digest, effects, objectTypes } = await sendTransaction(sui, {
-  ...{ transaction: fromBase64(bytes), signatures: [signature] },
+  ...{ transaction, signatures: [signature] },
   include: { effects: true, objectTypes: true },
 });
 const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');

@@ -13,6 +13,7 @@ import { CASES } from '../../scripts/check/rules/cases.ts';
 import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
 import { createdIn, packageIn, World } from '../../scripts/check/rules/world.ts';
 import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts';
+import { buildTransaction, sendTransaction } from '../../src/library/sui/index.ts';
 
 const { SUI_RPC_URL: rpcUrl, SUI_FAUCET_URL: faucetUrl } = process.env;
 
@@ -218,6 +219,35 @@ test('an upgrade changes what its policy allows', async () => {
     packageIn(third),
   );
   expect(fourth.outcome).toBe('done');
+});
+
+test('an instruction without a result is told apart from an abort with 0, simulated and executed', async () => {
+  const outcomes = async (name: string, ...values: number[]) => {
+    const call = (budget?: number) => {
+      const tx = new Transaction();
+      tx.setSender(world.address);
+      if (budget !== undefined) tx.setGasBudget(budget);
+      const args = values.map((value) => tx.pure.u64(value));
+      probe.call(tx, name, args);
+      return tx;
+    };
+    const { objects } = await world.client.core.listCoins({ owner: world.address });
+    const unseen = call(100_000_000);
+    unseen.setGasPrice(Number((await world.client.core.getReferenceGasPrice()).referenceGasPrice));
+    unseen.setGasPayment(objects);
+    const transaction = await unseen.build();
+    const { signature } = await world.key.signTransaction(transaction);
+    const ways = [
+      buildTransaction(world.client, call()),
+      buildTransaction(world.client, call(100_000_000)),
+      sendTransaction(world.client, { transaction, signatures: [signature] }),
+    ];
+    const settled = await Promise.allSettled(ways);
+    return settled.map((result) => result.status === 'rejected' && result.reason.code);
+  };
+  expect(await outcomes('subtract', 1, 2)).toEqual(Array(3).fill('SUI_MOVE_RUNTIME'));
+  expect(await outcomes('item', 2)).toEqual(Array(3).fill('SUI_MOVE_RUNTIME'));
+  expect(await outcomes('zero', 0)).toEqual(Array(3).fill('SUI_MOVE_ABORT'));
 });
 
 test('listings, functions and results are told', async () => {

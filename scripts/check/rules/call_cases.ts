@@ -129,6 +129,11 @@ export const CALL_CASES: readonly Case[] = [
     build: (tx, { call }) => call(tx, 'item', [tx.pure.u64(2)]),
   },
   {
+    name: 'an abort with 0',
+    outcome: 'abort probe::zero 0',
+    build: (tx, { call }) => call(tx, 'zero', [tx.pure.u64(0)]),
+  },
+  {
     name: 'an assertion without a code',
     outcome: 'abort probe::bare assert',
     build: (tx, { call }) => call(tx, 'bare', [tx.pure.u64(0)]),

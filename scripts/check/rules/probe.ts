@@ -61,6 +61,9 @@ public fun item(at: u64): u64 { vector[1u64, 2][at] }
 public fun bare(n: u64) { assert!(n > 0) }
 public fun named(n: u64) { assert!(n > 0, EEmpty) }
 public fun coded(n: u64) { assert!(n > 0, 12) }
+public fun zero(n: u64) { assert!(n > 0, 0) }
+public fun divide(n: u64): u64 { 1 / n }
+public fun narrow(n: u64): u8 { (n + 255) as u8 }
 public fun peek(thing: &Thing): &u64 { &thing.n }
 #[allow(unused_function)]
 fun hidden() {}

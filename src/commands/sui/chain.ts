@@ -3,6 +3,7 @@
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
+import { buildTransaction } from 'sui-enclave/sui/build';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
 import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
 import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
@@ -139,7 +140,7 @@ export class Chain {
     tx.setGasOwner(sender);
     const budget = this.#options['gas-budget'];
     if (budget !== undefined) tx.setGasBudget(budget);
-    const bytes = await fromNode(tx.build({ client: this.client }));
+    const bytes = await fromNode(buildTransaction(this.client, tx));
     const { gasData } = tx.getData();
     this.#checkPrice(BigInt(gasData.price ?? 0));
     const proposed = BigInt(gasData.budget ?? 0);

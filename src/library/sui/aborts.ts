@@ -117,7 +117,7 @@ export const ABORT_CODES: Readonly<Record<string, number>> = Object.fromEntries(
 /** An abort as a node describes it. */
 export interface Abort {
   readonly module?: string | undefined;
-  /** The code of the error constant, where the node gives it. */
+  /** The code of the error constant, where the node gives it. Default: what is in the number. */
   readonly code?: number | undefined;
   /** The name of the error constant. */
   readonly name?: string | undefined;
@@ -136,11 +136,22 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
 }
 
 /** By the code where the node gives one, else by the name. A module of the same name elsewhere may disagree on both. */
-function nameOf({ module, code, name }: Abort): string | undefined {
+function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
   if (code === undefined) return name;
   const named = Object.entries(ERRORS).find(
     ([abort, [own]]) => own === code && abort.startsWith(`${module}::`),
   );
   const found = named?.[0].split('::')[1];
   return found !== undefined && (name === undefined || name === found) ? found : (name ?? String(code));
+}
+
+/**
+ * The code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of Move): four bits
+ * of version, four that are 0, then the code. 255 says that the constant has none, and so does an older version.
+ */
+function codeIn(number: string): number | undefined {
+  if (!/^\d{1,20}$/.test(number)) return undefined;
+  const bits = BigInt(number);
+  const code = Number((bits >> 48n) & 0xffn);
+  return bits >> 56n === 0xc0n && code !== 0xff ? code : undefined;
 }

@@ -15,7 +15,8 @@ export const SUI_CODES = {
   SUI_EQUIVOCATION: 'Another transaction holds a lock on an owned object of this one.',
   SUI_OBJECT_CHANGED: 'An object changed after it was read and before the transaction was executed.',
   SUI_MOVE_ABORT: 'A Move function aborted: see MoveAbortError.',
-  SUI_EXECUTION: 'The transaction failed, but not by an abort.',
+  SUI_MOVE_RUNTIME: 'An instruction of a Move function has no result: see MoveRuntimeError.',
+  SUI_EXECUTION: 'The transaction failed, but not in a Move function.',
 } as const;
 
 export type SuiCode = keyof typeof SUI_CODES;
@@ -99,6 +100,23 @@ export class MoveAbortError extends SuiError {
   constructor(abort: string, location: string, explanation: string) {
     super('SUI_MOVE_ABORT', `${explanation} (${abort}, in ${location})`);
     this.abort = abort;
+    this.location = location;
+  }
+}
+
+/**
+ * An instruction of a Move function has no result: an overflow, a division by zero, a cast or a shift that does not fit,
+ * an index that is not there, or calls that are nested too deep. The chain does not record which.
+ */
+export class MoveRuntimeError extends SuiError {
+  /** `package::module::function`, as far as the node gives it. */
+  readonly location: string;
+
+  constructor(location: string) {
+    super(
+      'SUI_MOVE_RUNTIME',
+      `an instruction of the contract has no result: an overflow, a division by zero, a cast or a shift that does not fit, an index that is not there, or calls that are nested too deep; the chain does not say which. Check the values that the function is given (in ${location})`,
+    );
     this.location = location;
   }
 }

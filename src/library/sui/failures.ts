@@ -1,14 +1,16 @@
 /** Turns what a node or the transport reports into an error that says what to do. Browser-safe. */
 import { ObjectError, SimulationError, type SuiClientTypes, TransactionError } from '@mysten/sui/client';
-import { abortIn } from './abort_text.ts';
+import { failureIn } from './abort_text.ts';
 import { explainAbort } from './aborts.ts';
 import {
   MoveAbortError,
+  MoveRuntimeError,
   NodeRefusedError,
   ObjectNotFoundError,
   SuiError,
   UnknownOutcomeError,
 } from './errors.ts';
+import { runtimeErrorPlace } from './runtime_errors.ts';
 
 /** Statuses of a call that didn't reach a working node. */
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
@@ -124,8 +126,8 @@ function givenStatus(error: unknown): string | null {
 
 function refusalOf(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
-  const abort = status === 'INVALID_ARGUMENT' ? abortIn(message) : null;
-  if (abort !== null) return failureOf(abort);
+  const failure = status === 'INVALID_ARGUMENT' ? failureIn(message) : null;
+  if (failure !== null) return failureOf(failure);
   const fetchFailed = status === 'INTERNAL' && FETCH_FAILED.test(message);
   if (LOCKED.test(message)) {
     return new SuiError(
@@ -170,8 +172,14 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
   return new SuiError('SUI_GAS', `too little gas: ${message}. ${advice}`, options);
 }
 
-/** The SuiError for a transaction that failed, simulated or executed. */
+/**
+ * The SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui` describes an
+ * instruction without a result as an abort with 0, so this takes it for one: `buildTransaction` and `sendTransaction`
+ * tell them apart, and so does what a wallet returns.
+ */
 export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
+  const place = runtimeErrorPlace(error);
+  if (place !== null) return new MoveRuntimeError(place);
   const message = printable(error.message);
   if (error.$kind === 'MoveAbort') {
     const { abortCode, location, cleverError } = error.MoveAbort;
@@ -183,8 +191,8 @@ export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
       number: abortCode,
     });
     const { package: packageId, module, functionName } = location ?? {};
-    const place = [packageId, module, functionName].filter((part) => part !== undefined).join('::');
-    return new MoveAbortError(abort, place || 'an unknown place', explanation);
+    const names = [packageId, module, functionName].filter((part) => part !== undefined);
+    return new MoveAbortError(abort, names.join('::') || 'an unknown place', explanation);
   }
   if (GAS.test(message)) return gasTooLow(message);
   return new SuiError('SUI_EXECUTION', `the transaction fails: ${message}`);

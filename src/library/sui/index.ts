@@ -2,6 +2,7 @@
 export { type Image, parsePcrs } from '../attestation/image.ts';
 export type { ObjectInput } from './arguments.ts';
 export type { AskOptions } from './ask.ts';
+export { type BuildOptions, buildTransaction } from './build.ts';
 export * from './errors.ts';
 export {
   ENCLAVE_EVENTS,

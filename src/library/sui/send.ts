@@ -3,6 +3,7 @@ import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { NotVisibleError, type SuiError } from './errors.ts';
 import { failureOf, sendErrorOf } from './failures.ts';
+import { withNodesWords, withRuntimeError } from './runtime_errors.ts';
 import { invalidValue } from './values.ts';
 
 type Include = SuiClientTypes.TransactionInclude;
@@ -39,7 +40,7 @@ const MAX_MS = 2_147_483_647;
  *
  * @returns the client's description of the transaction
  * @throws SuiError: UnknownOutcomeError with the digest if the node doesn't know the transaction in time;
- *   MoveAbortError, SUI_EXECUTION or SUI_GAS when it was executed and failed; NotVisibleError with the digest when it
+ *   MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when it was executed and failed; NotVisibleError with the digest when it
  *   was executed and did not fail, but the wait ended before the node showed it
  */
 export async function sendTransaction<Included extends Include = object>(
@@ -101,15 +102,16 @@ export async function resultOfSending<Included extends Include = object>(
     signal,
   }: Omit<SignedTransaction<Included>, 'waitMs'>,
 ): Promise<SuiClientTypes.TransactionResult<Included>> {
-  const shared = { ...(include && { include }), ...(signal && { signal }) };
+  const shared = { include: withNodesWords(include), ...(signal && { signal }) };
   const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
   try {
-    return await client.core.executeTransaction({ transaction, signatures: [...signatures], ...shared });
+    const request = { transaction, signatures: [...signatures], ...shared };
+    return withRuntimeError(await client.core.executeTransaction(request));
   } catch (thrown) {
     const error = sendErrorOf(thrown, digest);
     const found = await lookUp(client, error, { digest, timeout: lookUpMs, ...shared }).catch(() => null);
     if (found === null) throw error;
-    return found;
+    return withRuntimeError(found);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Bytes to sign, in memory that nobody else can change. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
-import { suiErrorOf } from '../sui/failures.ts';
+import { type BuildOptions, buildTransaction } from '../sui/build.ts';
 import { ZkLoginError } from './errors.ts';
 
 /**
@@ -34,10 +34,7 @@ export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer>
 export async function built(
   transaction: Transaction,
   client: ClientWithCoreApi,
-  { onlyTransactionKind = false } = {},
+  options: BuildOptions = {},
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await transaction.build({ client, onlyTransactionKind }).catch((error: unknown) => {
-    throw suiErrorOf(error);
-  });
-  return copyBytes('built transaction', bytes);
+  return copyBytes('built transaction', await buildTransaction(client, transaction, options));
 }

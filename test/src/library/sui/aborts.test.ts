@@ -37,6 +37,13 @@ describe('the explanations of aborts', () => {
     }
   });
 
+  test('are found by the code in the number, where a client gives no more', () => {
+    const number = String(0xc00dn << 48n);
+    expect(explainAbort({ module: 'enclave', number }).abort).toBe('enclave::ERetired');
+    expect(explainAbort({ module: 'dice', number }).abort).toBe('dice::13');
+    expect(explainAbort({ module: 'enclave', number: 'not a number' }).abort).toBe('enclave::not a number');
+  });
+
   test('are not given for an error that only shares a number, or a code, with one of them', () => {
     expect(explainAbort({ module: 'enclave', number: '13' })).toEqual({
       abort: 'enclave::13',

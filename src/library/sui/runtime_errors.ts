@@ -1,0 +1,106 @@
+/**
+ * Tells an instruction that has no result from an abort. A node gives both a place, and the gRPC client of `@mysten/sui`
+ * reports both as aborts: the first with the number 0. Browser-safe.
+ */
+import type { SuiClientTypes } from '@mysten/sui/client';
+
+type ExecutionError = SuiClientTypes.ExecutionError;
+
+/** A `MoveLocation` as Rust prints it for debugging: address, module, function. Names have at most 128 characters. */
+export const LOCATION = String.raw`MoveLocation \{ module: ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w{1,128})"\) \}, function: \d{1,5}, instruction: \d{1,5}, function_name: (?:Some\("(\w{1,128})"\)|None) \}`;
+
+/** `MovePrimitiveRuntimeError` of Sui, as a node prints it, after the command if it is from GraphQL. */
+const RUNTIME_ERROR = /^(?:Error in \d+\w\w command, )?Move ?Primitive ?Runtime ?Error\b/;
+
+/** The places in it: of `withRuntimeError`, of a node over gRPC, and of a GraphQL service. The effects in BCS give a client none. */
+const PLACES: readonly RegExp[] = [
+  /^MovePrimitiveRuntimeError\(\{"module":\{"address":"0x([0-9a-f]{1,64})","name":"(\w{1,128})"\},"function":\d{1,5},"instruction":\d{1,5},"functionName":(?:"(\w{1,128})"|null)\}\)$/,
+  new RegExp(String.raw`^MovePrimitiveRuntimeError\((?:MoveLocationOpt\()?Some\(${LOCATION}\)`),
+  /Move Primitive Runtime Error\. Location: (?:0x)?([0-9a-f]{1,64})::(\w{1,128})(?:::(\w{1,128}))? /,
+];
+
+/** Where an instruction had no result, as `package::module::function`; null if the transaction failed otherwise. */
+export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | null {
+  if ($kind !== 'Unknown' || !RUNTIME_ERROR.test(message)) return null;
+  for (const pattern of PLACES) {
+    const [, address, ...names] = pattern.exec(message) ?? [];
+    if (address === undefined) continue;
+    return [fullAddress(address), ...names].filter((part) => part !== undefined).join('::');
+  }
+  return 'an unknown place';
+}
+
+/** @param digits 1 to 64 hexadecimal digits without `0x` */
+export function fullAddress(digits: string): string {
+  return `0x${digits.padStart(64, '0')}`;
+}
+
+/** Whether a client may have made it of an instruction without a result. */
+export function isAmbiguous(error: ExecutionError): boolean {
+  return error.$kind === 'MoveAbort' && error.MoveAbort.abortCode === '0' && !error.MoveAbort.cleverError;
+}
+
+/** What the gRPC client gives as JSON with `protoJson`: the part of a failed transaction, or of a simulated one. */
+interface Failed {
+  readonly transaction?: Failed;
+  readonly effects?: { readonly status?: { readonly error?: GrpcError } };
+}
+
+interface GrpcError {
+  readonly kind?: string;
+  readonly command?: string;
+  readonly abort?: {
+    readonly location?: {
+      readonly package?: string;
+      readonly module?: string;
+      readonly function?: number;
+      readonly instruction?: number;
+      readonly functionName?: string;
+    };
+  };
+}
+
+/**
+ * The content that a client is asked for, with the node's own words for a failure, which only the gRPC client knows.
+ * Give its answer to `withRuntimeError`.
+ */
+export function withNodesWords<Include extends object>(include: Include | undefined): Include {
+  return { ...include, protoJson: true } as object as Include;
+}
+
+/** An answer to what was asked with `withNodesWords`, in which an instruction without a result is no abort. */
+export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
+  const { protoJson, ...result } = answer as {
+    readonly protoJson?: Failed;
+    readonly FailedTransaction?: SuiClientTypes.Transaction<{ effects: true }>;
+  };
+  const error = (protoJson?.transaction ?? protoJson)?.effects?.status?.error;
+  const { FailedTransaction: failed } = result;
+  if (failed === undefined || error?.kind !== 'MOVE_PRIMITIVE_RUNTIME_ERROR') return result as Answer;
+  const status = { success: false, error: runtimeError(error) } as const;
+  const effects = failed.effects && { effects: { ...failed.effects, status } };
+  return { ...result, FailedTransaction: { ...failed, status, ...effects } } as object as Answer;
+}
+
+/** As `runtimeErrorPlace` reads it. */
+function runtimeError({ command, abort }: GrpcError): ExecutionError {
+  const {
+    package: address,
+    module: name,
+    function: index,
+    instruction,
+    functionName,
+  } = abort?.location ?? {};
+  const location = {
+    module: { address, name },
+    function: index ?? 0,
+    instruction: instruction ?? 0,
+    functionName: functionName ?? null,
+  };
+  return {
+    $kind: 'Unknown',
+    message: `MovePrimitiveRuntimeError(${JSON.stringify(location)})`,
+    ...(command !== undefined && { command: Number(command) }),
+    Unknown: null,
+  };
+}

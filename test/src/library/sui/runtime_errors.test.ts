@@ -1,0 +1,158 @@
+/** An instruction without a result has one code on every way to it, and an abort with 0, which looks alike, another. */
+import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction } from '@mysten/sui/transactions';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { compileProbe, SOURCES } from '../../../../scripts/check/rules/probe.ts';
+import { World } from '../../../../scripts/check/rules/world.ts';
+import { Chain } from '../../../../src/commands/sui/chain.ts';
+import {
+  buildTransaction,
+  failureOf,
+  MoveRuntimeError,
+  sendTransaction,
+} from '../../../../src/library/sui/index.ts';
+import { resultOfSending } from '../../../../src/library/sui/send.ts';
+import { createRoot } from '../../../../src/testing/attestation_ca.ts';
+import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+
+let node: LoopbackNode;
+let world: World;
+let packageId: string;
+
+beforeAll(async () => {
+  node = await LoopbackNode.start(createRoot(new Date()).certificate);
+  node.isFaucet = true;
+  world = new World({ url: node.url, faucet: node.url });
+  await world.fund();
+  packageId = await world.publish(await compileProbe(SOURCES.probe));
+}, 60_000);
+afterAll(() => node.close());
+beforeEach(() => {
+  node.executor.isOld = false;
+});
+
+/** Fails, whatever it is called with here. */
+function failing(name: string, budget?: number): Transaction {
+  const tx = new Transaction();
+  tx.setSender(world.address);
+  if (budget !== undefined) tx.setGasBudget(budget);
+  const values = { subtract: [1, 2], item: [2], divide: [0], narrow: [1], zero: [0] }[name] ?? [];
+  tx.moveCall({
+    target: `${packageId}::probe::${name}`,
+    arguments: values.map((value) => tx.pure.u64(value)),
+  });
+  return tx;
+}
+
+/** Signed bytes that no node has simulated. */
+async function signed(name: string) {
+  const tx = failing(name, 100_000_000);
+  tx.setGasPrice(1000);
+  const { objects } = await world.client.core.listCoins({ owner: world.address });
+  tx.setGasPayment(objects);
+  const transaction = await tx.build();
+  const { signature } = await world.key.signTransaction(transaction);
+  return { transaction, signatures: [signature] };
+}
+
+async function thrownBy(work: Promise<unknown>): Promise<unknown> {
+  return await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+const built = (name: string, budget?: number) =>
+  thrownBy(buildTransaction(world.client, failing(name, budget)));
+
+/** As a wallet tells a page, which reads the effects. */
+async function toldByWallet(name: string): Promise<unknown> {
+  const { FailedTransaction: failed } = await resultOfSending(world.client, {
+    ...(await signed(name)),
+    include: { effects: true } as const,
+  });
+  const { status } = parseTransactionEffectsBcs(failed?.effects.bcs ?? new Uint8Array());
+  return failureOf(status.error as SuiClientTypes.ExecutionError);
+}
+
+/** As a GraphQL service says it. */
+function toldByGraphql(name: string): unknown {
+  const location = `${packageId.slice(2)}::probe::${name} (function index 3) at offset 2`;
+  const message = `Error in 1st command, Move Primitive Runtime Error. Location: ${location}. Arithmetic error, stack overflow, max value depth, etc.`;
+  return failureOf({ $kind: 'Unknown', message, Unknown: null });
+}
+
+const command = (name: string, values = {}) => {
+  const options = { 'rpc-url': node.url, ...values };
+  const chain = new Chain(options, { SUI_PRIVATE_KEY: world.key.getSecretKey() });
+  return thrownBy(chain.submit(failing(name), { title: 'fail', fields: {} }));
+};
+
+const WAYS: readonly (readonly [string, (name: string) => Promise<unknown> | unknown])[] = [
+  ['executed', async (name) => thrownBy(sendTransaction(world.client, await signed(name)))],
+  ['read in the effects of a wallet', toldByWallet],
+  ['simulated', (name) => built(name)],
+  ['simulated with a budget', (name) => built(name, 100_000_000)],
+  [
+    'estimated by Sui 1.63',
+    (name) => {
+      node.executor.isOld = true;
+      return built(name);
+    },
+  ],
+  ['sent by a command', (name) => command(name)],
+  ['sent by a command with a budget', (name) => command(name, { 'gas-budget': 100_000_000 })],
+];
+
+describe.each([
+  ['subtract', 'an overflow'],
+  ['item', 'an index that is not there'],
+  ['divide', 'a division by zero'],
+  ['narrow', 'a cast that does not fit'],
+])('%s: %s', (name) => {
+  test.each([...WAYS, ['told by GraphQL', toldByGraphql] as const])('%s', async (_, way) => {
+    const error = await way(name);
+    expect(error).toBeInstanceOf(MoveRuntimeError);
+    expect(error).toMatchObject({
+      code: 'SUI_MOVE_RUNTIME',
+      // Of the effects in BCS, the client passes the name of the failure on, and not its place.
+      location: way === toldByWallet ? 'an unknown place' : `${packageId}::probe::${name}`,
+      message: expect.stringContaining('overflow'),
+    });
+  });
+});
+
+test.each(WAYS)('an abort with 0 stays one: %s', async (_, way) => {
+  expect(await way('zero')).toMatchObject({
+    code: 'SUI_MOVE_ABORT',
+    abort: 'probe::0',
+    location: `${packageId}::probe::zero`,
+  });
+});
+
+test('a place that is not given, or is not of Move, is not made up', () => {
+  for (const message of [
+    'MovePrimitiveRuntimeError(MoveLocationOpt(None)) in command 0',
+    'MovePrimitiveRuntimeError(null)',
+    'MovePrimitiveRuntimeError({"module":{"address":"0x2","name":"a\\u001b[2J"}})',
+    'Move Primitive Runtime Error. Location: UNKNOWN. Arithmetic error, stack overflow, etc.',
+  ]) {
+    expect(failureOf({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
+      code: 'SUI_MOVE_RUNTIME',
+      location: 'an unknown place',
+    });
+  }
+});
+
+test('words of a contract or a node that only contain its name are another failure', () => {
+  for (const message of ['an error like MovePrimitiveRuntimeError(null)', 'MovePrimitiveRuntimeErrors']) {
+    expect(failureOf({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({ code: 'SUI_EXECUTION' });
+  }
+});
+
+test('a node that does not answer a second time leaves what it said first', async () => {
+  const silent = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
+  silent.core.simulateTransaction = () => Promise.reject(new Error('the connection failed'));
+  expect(await thrownBy(buildTransaction(silent, failing('zero')))).toMatchObject({ code: 'SUI_MOVE_ABORT' });
+});
