@@ -120,24 +120,6 @@ function isConnectFailure(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
-/** Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself goes on. */
-export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await promise;
-  // The promise may still fail, after nobody waits for it.
-  promise.catch(() => {});
-  signal.throwIfAborted();
-  return await new Promise<T>((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}
-
-/** @throws the signal's reason */
-export async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await abortable(new Promise((resolve) => setTimeout(resolve, ms)), signal);
-}
-
 /** Whether a timer accepts the value, in milliseconds (WHATWG HTML, "Timers"). */
 export function isTimeout(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && value <= 2_147_483_647;

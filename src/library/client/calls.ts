@@ -1,5 +1,5 @@
 /** Sends the calls of a client, and checks what comes back. */
-import { abortable } from '../fetch.ts';
+import { abortable } from '../waiting.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { readAnswer, unexpectedProperty } from './answer.ts';
 import { AnswerTimeError, UnexpectedAnswerError } from './errors.ts';

@@ -1,6 +1,6 @@
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import type { VerifiedAttestation } from '../attestation/index.ts';
-import { abortable } from '../fetch.ts';
+import { abortable } from '../waiting.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { Calls } from './calls.ts';
 import { baseUrl, invalidOption } from './http.ts';

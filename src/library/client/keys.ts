@@ -6,7 +6,7 @@ import {
   type VerifiedAttestation,
   verifyAttestation,
 } from '../attestation/index.ts';
-import { abortable } from '../fetch.ts';
+import { abortable } from '../waiting.ts';
 import type { ReceivedAnswer } from './answer.ts';
 import { attestedKey, fetchAttestation } from './attestation.ts';
 import { verifyEd25519 } from './ed25519.ts';

@@ -1,8 +1,9 @@
 /** The outcome of a failed call: whether the enclave may have executed it, and whether to retry it. */
 import { AttestationError } from '../attestation/index.ts';
 import { CodedError } from '../errors.ts';
-import { failedToConnect, pause } from '../fetch.ts';
+import { failedToConnect } from '../fetch.ts';
 import type { SuiCode } from '../sui/errors.ts';
+import { pause } from '../waiting.ts';
 import {
   ClientError,
   EnclaveRefusedError,

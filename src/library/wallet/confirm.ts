@@ -1,7 +1,7 @@
 /** Asks the user before each signature. */
 import type { Transaction } from '@mysten/sui/transactions';
 import type { IdentifierString } from '@mysten/wallet-standard';
-import { abortable, pause } from '../fetch.ts';
+import { abortable, pause } from '../waiting.ts';
 import { ZkLoginError } from '../zklogin/errors.ts';
 
 interface Asked {

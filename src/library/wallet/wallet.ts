@@ -23,8 +23,8 @@ import {
   type WalletAccount,
   type WalletIcon,
 } from '@mysten/wallet-standard';
-import { abortable } from '../fetch.ts';
 import { SuiError } from '../sui/errors.ts';
+import { abortable } from '../waiting.ts';
 import { beginLogin } from '../zklogin/begin.ts';
 import { built, copyBytes } from '../zklogin/bytes.ts';
 import { completeLogin } from '../zklogin/complete.ts';

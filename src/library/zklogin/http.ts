@@ -4,12 +4,12 @@ import {
   fetchText,
   isTimeout,
   NoAnswerError,
-  pause,
   serverCode,
   type TextAnswer,
   TIMEOUT_RANGE,
   unreachableReason,
 } from '../fetch.ts';
+import { pause } from '../waiting.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 
 export interface ServiceOptions {

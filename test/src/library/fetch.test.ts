@@ -1,13 +1,6 @@
 /** The one request that every client of this project sends. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import {
-  abortable,
-  failedToConnect,
-  fetchText,
-  isTimeout,
-  NoAnswerError,
-  pause,
-} from '../../../src/library/fetch.ts';
+import { failedToConnect, fetchText, isTimeout, NoAnswerError } from '../../../src/library/fetch.ts';
 import { platformFetch } from '../../../src/library/platform_fetch.ts';
 
 const url = new URL('https://service.example');
@@ -93,14 +86,6 @@ describe('a signal', () => {
     const asked = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
     await expect(asked).rejects.toBe(reason);
     expect(fetch).not.toHaveBeenCalled();
-  });
-
-  test('ends a pause and whatever else is waited for', async () => {
-    await expect(pause(60_000, AbortSignal.timeout(1))).rejects.toMatchObject({ name: 'TimeoutError' });
-    await expect(abortable(new Promise(() => {}), AbortSignal.abort(reason))).rejects.toBe(reason);
-    const { signal } = new AbortController();
-    await expect(abortable(Promise.reject(reason), signal)).rejects.toBe(reason);
-    expect(await abortable(Promise.resolve(1), signal)).toBe(1);
   });
 });
 
