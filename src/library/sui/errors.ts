@@ -70,12 +70,16 @@ export class NodeRefusedError extends SuiError {
   }
 }
 
-/** The object does not exist, or was deleted. */
+/** The object does not exist, or was deleted, or is within another one. */
 export class ObjectNotFoundError extends SuiError {
   readonly objectId: string;
 
-  constructor(objectId: string) {
-    super('SUI_OBJECT_NOT_FOUND', `there is no object ${objectId} on this network, or it was deleted`);
+  /** @param advice what to do */
+  constructor(objectId: string, advice = 'check the id and the network') {
+    super(
+      'SUI_OBJECT_NOT_FOUND',
+      `there is no object ${objectId} on this network, or it was deleted or put into another object: ${advice}`,
+    );
     this.objectId = objectId;
   }
 }

@@ -1,8 +1,10 @@
 /** Sends signed transactions, and looks for those whose send had no clear answer. Browser-safe. */
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
-import { NotVisibleError, type SuiError } from './errors.ts';
+import { pause } from '../waiting.ts';
+import { NotVisibleError, ObjectNotFoundError, type SuiError } from './errors.ts';
 import { failureOf, sendErrorOf } from './failures.ts';
+import { firstMissing, namedObjects } from './inputs.ts';
 import { withNodesWords, withRuntimeError } from './runtime_errors.ts';
 import { invalidValue } from './values.ts';
 
@@ -16,7 +18,10 @@ export interface SignedTransaction<Included extends Include = object> {
   readonly signatures: readonly string[];
   /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
-  /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
+  /**
+   * How long to look for the transaction after an unclear answer, and before the send for an object that the node does not
+   * show, in milliseconds. Default: 10,000.
+   */
   readonly lookUpMs?: number;
   /**
    * How long to wait until the node's reads show the executed transaction, in milliseconds; 0 returns at once. Nodes
@@ -31,6 +36,8 @@ const LOOK_UP_MS = 10_000;
 const WAIT_MS = 60_000;
 /** The maximum delay of timers (WHATWG HTML, "Timers"). */
 const MAX_MS = 2_147_483_647;
+/** Between the first two looks for an object; then twice as long each time. */
+const FIRST_PAUSE_MS = 100;
 
 /**
  * Executes a signed transaction, and waits until the node shows it: later reads and builds see its changes, unless
@@ -38,8 +45,11 @@ const MAX_MS = 2_147_483_647;
  * (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function asks for the digest until the node shows
  * the transaction, or the time is over. Sending the same bytes again is safe: the chain executes them once.
  *
+ * A transaction that takes an object which is not there is not sent: validators would look for the object for more than a
+ * minute, and the outcome would be unknown. Since reads lag, this looks for the object for `lookUpMs`.
+ *
  * @returns the client's description of the transaction
- * @throws SuiError: UnknownOutcomeError with the digest if the node doesn't know the transaction in time;
+ * @throws SuiError: ObjectNotFoundError before anything is sent; UnknownOutcomeError with the digest if the node doesn't know the transaction in time;
  *   MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when it was executed and failed; NotVisibleError with the digest when it
  *   was executed and did not fail, but the wait ended before the node showed it
  */
@@ -50,7 +60,7 @@ export async function sendTransaction<Included extends Include = object>(
   const signed = { ...options, transaction: copyTransaction(transaction) };
   checkDuration('waitMs', waitMs);
   checkDuration('lookUpMs', signed.lookUpMs ?? LOOK_UP_MS);
-  const result = await resultOfSending(client, signed);
+  const result = (await findInputs(client, signed)) ?? (await resultOfSending(client, signed));
   const executed = result.Transaction ?? result.FailedTransaction;
   const { error: cause } = executed.status;
   const failure = cause === null ? null : failureOf(cause);
@@ -64,6 +74,35 @@ export async function sendTransaction<Included extends Include = object>(
   }
   if (failure !== null) throw failure;
   return executed;
+}
+
+/**
+ * Waits until the node shows every object that a transaction names.
+ *
+ * @returns the transaction itself if it was executed before, and ended one of them; null otherwise
+ * @throws SuiError: ObjectNotFoundError
+ */
+async function findInputs<Included extends Include>(
+  client: ClientWithCoreApi,
+  { transaction, include, lookUpMs = LOOK_UP_MS, signal }: SignedTransaction<Included>,
+): Promise<SuiClientTypes.TransactionResult<Included> | null> {
+  const objectIds = namedObjects(transaction);
+  const digest = TransactionDataBuilder.getDigestFromBytes(transaction);
+  const deadline = performance.now() + lookUpMs;
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs *= 2) {
+    const missing = await firstMissing(client, objectIds, signal);
+    // A signal ends the send, with an error of its own.
+    if (missing === undefined || signal?.aborted) return null;
+    const shared = { include: withNodesWords(include), ...(signal && { signal }) };
+    const executed = await client.core.getTransaction({ digest, ...shared }).catch(() => null);
+    if (executed !== null) return withRuntimeError(executed);
+    const leftMs = deadline - performance.now();
+    if (leftMs <= 0) {
+      const advice = 'nothing was sent; build the transaction again, with objects that are there';
+      throw new ObjectNotFoundError(missing, advice);
+    }
+    await pause(Math.min(pauseMs, leftMs), signal).catch(() => undefined);
+  }
 }
 
 /** Waits until the node's reads show an executed transaction. @throws SuiError: NotVisibleError */

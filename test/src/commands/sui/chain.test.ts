@@ -3,7 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
-import { fromBase64 } from '@mysten/sui/utils';
+import { fromBase64, toBase58 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import type { CommonOptions } from '../../../../src/commands/sui/options.ts';
@@ -430,4 +430,21 @@ describe('an execution that goes wrong', () => {
     expect(await sending.submit(creation(), submission)).toMatchObject({ status: 'done' });
     expect(sending.notes.join()).toContain('does not show it yet');
   });
+});
+
+test('a command whose transaction names an object that is not there sends nothing', async () => {
+  const objectId = `0x${'7'.repeat(64)}`;
+  for (const name of [
+    (tx: Transaction) => tx.object(objectId),
+    (tx: Transaction) =>
+      tx.objectRef({ objectId, version: '3', digest: toBase58(new Uint8Array(32).fill(5)) }),
+  ]) {
+    const tx = new Transaction();
+    tx.transferObjects([name(tx)], fixture.address);
+    await expect(chain({ 'gas-budget': 10_000_000n }).submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId,
+    });
+  }
+  expect(fixture.node.calls).not.toContain('ExecuteTransaction');
 });

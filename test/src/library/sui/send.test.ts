@@ -2,6 +2,7 @@
 import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
+import { toBase58 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { mayHaveExecuted } from '../../../../src/library/client/index.ts';
 import {
@@ -15,7 +16,10 @@ import {
   suiErrorOf,
   UnknownOutcomeError,
 } from '../../../../src/library/sui/index.ts';
+import { namedObjects } from '../../../../src/library/sui/inputs.ts';
 import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+
+const DIGEST = toBase58(new Uint8Array(32).fill(5));
 
 let fixture: ChainFixture;
 let client: SuiGrpcClient;
@@ -188,4 +192,102 @@ test('mayHaveExecuted knows the errors of transactions that were executed, or ma
   expect(
     mayHaveExecuted(suiErrorOf(Object.assign(new Error('no'), { code: 'UNAVAILABLE', methodName: 'x' }))),
   ).toBe(false);
+});
+
+describe('a transaction that names an object that is not there', () => {
+  const MISSING = { objectId: `0x${'7'.repeat(64)}`, version: '3', digest: DIGEST };
+  /** Bytes that no node has resolved. @param reference what it transfers */
+  async function unseen(reference: typeof MISSING, payment?: (typeof MISSING)[]) {
+    const tx = new Transaction();
+    tx.setSender(fixture.address);
+    tx.setGasPrice(1000);
+    tx.setGasBudget(10_000_000);
+    const { objects } = await client.core.listCoins({ owner: fixture.address });
+    tx.setGasPayment(payment ?? objects.slice(0, 1));
+    tx.transferObjects([tx.objectRef(reference)], fixture.address);
+    const transaction = await tx.build();
+    const { signature } = await fixture.admin.signTransaction(transaction);
+    return { transaction, signatures: [signature] };
+  }
+  const capability = async () => {
+    const objectId = fixture.publish();
+    const { object } = await client.core.getObject({ objectId });
+    return { objectId, version: object.version, digest: object.digest };
+  };
+  const sends = () => fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
+
+  test('is not sent: the error names the object', async () => {
+    const bytes = await unseen(MISSING);
+    await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: MISSING.objectId,
+      message: expect.stringContaining('nothing was sent'),
+    });
+    expect(sends()).toBe(0);
+  });
+
+  test('is not sent either where it was deleted, or put into another object, since it was built', async () => {
+    const reference = await capability();
+    const bytes = await unseen(reference);
+    fixture.node.ledger.objects.delete(reference.objectId);
+    await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: reference.objectId,
+    });
+    expect(sends()).toBe(0);
+  });
+
+  test('is not sent where the coin that pays is not there', async () => {
+    const bytes = await unseen(await capability(), [MISSING]);
+    await expect(sendTransaction(client, { ...bytes, lookUpMs: 0 })).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: MISSING.objectId,
+    });
+    expect(sends()).toBe(0);
+  });
+
+  test('is sent once the node shows the object, if it only lags', async () => {
+    const reference = await capability();
+    const bytes = await unseen(reference);
+    const object = fixture.node.ledger.objects.get(reference.objectId);
+    if (object === undefined) throw new Error('no capability');
+    fixture.node.ledger.objects.delete(reference.objectId);
+    const sending = sendTransaction(client, bytes);
+    await expect.poll(() => fixture.node.calls.filter((name) => name === 'GetTransaction')).not.toEqual([]);
+    fixture.node.ledger.objects.set(reference.objectId, object);
+    expect((await sending).status.success).toBe(true);
+  });
+
+  test('is looked up, and not refused, where it was its own execution that ended the object', async () => {
+    const reference = await capability();
+    const bytes = await unseen(reference);
+    const first = await sendTransaction(client, bytes);
+    fixture.node.ledger.objects.delete(reference.objectId);
+    expect((await sendTransaction(client, bytes)).digest).toBe(first.digest);
+    expect(sends()).toBe(1);
+  });
+
+  test('is sent where the node does not answer whether the objects are there', async () => {
+    const bytes = await unseen(await capability());
+    fixture.node.faults.set('BatchGetObjects', { status: 'UNAVAILABLE', message: 'later' });
+    expect((await sendTransaction(client, bytes)).status.success).toBe(true);
+  });
+
+  test('may pay from the balance of an address, which is not an object', async () => {
+    const reservation = toBase58(Uint8Array.from({ length: 32 }, (_, index) => (index < 12 ? 1 : 0xac)));
+    const { transaction } = await unseen(await capability(), [{ ...MISSING, digest: reservation }]);
+    expect(namedObjects(transaction)).not.toContain(MISSING.objectId);
+  });
+
+  test('ends the wait for it with the signal, and with the digest', async () => {
+    const controller = new AbortController();
+    const bytes = await unseen(MISSING);
+    const sending = sendTransaction(client, { ...bytes, signal: controller.signal }).catch((error) => error);
+    await expect.poll(() => fixture.node.calls).toContain('GetTransaction');
+    controller.abort(new Error('the user left'));
+    expect(await sending).toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      digest: TransactionDataBuilder.getDigestFromBytes(bytes.transaction),
+    });
+  });
 });

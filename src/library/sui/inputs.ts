@@ -1,0 +1,48 @@
+/** The objects that a transaction names. Browser-safe. */
+import { bcs } from '@mysten/sui/bcs';
+import { type ClientWithCoreApi, ObjectError } from '@mysten/sui/client';
+import { fromBase58 } from '@mysten/sui/utils';
+import { abortable } from '../waiting.ts';
+
+/** For one read of them: a node that hangs must not keep the transaction from being sent. */
+const READ_MS = 10_000;
+/** The last 20 bytes of the digest of what is not an object, but a part of an address' balance that pays. */
+const RESERVATION = 0xac;
+
+/** The ids of the objects that a transaction takes, or pays with. @param transaction BCS of its data; else there are none */
+export function namedObjects(transaction: Uint8Array): string[] {
+  try {
+    const { kind, gasData } = bcs.TransactionData.parse(transaction).V1;
+    const taken = (kind.ProgrammableTransaction?.inputs ?? []).flatMap(
+      ({ Object: input }) => input?.ImmOrOwnedObject ?? input?.SharedObject ?? input?.Receiving ?? [],
+    );
+    const coins = (gasData.payment ?? []).filter(({ digest }) => !isReservation(digest));
+    return [...new Set([...taken, ...coins].map(({ objectId }) => objectId))];
+  } catch {
+    return [];
+  }
+}
+
+function isReservation(digest: string): boolean {
+  return fromBase58(digest)
+    .slice(12)
+    .every((byte) => byte === RESERVATION);
+}
+
+/** The first of these objects that the node says is not there; undefined also if it does not answer. */
+export async function firstMissing(
+  client: ClientWithCoreApi,
+  objectIds: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> {
+  try {
+    const request = { objectIds: [...objectIds], ...(signal && { signal }) };
+    const { objects } = await abortable(client.core.getObjects(request), AbortSignal.timeout(READ_MS));
+    return objectIds.find((_, index) => {
+      const object = objects[index];
+      return object instanceof ObjectError && object.reason !== 'unknown';
+    });
+  } catch {
+    return undefined;
+  }
+}
