@@ -170,7 +170,19 @@ function outcomeOf({ status, ok, headers }: Response): Outcome {
   };
 }
 
-async function readBody(response: Response, maxSize: number): Promise<Uint8Array> {
+/**
+ * A response with its body, read at once, for a client that has no bound of its own.
+ *
+ * @param maxSize in bytes
+ * @throws NoAnswerError: too large; what the body's stream throws
+ */
+export async function withBoundedBody(response: Response, maxSize: number): Promise<Response> {
+  const bytes = await readBody(response, maxSize);
+  // The constructor of a response knows neither every status nor a body beside each of them.
+  return Object.defineProperty(response, 'body', { value: new Response(bytes).body });
+}
+
+async function readBody(response: Response, maxSize: number): Promise<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -186,7 +198,7 @@ async function readBody(response: Response, maxSize: number): Promise<Uint8Array
   }
 }
 
-function joined(chunks: readonly Uint8Array[], size: number): Uint8Array {
+function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const chunk of chunks) {

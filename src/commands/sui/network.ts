@@ -1,8 +1,9 @@
 /** The Sui node that the commands talk to. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { fromBase58, toBase58 } from '@mysten/sui/utils';
-import { causeCode, platformFetch } from 'sui-enclave/fetch';
+import { causeCode, NoAnswerError, platformFetch, withBoundedBody } from 'sui-enclave/fetch';
 import { SuiError } from 'sui-enclave/sui/errors';
+import { ANSWER_TOO_LARGE } from 'sui-enclave/sui/failures';
 import { SuiCommandError } from './errors.ts';
 
 /** The public nodes of the Sui Foundation, and the one of `sui start`. */
@@ -41,6 +42,9 @@ export function isModelChain(chainId: string): boolean {
 
 /** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
+
+/** Of an answer, in bytes: more than twice what 50 objects of the maximum size, 250 KiB, take. */
+const MAX_ANSWER = 32 * 1024 * 1024;
 
 /** Neither a network nor a node was named. */
 export function noNetwork(): SuiCommandError {
@@ -99,10 +103,11 @@ export function connect(
       const signal = init?.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
       failure = null;
       try {
-        return await platformFetch(input, { ...init, signal, redirect: 'error' });
+        const response = await platformFetch(input, { ...init, signal, redirect: 'error' });
+        return await withBoundedBody(response, MAX_ANSWER);
       } catch (error) {
         failure = causeCode(error);
-        throw error;
+        throw error instanceof NoAnswerError ? new Error(ANSWER_TOO_LARGE) : error;
       }
     },
   });

@@ -34,6 +34,9 @@ const HTTP_STATUSES: Readonly<Record<string, string>> = {
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 
+/** The message of what a client's `fetch` throws where an answer is too large. The transport keeps nothing else of it. */
+export const ANSWER_TOO_LARGE = 'the answer of the node is too large';
+
 // Nodes distinguish these causes only by the message.
 const GAS =
   /insufficient\s*gas|gas\s*balance\s*too\s*low|insufficient SUI balance|gas\s*budget|no valid gas coin|unable to select sufficient gas coins/i;
@@ -128,6 +131,9 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
   const options = { cause };
   const failure = status === 'INVALID_ARGUMENT' ? failureIn(message) : null;
   if (failure !== null) return failureOf(failure);
+  if (status === 'INTERNAL' && message === ANSWER_TOO_LARGE) {
+    return new SuiError('SUI_NODE_ANSWER', `${message}: use another node`, options);
+  }
   const fetchFailed = status === 'INTERNAL' && FETCH_FAILED.test(message);
   if (LOCKED.test(message)) {
     return new SuiError(

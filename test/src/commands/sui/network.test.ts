@@ -1,6 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../../../src/commands/sui/network.ts';
-import { readConfig } from '../../../../src/library/sui/index.ts';
+import { ANSWER_TOO_LARGE, sendErrorOf } from '../../../../src/library/sui/failures.ts';
+import { readConfig, UnknownOutcomeError } from '../../../../src/library/sui/index.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
 describe('the choice of a node', () => {
@@ -64,5 +67,43 @@ describe('a node that does not answer', () => {
     await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
       code: 'SUI_NODE_UNREACHABLE',
     });
+  });
+});
+
+describe('an answer without end', () => {
+  const CHUNK = new Uint8Array(1024 * 1024);
+  let written = 0;
+
+  /** A message of 2 GiB, of which the server sends as much as is read. */
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
+    response.write(Uint8Array.of(0, 0x7f, 0xff, 0xff, 0xff));
+    const more = () => {
+      let isDrained = true;
+      for (; isDrained && !response.destroyed && written < 2048; written += 1) {
+        isDrained = response.write(CHUNK);
+      }
+    };
+    response.on('drain', more);
+    more();
+  });
+  beforeEach(async () => {
+    written = 0;
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(() => void server.close());
+
+  test('is given up at its limit', async () => {
+    const { client } = connect(undefined, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    await expect(readConfig(client, `0x${'1'.repeat(64)}`)).rejects.toMatchObject({
+      code: 'SUI_NODE_ANSWER',
+      message: expect.stringContaining('too large'),
+    });
+    expect(written).toBeLessThan(64);
+  });
+
+  test('leaves the outcome of a send open', () => {
+    const thrown = Object.assign(new Error(ANSWER_TOO_LARGE), { code: 'INTERNAL', methodName: 'x' });
+    expect(sendErrorOf(thrown, 'digest')).toBeInstanceOf(UnknownOutcomeError);
   });
 });
