@@ -2,6 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Transaction } from '@mysten/sui/transactions';
+import { MAX_TIME_MS } from 'sui-enclave/sui/structs';
 
 type TransactionData = (typeof bcs.TransactionData.$inferType)['V1'];
 
@@ -14,9 +15,14 @@ export function expiryOf(bytes: Uint8Array): string | null {
   const { maxEpoch, maxTimestamp } = window;
   const ends = [
     ...(maxEpoch === null ? [] : [`at the end of epoch ${maxEpoch}`]),
-    ...(maxTimestamp === null ? [] : [`at ${new Date(Number(maxTimestamp)).toISOString()}`]),
+    ...(maxTimestamp === null ? [] : [timeText(BigInt(maxTimestamp))]),
   ];
   return ends.length > 0 ? ends.join(', or earlier ') : null;
+}
+
+/** The node may name any number of milliseconds. */
+function timeText(ms: bigint): string {
+  return ms > MAX_TIME_MS ? `${ms} ms after 1970-01-01` : `at ${new Date(Number(ms)).toISOString()}`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import type { Contract } from './objects.ts';
 import { readPackage } from './packages.ts';
-import { Pcrs, parseExactly, SourceContent } from './structs.ts';
+import { Pcrs, parseExactly, SourceContent, timeMs } from './structs.ts';
 import { addressOf, invalidValue, structTypeOf } from './values.ts';
 
 const Registrar = { configId: bcs.Address, registrarId: bcs.Address };
@@ -43,7 +43,7 @@ export const ENCLAVE_EVENTS = {
     image: Pcrs,
     source: bcs.option(SourceContent),
     configVersion: u64,
-    overlapUntilMs: bcs.option(u64),
+    overlapUntilMs: bcs.option(timeMs),
   }),
   /** An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale. */
   OverlapEnded: bcs.struct('OverlapEnded', { configId: bcs.Address, configVersion: u64 }),
@@ -62,7 +62,7 @@ export const ENCLAVE_EVENTS = {
   /** An enclave was registered for the application. `registeredBy` is the capability or registrar that was used. */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
     ...Enclave,
-    registeredAtMs: u64,
+    registeredAtMs: timeMs,
     registeredBy: bcs.Address,
   }),
   /** An enclave was destroyed. */

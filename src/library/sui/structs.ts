@@ -52,8 +52,19 @@ export const SourceContent = bcs
     }),
   });
 
+/** The latest time that a Date can have (ECMA-262, "Time Values and Time Range"). */
+export const MAX_TIME_MS = 8_640_000_000_000_000n;
+
+/** A time of the chain's clock, in milliseconds since the Unix epoch. Throws for what a Date can't have: it is not one. */
+export const timeMs = u64.transform({
+  output: (ms: bigint): bigint => {
+    if (ms > MAX_TIME_MS) throw new RangeError('a time must be one that a Date can have');
+    return ms;
+  },
+});
+
 /** `Overlap`: the registers of the version before, and when contracts stop to accept its enclaves. */
-const Overlap = bcs.struct('Overlap', { image: Pcrs, untilMs: u64 });
+const Overlap = bcs.struct('Overlap', { image: Pcrs, untilMs: timeMs });
 
 export const ConfigContent = bcs.struct('EnclaveConfig', {
   id: bcs.Address,
@@ -74,7 +85,7 @@ export const EnclaveContent = bcs.struct('Enclave', {
   publicKey: bcs.byteVector(),
   configId: bcs.Address,
   configVersion: u64,
-  registeredAtMs: u64,
+  registeredAtMs: timeMs,
 });
 
 export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, configId: bcs.Address });

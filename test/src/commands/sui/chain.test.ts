@@ -6,6 +6,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64, toBase58 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { expiryOf } from '../../../../src/commands/sui/expiry.ts';
 import type { CommonOptions } from '../../../../src/commands/sui/options.ts';
 import {
   applicationType,
@@ -130,6 +131,21 @@ describe('an expiry that the node sets', () => {
     expect(expiration).toBe('None');
     expect(fields).not.toHaveProperty('expires');
     expect(notes).toContain('at the end of epoch 101. The command removed this limit');
+  });
+
+  test('may be any number of milliseconds', async () => {
+    const outcome = await chain({ unsigned: true }).submit(new Transaction(), submission);
+    const { V1 } = bcs.TransactionData.parse(fromBase64(outcome.text ?? ''));
+    const expiryAt = (maxTimestamp: bigint) => {
+      const ValidDuring = {
+        ...{ minEpoch: 1, maxEpoch: 2, minTimestamp: null, maxTimestamp, nonce: 1 },
+        chain: fixture.node.chainId,
+      };
+      const data = { V1: { ...V1, expiration: { ValidDuring } } };
+      return expiryOf(bcs.TransactionData.serialize(data as never).toBytes());
+    };
+    expect(expiryAt(1_767_225_600_000n)).toContain('or earlier at 2026-01-01T00:00:00.000Z');
+    expect(expiryAt(2n ** 64n - 1n)).toContain('or earlier 18446744073709551615 ms after 1970-01-01');
   });
 
   test('is removed where the address balance pays, and the capability is owned', async () => {

@@ -3,6 +3,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
+import { ConfigContent, EnclaveContent } from '../../../../src/library/sui/structs.ts';
 import { COIN } from '../../../../src/testing/sui/ledger.ts';
 import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
@@ -74,6 +75,26 @@ describe('readConfig', () => {
   ])('refuses content that is %s than the struct', async (_, change) => {
     fixture.node.lie = (object) => ({ ...object, content: change(object.content) });
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+
+  test('refuses a time that is none, of which a Date would fail wherever it is printed', async () => {
+    const { id: enclaveId } = await register();
+    const untilMs = 8_640_000_000_000_001n;
+    fixture.node.lie = (object) => {
+      if (object.id === enclaveId) {
+        const enclave = { ...EnclaveContent.parse(object.content), registeredAtMs: untilMs };
+        return { ...object, content: EnclaveContent.serialize(enclave).toBytes() };
+      }
+      if (object.id !== configId) return object;
+      const config = ConfigContent.parse(object.content);
+      const overlap = { image: config.image, untilMs };
+      return { ...object, content: ConfigContent.serialize({ ...config, overlap }).toBytes() };
+    };
+    await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+    await expect(sui.readEnclave(client, enclaveId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
+    const status = await fixture.run('status', configId);
+    expect(status.exit).toBe(1);
+    expect(status.json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
   test('refuses another object than the one asked for', async () => {
