@@ -205,7 +205,7 @@ export class Executor {
     checkTransaction(inputs, commands, payment);
     const changes = new Changes(this.#ledger, seed);
     const total = this.#smash(changes, payment);
-    // What commands may take of the coin leaves the budget.
+    // Commands may spend the balance of the gas coin only as far as the budget remains in it.
     const withheld = budget ?? 0n;
     if (payment.length > 0 && total < withheld) {
       const message = `Balance of gas object ${total} is lower than the needed amount: ${withheld}`;

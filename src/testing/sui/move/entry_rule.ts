@@ -40,7 +40,7 @@ export function checkEntryRule(
   };
   for (const [index, command] of commands.entries()) {
     const { args, results } = command;
-    // What the command consumes heats no longer.
+    // A value that this command consumes no longer counts as one that the transaction has to get rid of.
     const cliques = args.map(({ place, use }) => {
       const { clique, heats } = memberOf(place);
       if (use === 'move') {
