@@ -116,6 +116,38 @@ export const CALL_CASES: readonly Case[] = [
       tx.mergeCoins(coin, [coin]);
     },
   },
+  {
+    name: 'a transfer of what a random number decided',
+    outcome: 'done',
+    build(tx, { call, sender }) {
+      tx.transferObjects([call(tx, 'draw', [tx.object.random()])], sender);
+    },
+  },
+  {
+    name: 'a call after a random number',
+    outcome: /^refused: .*Commands following a command with Random/,
+    build(tx, { call, sender }) {
+      const thing = call(tx, 'draw', [tx.object.random()]);
+      call(tx, 'read', [thing]);
+      tx.transferObjects([thing], sender);
+    },
+  },
+  {
+    name: 'as many commands as there may be',
+    outcome: 'done',
+    build(tx, { call }) {
+      const n = tx.pure.u64(1);
+      for (let count = 0; count < 1023; count += 1) call(tx, 'is', [n, n]);
+    },
+  },
+  {
+    name: 'a command more',
+    outcome: /^refused: .*maximum commands in a programmable transaction is 1024/,
+    build(tx, { call }) {
+      const n = tx.pure.u64(1);
+      for (let count = 0; count < 1024; count += 1) call(tx, 'is', [n, n]);
+    },
+  },
   { name: 'as many events as there may be', outcome: 'done', build: shout(1024) },
   { name: 'an event more', outcome: 'abort event::emit 0', build: shout(1025) },
   {

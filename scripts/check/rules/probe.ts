@@ -9,6 +9,7 @@ module own::probe;
 use std::string::String;
 use sui::clock::Clock;
 use sui::event;
+use sui::random::Random;
 
 #[error(code = 7)]
 const EEmpty: vector<u8> = b"It is empty";
@@ -43,6 +44,7 @@ public fun share_pinned(pinned: Pinned) { transfer::share_object(pinned) }
 public fun end_pinned(pinned: Pinned) { let Pinned { id, n: _ } = pinned; id.delete() }
 public fun join(_: &Pinned, _: &Clock) {}
 
+entry fun draw(random: &Random, ctx: &mut TxContext): Thing { let mut generator = random.new_generator(ctx); thing(generator.generate_bytes(1).length(), ctx) }
 entry fun enter(n: u64) { event::emit(Noted { n }) }
 entry fun enter_clock(clock: &Clock) { assert!(clock.timestamp_ms() > 0, 3) }
 entry fun enter_pinned(pinned: &mut Pinned) { pinned.n = pinned.n + 1 }

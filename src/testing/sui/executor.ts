@@ -9,6 +9,7 @@ import type { CommandResult, Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
 import { type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
 import {
+  argumentsOf,
   bcsInputs,
   checkTransaction,
   findObject,
@@ -46,6 +47,8 @@ interface Simulated {
 }
 
 const CLOCK = normalizeSuiAddress('0x6');
+/** The most coins that a node selects to pay. */
+const MAX_SELECTED = 255;
 /** With which a node simulates a transaction whose payer has none. */
 const MOCK_COIN = unownedCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
@@ -105,7 +108,8 @@ export class Executor {
     const used = new Set(values.flatMap((value) => (value instanceof Uint8Array ? [] : value.object.id)));
     const coins = this.#ledger
       .coins(gasPayment?.owner ?? sender)
-      .filter(({ object }) => !used.has(object.id));
+      .filter(({ object }) => !used.has(object.id))
+      .slice(0, MAX_SELECTED);
     const budget = gasPayment?.budget;
     const payment = coins.map(({ object }) => object.id);
     const run = { sender, inputs: values, commands, payment, seed: randomUUID(), budget, keepsResults: true };
@@ -279,7 +283,5 @@ function poverty(isOld: boolean, account: string, budget: bigint): Refusal {
 }
 
 function usesGas(command: Command): boolean {
-  return Object.values(command)
-    .flat()
-    .some((part) => typeof part === 'object' && part !== null && 'gas' in part);
+  return argumentsOf(command).some((part) => typeof part === 'object' && part !== null && 'gas' in part);
 }

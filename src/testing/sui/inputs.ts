@@ -8,9 +8,16 @@ import { digestOf, type LedgerObject } from './ledger.ts';
 
 /** Bytes; an argument has fewer. */
 const MAX_PURE_BYTES = 16_384;
+/** A transaction has fewer of each. */
+const MAX_COMMANDS = 1024;
+const MAX_COINS = 256;
 const CLOCK = normalizeSuiAddress('0x6');
+const RANDOM = normalizeSuiAddress('0x8');
 
 const { Input_InputKind: InputKind } = GrpcTypes;
+
+const NO_RECEIVING =
+  'this model of a Sui node has no Receiving arguments: try such a transaction on a network';
 
 type Inputs = readonly (Uint8Array | ObjectInput)[];
 type Find = (id: string) => LedgerObject | undefined;
@@ -31,7 +38,7 @@ export function bcsInputs({ kind, sender }: TransactionData, find: Find): Inputs
     if (input?.ImmOrOwnedObject) return ownedInput(find, input.ImmOrOwnedObject.objectId, sender);
     if (input?.SharedObject)
       return sharedInput(find, input.SharedObject.objectId, input.SharedObject.mutable);
-    throw new Refusal('UNIMPLEMENTED', 'this model of Sui receives no objects');
+    throw new Refusal('UNIMPLEMENTED', NO_RECEIVING);
   });
 }
 
@@ -41,7 +48,7 @@ export function grpcInputs(inputs: readonly GrpcTypes.Input[], sender: string, f
     if (kind === InputKind.PURE) return pure;
     if (kind === InputKind.IMMUTABLE_OR_OWNED) return ownedInput(find, objectId, sender);
     if (kind === InputKind.SHARED) return sharedInput(find, objectId, mutable);
-    throw new Refusal('UNIMPLEMENTED', 'this model of Sui receives no objects');
+    throw new Refusal('UNIMPLEMENTED', NO_RECEIVING);
   });
 }
 
@@ -107,13 +114,17 @@ function refused(message: string): Refusal {
 export function checkTransaction(
   inputs: Inputs,
   commands: readonly Command[],
-  payment: Iterable<string>,
+  payment: readonly string[],
 ): void {
+  if (payment.length >= MAX_COINS) throw tooMany('maximum number of gas payment objects', MAX_COINS);
+  if (commands.length >= MAX_COMMANDS) {
+    throw tooMany('maximum commands in a programmable transaction', MAX_COMMANDS);
+  }
   const seen = new Set<string>(payment);
   for (const input of inputs) {
     if (input instanceof Uint8Array) {
       if (input.length < MAX_PURE_BYTES) continue;
-      throw refused(`Size limit exceeded: maximum pure argument size is ${MAX_PURE_BYTES}`);
+      throw tooMany('maximum pure argument size', MAX_PURE_BYTES);
     }
     const { id } = input.object;
     if (seen.has(id)) throw refused(`Mutable object ${id} cannot appear more than one in one transaction`);
@@ -124,6 +135,29 @@ export function checkTransaction(
       'TransferObjects, MergeCoin, and Publish cannot have empty arguments. If MakeMoveVec has empty arguments, it must have a type specified',
     );
   }
+  checkRandom(inputs, commands);
+}
+
+/** Else a transaction could undo what it drew. */
+function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
+  const random = inputs.findIndex((input) => !(input instanceof Uint8Array) && input.object.id === RANDOM);
+  const first = commands.findIndex((command) => argumentsOf(command).some(isInput(random)));
+  if (first < 0) return;
+  if (commands.slice(first + 1).every(({ kind }) => kind === 'transfer' || kind === 'merge')) return;
+  throw refused('Commands following a command with Random can only be TransferObjects or MergeCoins');
+}
+
+/** All that a command names, with its arguments. */
+export function argumentsOf(command: Command): unknown[] {
+  return Object.values(command).flat();
+}
+
+function isInput(index: number): (part: unknown) => boolean {
+  return (part) => typeof part === 'object' && part !== null && 'input' in part && part.input === index;
+}
+
+function tooMany(limit: string, value: number): Refusal {
+  return refused(`Size limit exceeded: ${limit} is ${value}`);
 }
 
 function isEmpty(command: Command): boolean {
