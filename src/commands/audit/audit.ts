@@ -119,18 +119,18 @@ interface Audit {
 
 async function audit(
   named: string,
-  { url: urls, ...given }: Options,
+  commandLine: Options,
   { env, io }: Context,
   parts: Parts,
 ): Promise<Result> {
   checkGit(env);
-  const chain = new Chain(given, env);
+  const chain = new Chain(commandLine, env);
   const progress = (line: string) => io.error(line);
-  const local = given.image === undefined ? undefined : await readFileArgument(given.image);
-  const roots = await readRoots(chain, given.root);
-  const { config, from, urls: found } = await findStart(named, chain);
+  const local = commandLine.image === undefined ? undefined : await readFileArgument(commandLine.image);
+  const roots = await readRoots(chain, commandLine.root);
+  const { config, from, urls } = await findStart(named, chain);
   if (from !== null) progress(`${from} leads to the config ${config.id}`);
-  const options = { ...given, url: [...found, ...urls] };
+  const options = { ...commandLine, url: [...urls, ...commandLine.url] };
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
   const rest: Audit = { ...one, checks: new Checks() };

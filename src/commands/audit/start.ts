@@ -104,9 +104,9 @@ async function configsOfTransaction(digest: string, chain: Chain): Promise<Itera
   const include = { effects: true, bcs: true } as const;
   const answer = await fromNode(chain.client.core.getTransaction({ digest, include }));
   const { effects, bcs: bytes } = answer.Transaction ?? answer.FailedTransaction;
-  const { inputs: given = [], commands = [] } =
+  const { inputs: objectInputs = [], commands = [] } =
     bcs.TransactionData.parse(bytes).V1.kind.ProgrammableTransaction ?? {};
-  const inputs = given.flatMap(({ Object: object }) => {
+  const inputs = objectInputs.flatMap(({ Object: object }) => {
     const { SharedObject: shared, ImmOrOwnedObject: owned, Receiving: received } = object ?? {};
     return (shared ?? owned ?? received)?.objectId ?? [];
   });
@@ -119,11 +119,11 @@ async function configsOfTransaction(digest: string, chain: Chain): Promise<Itera
   const packages = [...published.map(({ objectId: id }) => id), ...called].map((id) =>
     normalizeSuiAddress(id),
   );
-  const found = new Set<string>();
+  const ids = new Set<string>();
   for (const id of new Set(packages.filter(isOfUsers))) {
-    for (const config of await configsOfPackage(id, chain)) found.add(config);
+    for (const config of await configsOfPackage(id, chain)) ids.add(config);
   }
-  return found;
+  return ids;
 }
 
 async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> {

@@ -13,7 +13,8 @@ import {
 import { basename, dirname, join, relative } from 'node:path';
 import { ImageError } from './errors.ts';
 import { BESIDE } from './files.ts';
-import { layPackage, type NpmPackage, pinned } from './npm.ts';
+import { layPackage, pinned } from './npm.ts';
+import type { NpmPackage } from './npm_registry.ts';
 
 interface LockedPackage {
   /** Where it differs from that of the folder. */

@@ -16,15 +16,7 @@ import { join } from 'node:path';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { extract } from 'tar';
 import { ImageError } from './errors.ts';
-import { fetchLocked, type NpmRegistry, packageChanged } from './npm_registry.ts';
-
-/** A package of npm, as lock files name it. */
-export interface NpmPackage {
-  readonly name: string;
-  readonly version: string;
-  /** SHA-512 in hexadecimal, by which it is in the cache. */
-  readonly sha512: string;
-}
+import { fetchLocked, type NpmPackage, type NpmRegistry, packageChanged } from './npm_registry.ts';
 
 /** @throws ImageError: LOCK_INVALID for what a lock file does not pin to bytes of the registry */
 export function pinned(

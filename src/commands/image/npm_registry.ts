@@ -5,7 +5,14 @@
 import { join } from 'node:path';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import { ImageError } from './errors.ts';
-import type { NpmPackage } from './npm.ts';
+
+/** A package of npm, as lock files name it. */
+export interface NpmPackage {
+  readonly name: string;
+  readonly version: string;
+  /** SHA-512 in hexadecimal, by which it is in the cache. */
+  readonly sha512: string;
+}
 
 /** The registry of whoever builds, without the settings and tokens of his npm. */
 export interface NpmRegistry {

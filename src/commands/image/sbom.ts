@@ -8,7 +8,7 @@ import { RESERVED } from './files.ts';
 import { COMPILED_IN } from './licenses.ts';
 import type { LockedFile } from './lock.ts';
 import type { NodeBinary } from './node_binary.ts';
-import type { NpmPackage } from './npm.ts';
+import type { NpmPackage } from './npm_registry.ts';
 
 interface Component {
   readonly type: 'library' | 'file';

@@ -14,7 +14,8 @@ import { join } from 'node:path';
 import { create } from 'tar';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { npmRegistryOf } from '../../../../src/commands/audit/rebuild.ts';
-import { fetchPackages, type NpmPackage } from '../../../../src/commands/image/npm.ts';
+import { fetchPackages } from '../../../../src/commands/image/npm.ts';
+import type { NpmPackage } from '../../../../src/commands/image/npm_registry.ts';
 import { integrityOf, type Registered, startRegistry } from './registry.ts';
 
 let dir: string;
