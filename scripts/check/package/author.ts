@@ -273,23 +273,16 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       await git('add', '-A');
       await git('commit', '-q', '-m', 'all');
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
-      const registers = Object.fromEntries(
-        [...readFileSync(pcrs, 'utf8').matchAll(/^(\w+) PCR(\d)$/gm)].map(([, hex, at]) => [`pcr${at}`, hex]),
-      );
+      const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
+      // As dev records it, of a repository that has commits.
+      const noted = pcrs.replace(/pcrs$/, 'measurements.json');
       const record = {
-        ...{
-          application: NAME,
-          folder: '',
-          framework_version: JSON.parse(await enclave(['--version', '--json'])).version,
-        },
-        ...{
-          commit: await git('rev-parse', 'HEAD'),
-          unchanged_tree: true,
-          channel: 'experimental',
-          registers,
-        },
+        ...JSON.parse(readFileSync(noted, 'utf8')),
+        framework_integrity: lock.packages['node_modules/sui-enclave-cli'].integrity,
+        commit: await git('rev-parse', 'HEAD'),
+        unchanged_tree: true,
       };
-      writeFileSync(pcrs.replace(/pcrs$/, 'measurements.json'), JSON.stringify(record));
+      writeFileSync(noted, `${JSON.stringify(record, null, 2)}\n`);
       const at = ['--rpc-url', nodeUrl, '--json'];
       const source = ['--source-url', 'https://code.example/my-oracle', '--pcrs', pcrs];
       // The steps that follow use the first config.

@@ -24,6 +24,7 @@ import { enclaveUrl, path, text } from '../values.ts';
 import { sourceAddress } from './address.ts';
 import { comparePackages, describeModules } from './bytecode.ts';
 import { addsNothing, describeOther, otherConfigs } from './configs.ts';
+import { compareDevelopment, isDevelopmentImage } from './development.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
 import { AuditError } from './errors.ts';
 import { askNamedRepository, checkOnBranch, fetchCommit, openClone } from './fetch.ts';
@@ -83,7 +84,8 @@ Nothing of the commit is run. Needs git, and buildah or podman; the first build 
     arguments: { start: { label: 'config|package|transaction|url', schema: start } },
     options: OPTIONS,
     notes: `exit codes: 0 all agrees, after a build; 1 something differs, with a code; 2 no verdict (invalid command line, or the
-node did not answer); 3 nothing differs, but not everything was checked: --quick, no enclave named, or one is silent`,
+node did not answer); 3 nothing differs, but not everything was checked: --quick, no enclave named, or one is silent;
+4 nothing differs, and everything was checked, but the image is one for development: an emulated enclave`,
     report,
     run: async ({ args, options }, context) => await audit(args.start, options, context, parts),
   });
@@ -250,10 +252,14 @@ async function compareImage(
   source: AuditedSource | undefined,
   local: Buffer | undefined,
 ): Promise<void> {
-  const { config, options, env, checks, parts, work, progress } = one;
+  const { config, options, chain, env, checks, parts, work, progress } = one;
   const { source: named } = config;
   if (source === undefined || named === null) {
     checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
+    return;
+  }
+  if (!chain.isReal && isDevelopmentImage(config.image)) {
+    await checks.compare(REGISTERS, ON_CHAIN, () => compareDevelopment(source, config.image, named));
     return;
   }
   if (options.quick) {

@@ -7,6 +7,9 @@ const { failed, notTried } = EXIT;
 /** Not everything was checked, and nothing differed. */
 export const NOT_FULLY_CHECKED = 3;
 
+/** Nothing differs, and everything but the image was checked: that is one for development. */
+export const DEVELOPMENT_ONLY = 4;
+
 /** Every code of an audit, with its exit code and its meaning. */
 export const AUDIT_CODES = {
   CONFIG_RETIRED: [failed, 'The config has ended: contracts accept no enclave of it.'],
@@ -73,6 +76,10 @@ export const AUDIT_CODES = {
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,
     'Nothing differs, but not everything was checked: the first line says what.',
+  ],
+  DEVELOPMENT_IMAGE: [
+    DEVELOPMENT_ONLY,
+    'On a development network, the config allows an emulated enclave. Everything else was checked, and holds; nothing is proved.',
   ],
   START_UNKNOWN: [notTried, 'What was named leads to no config.'],
   SEVERAL_CONFIGS: [notTried, 'What was named leads to several configs: the message lists them. Name one.'],

@@ -2,7 +2,7 @@
 import type { Result } from '../command.ts';
 import { EXIT } from '../command.ts';
 import { boundLines } from '../printable.ts';
-import { type AuditCode, AuditError, NOT_FULLY_CHECKED } from './errors.ts';
+import { type AuditCode, AuditError, DEVELOPMENT_ONLY, NOT_FULLY_CHECKED } from './errors.ts';
 import type { Holder } from './people.ts';
 
 /** Of what is said about one comparison, such as the files in which two images differ. */
@@ -34,7 +34,7 @@ export class Checks {
   }
 
   fault(what: string, against: string, { code, exit, message }: AuditError): void {
-    const result = exit === NOT_FULLY_CHECKED ? 'not checked' : 'differs';
+    const result = exit === EXIT.failed ? 'differs' : 'not checked';
     this.#add({ what, against, result, code, detail: message });
   }
 
@@ -90,18 +90,24 @@ export function resultOf(findings: Findings): Result {
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
+  const isDevelopment = open.length > 0 && open.every((one) => one.code === 'DEVELOPMENT_IMAGE');
   const { verdict, code, exit, line } =
     difference !== undefined
       ? {
           ...{ verdict: 'differs', code: difference.code, exit: EXIT.failed },
           line: `DIFFERS (${difference.code}): ${firstLine(difference.detail)}`,
         }
-      : open.length > 0
+      : isDevelopment
         ? {
-            ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
-            line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
+            ...{ verdict: 'development image', code: 'DEVELOPMENT_IMAGE', exit: DEVELOPMENT_ONLY },
+            line: `DEVELOPMENT_IMAGE: no verdict on an image. Nothing differs, but this is ${firstLine(open[0]?.detail ?? null)}`,
           }
-        : { verdict: 'agrees', code: null, exit: EXIT.done, line: `AGREES: ${summary}` };
+        : open.length > 0
+          ? {
+              ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
+              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
+            }
+          : { verdict: 'agrees', code: null, exit: EXIT.done, line: `AGREES: ${summary}` };
   const lists = [
     ['Who could change what:', holders.map(lineOf)],
     ['By its settings:', settings],

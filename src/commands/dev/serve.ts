@@ -25,6 +25,7 @@ import { readFiles } from '../image/files.ts';
 import { EMULATED, IS_CLONE, typed } from '../places.ts';
 import { findProject, type Project, shortPath } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
+import { writeDevelopmentRecord } from './development_record.ts';
 import { reportFile } from './loaded_files.ts';
 
 async function main(): Promise<void> {
@@ -70,7 +71,10 @@ async function main(): Promise<void> {
   });
   signingSeed?.fill(0);
   // Written only now: earlier, they would replace the files of a server that already runs on this port.
-  if (trust) console.log(trust.save());
+  if (trust) {
+    console.log(trust.save());
+    writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
+  }
   console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Image } from 'sui-enclave/attestation';
 import { ConfigError } from 'sui-enclave/errors';
 import { manifestIn } from 'sui-enclave-server/load_application';
 import * as v from 'valibot';
@@ -45,12 +46,19 @@ export interface Built {
 export function makeMeasurements(source: BuildSource, built: Built): object {
   const { root, isApart } = source;
   return measurementsOf(source, built, {
-    folder: folderOf(source),
-    commit: git(root, 'rev-parse', 'HEAD'),
-    isUnchanged: isUnchanged(root, '.') && !hasIgnoredFiles(source),
+    ...originOf(source),
     // That of the installed framework can't be changed without another version.
     hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
   });
+}
+
+function originOf(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> {
+  const { root } = source;
+  return {
+    folder: folderOf(source),
+    commit: git(root, 'rev-parse', 'HEAD'),
+    isUnchanged: isUnchanged(root, '.') && !hasIgnoredFiles(source),
+  };
 }
 
 /** Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the image's then. */
@@ -58,6 +66,35 @@ function hasIgnoredFiles({ app }: BuildSource): boolean {
   const { files = [] } = manifestIn(app);
   const ignored = files.length > 0 && git(app, 'status', '--porcelain', '--ignored', '--', ...files);
   return ignored !== false && ignored !== '';
+}
+
+/** Where nothing was built: the registers are those of an emulated enclave. */
+const DEVELOPMENT = {
+  channel: 'development',
+  promise:
+    'No image: these are the registers of an emulated enclave, which anyone can attest. Nothing may rely on them.',
+} as const;
+
+/** What `dev` records of an emulated enclave, for trying out on one machine what builds of an image allow. */
+export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
+  return developmentMeasurementsOf(source, registers, originOf(source));
+}
+
+export function developmentMeasurementsOf(
+  { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
+  registers: Image,
+  { folder, commit, isUnchanged: isSame }: Omit<BuildOrigin, 'hasCommittedLock'>,
+): object {
+  return {
+    application: name,
+    folder,
+    framework_version: frameworkVersion(),
+    framework_integrity: isApart ? integrityOf(app) : null,
+    commit,
+    unchanged_tree: isSame,
+    ...DEVELOPMENT,
+    registers,
+  };
 }
 
 /** What the repository of a build says. */

@@ -1,0 +1,103 @@
+/** A config of a development network, whose image is an emulated enclave: all else is compared, and it never agrees. */
+import { createHash } from 'node:crypto';
+import { Transaction } from '@mysten/sui/transactions';
+import { toHex } from '@mysten/sui/utils';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { developmentMeasurementsOf } from '../../../src/commands/image/measurements.ts';
+import type { Image } from '../../../src/library/attestation/image.ts';
+import { retireConfig } from '../../../src/library/sui/transactions.ts';
+import { developmentRegisters } from '../../../src/testing/emulated_nsm.ts';
+import { framework } from '../../src/commands/audit/applications.ts';
+import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { type Application, type Deployed, World } from './world.ts';
+
+const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+
+let world: World;
+let repository: TestRepository;
+let commit: string;
+let source: string[];
+beforeAll(async () => {
+  world = await World.start();
+  repository = world.repository();
+  commit = repository.commitOf(WEATHER.files);
+  source = ['--source', repository.folder];
+});
+afterAll(() => world.close());
+
+function emulated(application: string, image = 1): Image {
+  const [pcr0 = '', pcr1 = '', pcr2 = ''] = developmentRegisters(application, image).map(toHex);
+  return { pcr0, pcr1, pcr2 };
+}
+
+/** As `dev` records it. */
+function recordOf(image: Image, of = commit): string {
+  const origin = { folder: WEATHER.folder, commit: of, isUnchanged: true };
+  const record = developmentMeasurementsOf(world.read(WEATHER), image, origin);
+  return createHash('sha256')
+    .update(`${JSON.stringify(record, null, 2)}\n`)
+    .digest('hex');
+}
+
+const deploy = (image: Image, measurementsSha256 = recordOf(image)) =>
+  world.deploy(WEATHER, repository, commit, { image, source: { measurementsSha256 } });
+
+async function retire(deployed: Deployed): Promise<void> {
+  const tx = new Transaction();
+  retireConfig(tx, deployed);
+  await world.submit(tx);
+}
+
+/** Nothing is built of it. */
+const build = () => Promise.reject(new Error('it was built'));
+
+describe('a development image', () => {
+  test('is named in the verdict, and has an exit code of its own, though all else is the same', async () => {
+    for (const image of [emulated('weather'), emulated('weather', 2)]) {
+      const deployed = await deploy(image);
+      const url = await world.serve(deployed);
+      const verdict = await world.audit(deployed.configId, [...source, '--url', url], { build });
+      expect(verdict, verdict.out).toMatchObject({
+        exit: 4,
+        verdict: 'development image',
+        code: 'DEVELOPMENT_IMAGE',
+      });
+      expect(verdict.line).toMatch(/^DEVELOPMENT_IMAGE: no verdict on an image\. .* a DEVELOPMENT image/);
+      expect(verdict.checks.filter(({ result }) => result !== 'same').map(({ code }) => code)).toEqual([
+        'DEVELOPMENT_IMAGE',
+      ]);
+      // Another config of the application, which an audit may name too.
+      await retire(deployed);
+    }
+  });
+
+  test('without an enclave is not fully checked, and still named', async () => {
+    const deployed = await deploy(emulated('weather'));
+    const verdict = await world.audit(deployed.configId, source, { build });
+    expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
+    expect(verdict.line).toContain('a DEVELOPMENT image');
+    await retire(deployed);
+  });
+
+  test('of another application, or with the record of another commit, differs', async () => {
+    const other = await deploy(emulated('salt'));
+    expect(await world.audit(other.configId, source, { build })).toMatchObject({
+      exit: 1,
+      code: 'REGISTERS_DIFFER',
+    });
+    const image = emulated('weather');
+    const stale = await deploy(image, recordOf(image, '1'.repeat(40)));
+    expect(await world.audit(stale.configId, source, { build })).toMatchObject({
+      exit: 1,
+      code: 'MEASUREMENTS_DIFFER',
+    });
+  });
+
+  test('is none on a real network, where the image is built, and has other registers', async () => {
+    const deployed = await deploy(emulated('weather'));
+    const verdict = await world.audit(deployed.configId, [...source, '--network', 'testnet'], {
+      root: false,
+    });
+    expect(verdict, verdict.out).toMatchObject({ exit: 1, code: 'REGISTERS_DIFFER' });
+  });
+});
