@@ -21,14 +21,14 @@ import { Chain } from '../sui/chain.ts';
 import { readRoots } from '../sui/contract.ts';
 import { READING, ROOT_OPTION } from '../sui/options.ts';
 import { enclaveUrl, path, text } from '../values.ts';
-import { sourceAddress } from './address.ts';
-import { comparePackages, describeModules } from './bytecode.ts';
 import { addsNothing, describeOther, otherConfigs } from './configs.ts';
+import { compareContracts } from './contracts.ts';
 import { compareDevelopment, isDevelopmentImage } from './development.ts';
 import { askEnclaves, type Enclaves } from './enclaves.ts';
 import { AuditError } from './errors.ts';
-import { askNamedRepository, checkOnBranch, fetchCommit, openClone } from './fetch.ts';
-import { checkGit, type Repository } from './git.ts';
+import { askNamedRepository, checkOnBranch, openSource } from './fetch.ts';
+import { checkGit } from './git.ts';
+import { parseOlderSource } from './older_sources.ts';
 import { takeOutput } from './output.ts';
 import { holdersOf, settingsLines } from './people.ts';
 import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
@@ -46,6 +46,12 @@ const OPTIONS = {
     value: '<source>',
     help: 'the repository to take the commit from, in place of the one on chain: an https address, or a clone on this machine',
     schema: text,
+  },
+  'older-source': {
+    value: '<commit>[:<folder>]',
+    help: 'a commit of the same repository from which an older version of the packages was published; :<folder> where the application was in another one',
+    schema: text,
+    repeated: true,
   },
   inputs: {
     value: '<file>',
@@ -133,6 +139,7 @@ async function audit(
   const { config, from, urls } = await findStart(named, chain);
   if (from !== null) progress(`${from} leads to the config ${config.id}`);
   const options = { ...commandLine, url: [...urls, ...commandLine.url] };
+  const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
   const rest: Audit = { ...one, checks: new Checks() };
@@ -140,10 +147,11 @@ async function audit(
     if (from !== null) one.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
     checkConfig(one);
     const source = await compareSource(one);
-    await compareContracts(rest, source);
+    const version = parts.framework().version;
+    const contracts = await compareContracts({ ...rest, repository: options.source, older, version }, source);
     const enclaves = await compareEnclaves(rest, roots);
     const others = await compareConfigs(rest);
-    const holders = await holdersOf(config, chain, others?.capabilities);
+    const holders = await holdersOf(config, contracts.originals, chain, others?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(one, source, local);
     const { name, application, configVersion, isRetired, image } = config;
@@ -153,6 +161,7 @@ async function audit(
       isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
       otherConfigs: others?.configs ?? null,
       notes: one.checks.notes,
+      callable: contracts.callable,
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
       holders,
@@ -221,22 +230,17 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
   return source;
 }
 
-async function takeTree(one: Audit, named: Source, what: string) {
-  const { options, work, env, checks, progress } = one;
-  const { commit } = named;
+async function takeTree(
+  { options, work, env, checks, progress }: Audit,
+  { url, commit }: Source,
+  what: string,
+) {
   const wanted = { commit, work, env };
-  const given = options.source;
-  if (given !== undefined && given !== named.url) {
-    checks.note(`Of the commit, ${await askNamedRepository(named.url, wanted)}.`);
+  if (options.source !== undefined && options.source !== url) {
+    checks.note(`Of the commit, ${await askNamedRepository(url, wanted)}.`);
   }
-  let repository: Repository;
-  if (given !== undefined && !given.includes('://')) {
-    progress(`Reading ${commit} from ${given}`);
-    repository = await openClone(given, wanted);
-  } else {
-    const address = await sourceAddress(given ?? named.url, given !== undefined);
-    progress(`Fetching ${commit} from ${printable(address.url)}`);
-    repository = await fetchCommit(address, wanted);
+  const { repository, address } = await openSource(url, options.source, wanted, progress);
+  if (address !== undefined) {
     const against = 'the branches and tags of its repository';
     const isOn = await checks.compare(what, against, async () => {
       await checkOnBranch(address, wanted);
@@ -294,33 +298,6 @@ async function compareImage(
 
 function defaultCache(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
-}
-
-async function compareContracts(
-  { config, chain, env, checks, progress }: Audit,
-  source: AuditedSource | undefined,
-): Promise<void> {
-  if (source === undefined) {
-    checks.notChecked('the packages on chain', 'the sources', 'the sources can not be used');
-    return;
-  }
-  progress('Compiling the Move packages');
-  const compared = await checks.compare('the packages on chain', 'the sources', () =>
-    comparePackages(config, source.movePackages, chain, env),
-  );
-  const { packages = [], older = [] } = compared ?? {};
-  for (const one of packages) {
-    const { name, id, fault } = one;
-    const what = `the package ${id}`;
-    const against =
-      name === 'enclave' ? 'move/enclave of this program' : "the sources' module of the application";
-    if (fault === null) checks.same(what, against, describeModules(one));
-    else checks.fault(what, against, fault);
-  }
-  if (older.length > 0) {
-    const why = `they can still be called: ${older.join(', ')}`;
-    checks.notChecked("older versions of the application's package", 'their sources', why);
-  }
 }
 
 const OTHERS = 'other configs of the application';

@@ -1,181 +1,146 @@
-/** Compiles the Move packages of a commit, as they were published. */
-import { existsSync, globSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+/**
+ * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own, and gets its files
+ * from here alone.
+ */
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
 import { ENCLAVE_PACKAGE } from '../places.ts';
 import { printable } from '../printable.ts';
-import { BUILD_NETWORKS } from '../sui/bytecode.ts';
+import { BUILD_NETWORKS, type BuildNetwork } from '../sui/bytecode.ts';
 import type { Chain } from '../sui/chain.ts';
-import type { Framework } from '../sui/move_packages.ts';
+import type { Framework, Sources } from '../sui/move_packages.ts';
 import type { Bounds } from './apart.ts';
-import { compileApart } from './compile_process.ts';
+import { type Compiled, compileApart } from './compile_process.ts';
 import { type AuditCode, AuditError } from './errors.ts';
+import { sourcesIn } from './move_sources.ts';
 
-/** Of a Move package: the chain takes far smaller ones alone. */
-const MAX_SOURCE_BYTES = 2_000_000;
-
-/** Of a commit: compiling each may take the time of its bounds. */
-const MAX_PACKAGES = 20;
-
-/** Compiled modules by name, without the package's own id. */
+/** Modules by name, without the id of their package. */
 export type Modules = ReadonlyMap<string, Uint8Array>;
 
-/**
- * Compiles the sources of a commit. The compiler runs in WebAssembly, in a process of its own, and gets its files from here
- * alone.
- */
+export interface CompiledModule {
+  /** Of its package, as the sources say: zero for one that they do not say to be published. */
+  readonly address: string;
+  readonly name: string;
+  /** With zeros in place of the address. */
+  readonly bytes: Uint8Array;
+}
+
+/** What the compiler gets. */
+interface CompilerInput {
+  readonly files: Sources;
+  /** The packages that local dependencies may name, by the names of their folders. */
+  readonly local: Readonly<Record<string, Sources>>;
+  readonly network: BuildNetwork;
+}
+
+/** Runs the compiler. @throws AuditError: SOURCE_TOO_LARGE */
+async function compileSources(
+  { files, local, network }: CompilerInput,
+  { fetcher }: Framework,
+  bounds: Bounds | undefined,
+): Promise<Compiled> {
+  const fetchLocal = async (path: string) => {
+    const name = folderAt(path) ?? '';
+    const sources = Object.hasOwn(local, name) ? local[name] : undefined;
+    if (sources === undefined) throw new Error(`a local dependency must be in move/, not ${printable(path)}`);
+    return { ...sources };
+  };
+  return await compileApart(
+    { files, network },
+    {
+      fetch: (url, revision, subdir) => fetcher.fetch(url, revision, subdir),
+      fetchFile: (url, revision, path) => fetcher.fetchFile(url, revision, path),
+      getResolvedSha: (url, revision) => fetcher.getResolvedSha(url, revision),
+      fetchLocal,
+    },
+    bounds,
+  );
+}
+
+/** The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the framework. */
+export function folderAt(path: string): string | undefined {
+  // Of a clone, or of the installed program.
+  if (/^(?:\.\.|.*\/sui-enclave-cli\/move)\/enclave\/?$/.test(path)) return 'enclave';
+  return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
+}
+
+/** Of a package that others link to. */
+export interface Linked {
+  /** Of all packages that the compiler may read. */
+  readonly folders: ReadonlyMap<string, Sources>;
+  /** The original ids of those that are packages of their own on chain, by folder: the others become part of the compiled one. */
+  readonly published: ReadonlyMap<string, string>;
+}
+
 export class Compiler {
-  readonly #framework: Framework;
-  readonly #network: (typeof BUILD_NETWORKS)[number];
-  readonly #packages: ReadonlyMap<string, string>;
-  readonly #linked: string | undefined;
+  readonly framework: Framework;
+  readonly #network: BuildNetwork;
   readonly #bounds: Bounds | undefined;
 
-  /** @param linked the id of the package `enclave`, if it is not in that of the application */
-  constructor(
-    framework: Framework,
-    { network }: Pick<Chain, 'network'>,
-    packages: ReadonlyMap<string, string>,
-    linked: string | undefined,
-    bounds?: Bounds,
-  ) {
-    this.#framework = framework;
-    this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
-    this.#packages = packages;
-    this.#linked = linked;
+  constructor(framework: Framework, { network }: Pick<Chain, 'network'>, bounds?: Bounds) {
+    this.framework = framework;
     this.#bounds = bounds;
+    this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
   }
 
+  /** The package of this program. @throws as `compile` does */
   async enclave(): Promise<Modules> {
-    return await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE));
+    const none = { folders: new Map(), published: new Map() };
+    const compiled = await this.compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none);
+    return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 
-  /** @param module of the application's type @throws AuditError: BYTECODE_UNKNOWN, SOURCE_TOO_LARGE, NOT_FULLY_CHECKED */
-  async application(module: string): Promise<Modules> {
-    if (this.#packages.size > MAX_PACKAGES) {
-      throw new AuditError('SOURCE_TOO_LARGE', `move/ of the commit has more than ${MAX_PACKAGES} packages`);
-    }
-    const failures: AuditError[] = [];
-    for (const [name, folder] of this.#packages) {
-      const sources = sourcesIn(folder);
-      const declares = new RegExp(`\\bmodule\\s+\\w+::${module}\\b`);
-      if (name === 'enclave' || !Object.values(sources).some((text) => declares.test(text))) continue;
-      try {
-        const modules = await this.#withLocal(name, sources);
-        if (modules.has(module)) return modules;
-      } catch (error) {
-        if (!(error instanceof AuditError) || error.code === 'SOURCE_TOO_LARGE') throw error;
-        failures.push(error);
-      }
-    }
-    throw (
-      failures[0] ??
-      new AuditError(
-        'BYTECODE_UNKNOWN',
-        `no package in move/ of the commit has the module ${printable(module)}`,
-      )
+  /**
+   * The modules of one package, without those of its dependencies.
+   *
+   * @param name of its folder in `move/`
+   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the framework
+   */
+  async compile(name: string, files: Sources, { folders, published }: Linked): Promise<CompiledModule[]> {
+    const all = new Map([...folders, ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const]);
+    const local = [...all].map(([folder, sources]): [string, Sources] => {
+      const original = published.get(folder);
+      return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];
+    });
+    const { framework } = this;
+    const network = this.#network;
+    const result = await compileSources(
+      { files, local: Object.fromEntries(local), network },
+      framework,
+      this.#bounds,
     );
+    if ('error' in result) throw this.#failure(name, result.error);
+    return result.modules.map((text) => {
+      const bytes = new Uint8Array(Buffer.from(text, 'base64'));
+      const { address, module } = withoutSelfAddress(bytes);
+      return { address, name: readModule(bytes).name, bytes: module };
+    });
   }
 
-  /** With the packages of `move/` that it depends on: publishing puts them into one package on chain. */
-  async #withLocal(name: string, sources: Record<string, string>): Promise<Modules> {
-    const waiting = [name];
-    const done = new Set<string>();
-    const modules = new Map<string, Uint8Array>();
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      if (done.has(next)) continue;
-      done.add(next);
-      const files = next === name ? sources : sourcesIn(this.#packages.get(next) ?? '');
-      for (const [own, bytes] of await this.#compile(next, files)) modules.set(own, bytes);
-      const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
-      for (const [, path = ''] of paths) {
-        const local = isEnclave(path) ? undefined : nameOf(path);
-        if (local !== undefined && this.#packages.has(local)) waiting.push(local);
-      }
-    }
-    return modules;
-  }
-
-  async #compile(name: string, files: Record<string, string>): Promise<Modules> {
-    const result = await compileApart({ files, network: this.#network }, this.#fetcher(), this.#bounds);
-    if ('error' in result) {
-      if (this.#framework.failure?.() !== undefined) {
-        throw new AuditError(
-          'NOT_FULLY_CHECKED',
-          "Sui's framework can't be fetched: the packages were not compiled",
-        );
-      }
-      const why = printable(result.error.trim().split('\n')[0] ?? '', 300);
-      // The stub lacks what Sui's framework may have.
-      const code: AuditCode = this.#framework.isStub ? 'NOT_FULLY_CHECKED' : 'BYTECODE_UNKNOWN';
-      throw new AuditError(
-        code,
-        `move/${printable(name)} does not compile against ${this.#framework.description}: ${why}`,
+  #failure(name: string, error: string): AuditError {
+    const { isStub, description, failure } = this.framework;
+    if (failure?.() !== undefined) {
+      return new AuditError(
+        'NOT_FULLY_CHECKED',
+        "Sui's framework can't be fetched: the packages were not compiled",
       );
     }
-    return new Map(
-      result.modules.map((text) => {
-        const bytes = new Uint8Array(Buffer.from(text, 'base64'));
-        return [readModule(bytes).name, withoutSelfAddress(bytes).module] as const;
-      }),
-    );
-  }
-
-  #fetcher() {
-    const { fetcher } = this.#framework;
-    return {
-      fetch: (url: string, revision: string, subdir?: string) => fetcher.fetch(url, revision, subdir),
-      fetchFile: (url: string, revision: string, path: string) => fetcher.fetchFile(url, revision, path),
-      getResolvedSha: (url: string, revision: string) => fetcher.getResolvedSha(url, revision),
-      fetchLocal: async (path: string) => this.#local(path),
-    };
-  }
-
-  /** A dependency on the package of the framework, or on another one in `move/`. */
-  #local(path: string): Record<string, string> {
-    if (isEnclave(path)) return { ...sourcesIn(ENCLAVE_PACKAGE), ...this.#published() };
-    const folder = this.#packages.get(nameOf(path) ?? '');
-    if (folder === undefined) throw new Error(`a local dependency must be in move/, not ${printable(path)}`);
-    return sourcesIn(folder);
+    // The stub lacks what Sui's framework may have.
+    const code: AuditCode = isStub ? 'NOT_FULLY_CHECKED' : 'BYTECODE_UNKNOWN';
+    const why = printable(error.trim().split('\n')[0] ?? '', 300);
+    return new AuditError(code, `move/${printable(name)} does not compile against ${description}: ${why}`);
   }
 
   /** Where the dependents of a package that is on chain already find it. */
-  #published(): Record<string, string> {
-    if (this.#linked === undefined) return {};
+  #published(original: string): Sources {
     const lines = [
       `[published.${this.#network}]`,
       'chain-id = "00000000"',
-      `published-at = "${this.#linked}"`,
-      `original-id = "${this.#linked}"`,
+      `published-at = "${original}"`,
+      `original-id = "${original}"`,
       'version = 1',
       '',
     ];
     return { 'Published.toml': lines.join('\n') };
   }
-}
-
-/** Whether a path of a Move.toml leads to the package of the framework: of a clone, or of the installed program. */
-function isEnclave(path: string): boolean {
-  return /^(?:\.\.|.*\/sui-enclave-cli\/move)\/enclave\/?$/.test(path);
-}
-
-/** Of another package in `move/`. */
-function nameOf(path: string): string | undefined {
-  return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
-}
-
-/** Of a package, without its tests and without what was noted of its publications. */
-function sourcesIn(folder: string): Record<string, string> {
-  const root = existsSync(folder) ? realpathSync(folder) : resolve(folder);
-  const paths = globSync(['Move.toml', 'sources/**/*.move'], { cwd: root }).sort();
-  const files = paths.filter((path) => lstatSync(join(root, path)).isFile());
-  const bytes = files.reduce((sum, path) => sum + lstatSync(join(root, path)).size, 0);
-  if (bytes > MAX_SOURCE_BYTES) {
-    throw new AuditError(
-      'BYTECODE_UNKNOWN',
-      `a package in move/ has more than ${MAX_SOURCE_BYTES} bytes of sources`,
-    );
-  }
-  return Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 }

@@ -16,6 +16,29 @@ export interface Wanted {
   readonly limits?: Limits;
 }
 
+/**
+ * The repository with a commit, of the address on chain or of what the auditor names in its place.
+ *
+ * @param named an address, or the folder of a clone
+ * @returns its address too, if it was fetched
+ * @throws UsageError; AuditError: SOURCE_REFUSED, and as `fetchCommit` does
+ */
+export async function openSource(
+  url: string,
+  named: string | undefined,
+  wanted: Wanted,
+  progress: (line: string) => void,
+): Promise<{ readonly repository: Repository; readonly address: Address | undefined }> {
+  mkdirSync(wanted.work, { recursive: true });
+  if (named !== undefined && !named.includes('://')) {
+    progress(`Reading ${wanted.commit} from ${printable(named)}`);
+    return { repository: await openClone(named, wanted), address: undefined };
+  }
+  const address = await sourceAddress(named ?? url, named !== undefined);
+  progress(`Fetching ${wanted.commit} from ${printable(address.url)}`);
+  return { repository: await fetchCommit(address, wanted), address };
+}
+
 /** @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer */
 export async function fetchCommit(
   { url, resolved }: Address,

@@ -39,21 +39,19 @@ const UpgradeCap = bcs.struct('UpgradeCap', {
 });
 
 /**
+ * @param packages the original ids of those whose next versions would count as well
  * @param capabilities ids of further capabilities for the application: of other configs, or of none yet
  * @throws SuiError
  */
 export async function holdersOf(
   config: EnclaveConfig,
+  packages: readonly string[],
   chain: Chain,
   capabilities: readonly string[] = [],
 ): Promise<Holder[]> {
   const others = capabilities.filter((id) => id !== config.capabilityId);
   const more = config.registrars.length - MAX_REGISTRARS;
-  const [application = ''] = config.application.split('::');
-  // Types have the ids of the versions that introduced them, and a capability is made with the first.
-  const packages = new Set(
-    await all([config.enclavePackage, application], (id) => chain.originalPackage(id)),
-  );
+  const originals = new Set(packages.map((id) => normalizeSuiAddress(id)));
   return [
     await capabilityHolder(
       'EnclaveCap',
@@ -70,7 +68,7 @@ export async function holdersOf(
     ...(more > 0
       ? [{ what: 'RegistrarCap' as const, could: REGISTER, id: null, holder: `not looked up: ${more} more` }]
       : []),
-    ...(await all([...packages], (original) => upgradeHolder(original, chain))),
+    ...(await all([...originals], (original) => upgradeHolder(original, chain))),
   ];
 }
 

@@ -93,11 +93,7 @@ export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFrame
  * @throws AuditError: SOURCE_INVALID, SOURCE_UNSAFE, LOCK_UNTRUSTED, FRAMEWORK_UNKNOWN, FRAMEWORK_VERSION
  */
 export function readSource(tree: Tree, folder: string, own: OwnFramework): AuditedSource {
-  if (!/^(?:[\w-][\w.-]*(?:\/[\w-][\w.-]*)*)?$/.test(folder)) {
-    throw invalid(`${JSON.stringify(printable(folder))} is not the path of a folder`);
-  }
-  const app = join(tree.folder, folder);
-  const has = (path: string) => existsSync(path) && statSync(path).isFile();
+  const app = folderIn(tree, folder);
   if (!has(join(app, 'app.yaml')) || !has(join(app, 'app.ts'))) {
     throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
   }
@@ -118,14 +114,7 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     const source = isApart ? readApart(app, own) : readInClone(root, folder, own);
     // Refused here, and not after the minutes of a build.
     readFiles(app, source.manifest);
-    const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
-      file.slice(0, -'/Move.toml'.length),
-    );
-    return {
-      ...source,
-      environment: environmentOf(source),
-      movePackages: new Map(files.sort().map((path) => [basename(path), join(root, path)])),
-    };
+    return { ...source, environment: environmentOf(source), movePackages: movePackagesIn(root) };
   } catch (error) {
     if (error instanceof ImageError && error.code === 'LOCK_INVALID') {
       throw new AuditError('LOCK_UNTRUSTED', printable(error.message, 400), { cause: error });
@@ -135,6 +124,34 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     }
     throw error;
   }
+}
+
+/**
+ * The folders of a commit's Move packages, by their names: all that is read of an older commit.
+ *
+ * @param folder of the application
+ * @throws AuditError: SOURCE_INVALID
+ */
+export function movePackagesOf(tree: Tree, folder: string): ReadonlyMap<string, string> {
+  const app = folderIn(tree, folder);
+  return movePackagesIn(has(join(app, 'package-lock.json')) ? app : tree.folder);
+}
+
+function movePackagesIn(root: string): ReadonlyMap<string, string> {
+  const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
+    file.slice(0, -'/Move.toml'.length),
+  );
+  return new Map(files.sort().map((path) => [basename(path), join(root, path)]));
+}
+
+/** @throws AuditError: SOURCE_INVALID */
+function folderIn(tree: Tree, folder: string): string {
+  if (/^(?:[\w-][\w.-]*(?:\/[\w-][\w.-]*)*)?$/.test(folder)) return join(tree.folder, folder);
+  throw invalid(`${JSON.stringify(printable(folder))} is not the path of a folder`);
+}
+
+function has(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile();
 }
 
 /** @throws AuditError: SOURCE_UNSAFE */

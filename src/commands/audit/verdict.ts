@@ -2,6 +2,7 @@
 import type { Result } from '../command.ts';
 import { EXIT } from '../command.ts';
 import { boundLines } from '../printable.ts';
+import { type ComparedPackage, describeSource, describeVersion } from './bytecode.ts';
 import { type AuditCode, AuditError, DEVELOPMENT_ONLY, NOT_FULLY_CHECKED } from './errors.ts';
 import type { Holder } from './people.ts';
 
@@ -67,6 +68,8 @@ export interface Findings {
   /** What agrees, for the line of a green audit. */
   readonly summary: string;
   readonly notes: readonly string[];
+  /** Older versions of packages that contracts can still run. */
+  readonly callable: readonly ComparedPackage[];
   readonly config: object;
   /** Of the same application; null where they are not known. */
   readonly otherConfigs: readonly object[] | null;
@@ -86,7 +89,7 @@ const proves = (isOnlyImage: boolean) => [
 ];
 
 export function resultOf(findings: Findings): Result {
-  const { checks, summary, notes, config, otherConfigs, source, holders, settings } = findings;
+  const { checks, summary, notes, callable, config, otherConfigs, source, holders, settings } = findings;
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
@@ -107,8 +110,15 @@ export function resultOf(findings: Findings): Result {
               ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
               line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
             }
-          : { verdict: 'agrees', code: null, exit: EXIT.done, line: `AGREES: ${summary}` };
+          : {
+              verdict: 'agrees',
+              code: null,
+              exit: EXIT.done,
+              line: `AGREES: ${summary}${olderOf(callable)}`,
+            };
+  const older = callable.map((one) => `${describeVersion(one)}, ${one.id}: ${describeSource(one)}`);
   const lists = [
+    ['Older versions that can still be called, to be read like the latest:', older],
     ['Who could change what:', holders.map(lineOf)],
     ['By its settings:', settings],
     ['What this proves:', proved],
@@ -123,10 +133,18 @@ export function resultOf(findings: Findings): Result {
     ),
   ];
   const json = {
-    ...{ verdict, code, line, config, otherConfigs, source, checks, notes, holders, settings },
+    ...{ verdict, code, line, config, otherConfigs, source, checks, notes, older, holders, settings },
     proves: proved,
   };
   return { exit, json, text: text.join('\n') };
+}
+
+/** Agreement does not mean that what is older is harmless. */
+function olderOf(callable: readonly ComparedPackage[]): string {
+  const sources = [...new Set(callable.flatMap(({ source }) => source ?? []))];
+  return sources.length === 0
+    ? ''
+    : `. Older versions of packages can still be called, of ${sources.join(', ')}`;
 }
 
 const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';

@@ -18,9 +18,6 @@ import { readSigner, senderOf } from './signer.ts';
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 
-/** Of a package, which a node gives on one page. */
-const MAX_VERSIONS = 1000;
-
 /** The effects of an executed transaction. */
 export interface Executed {
   readonly digest: string;
@@ -245,17 +242,6 @@ export class Chain {
       throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
     }
     return { ...found, originalId: await this.originalPackage(packageId) };
-  }
-
-  /** The ids of all versions of a package, the oldest first: each can be called for ever. @throws SuiError */
-  async packageVersions(packageId: string): Promise<string[]> {
-    const asked = { packageId, pageSize: MAX_VERSIONS };
-    const { response } = await fromNode(this.client.movePackageService.listPackageVersions(asked));
-    if (response.nextPageToken !== undefined) {
-      throw new SuiError('SUI_NODE_ANSWER', `the node has too many versions of ${packageId}`);
-    }
-    const all = response.versions.map(({ packageId: id = '', version = 0n }) => ({ id, version }));
-    return all.sort((a, b) => Number(a.version - b.version)).map(({ id }) => normalizeSuiAddress(id));
   }
 
   /** The digest of the chain's first checkpoint, in base58. @throws SuiError */

@@ -6,8 +6,9 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
-import { fromHex } from '@mysten/sui/utils';
+import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
 import { auditCommand } from '../../../src/commands/audit/audit.ts';
+import { MoveCommit } from '../../../src/commands/audit/commit.ts';
 import { Compiler } from '../../../src/commands/audit/compile.ts';
 import type { Rebuild, Rebuilt } from '../../../src/commands/audit/rebuild.ts';
 import { type AuditedSource, readSource } from '../../../src/commands/audit/source.ts';
@@ -24,7 +25,8 @@ import { modelChainId } from '../../../src/commands/sui/network.ts';
 import type { Image } from '../../../src/library/attestation/image.ts';
 import { applicationType, createEnclaveConfig, registerEnclave } from '../../../src/library/sui/index.ts';
 import type { Source } from '../../../src/library/sui/structs.ts';
-import { publishPackage } from '../../../src/library/sui/transactions.ts';
+import { publishPackage, upgradePackage } from '../../../src/library/sui/transactions.ts';
+import { packageDigest } from '../../../src/move_bytecode/package_digest.ts';
 import { createRoot, type Identity, toPem } from '../../../src/testing/attestation_ca.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { frameworkModules } from '../../../src/testing/sui/move/framework.ts';
@@ -54,6 +56,18 @@ export function quickImage(app: string, boot = 'boot'): Buffer {
 /** In no register: nothing here runs it. */
 const RELAY = Buffer.from('relay');
 
+const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
+
+/** Compiles `enclave`, and contracts with it in one package or linked to it. */
+export const ENCLAVE = new Compiler(frameworkOf({}), { network: undefined });
+
+/** The modules of a contract in `move/` that is published in one package with `enclave`. */
+async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
+  const wanted = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
+  const compiled = await new MoveCommit('the sources', movePackages, ENCLAVE).compile(wanted);
+  return compiled.modules.map(({ bytes }) => bytes);
+}
+
 const quickBuild: Rebuild = async ({ app }) => ({ eif: quickImage(app), relay: RELAY });
 
 export interface Application {
@@ -64,8 +78,10 @@ export interface Application {
   readonly module: string;
 }
 
-/** A package on chain, with the capability that its publication made. */
-interface Published {
+/** A package on chain, with the capabilities that its publication made. */
+export interface Published {
+  readonly packageId: string;
+  readonly upgradeCapId: string;
   readonly enclavePackage: string;
   readonly application: string;
   readonly capId: string;
@@ -76,6 +92,8 @@ export interface Lies {
   readonly source?: Partial<Source> | null;
   readonly image?: Image;
   readonly name?: string;
+  /** The packages on chain. Default: the application's own. */
+  readonly published?: Published;
 }
 
 export interface Deployed extends Published {
@@ -91,6 +109,7 @@ export interface Verdict {
   readonly code: string | null;
   readonly line: string;
   readonly checks: { what: string; against: string; result: string; code: string | null; detail: string }[];
+  readonly older: string[];
   readonly holders: { what: string; id: string | null; holder: string }[];
   readonly settings: string[];
   readonly proves: string[];
@@ -105,7 +124,7 @@ export class World {
   readonly git: GitServer;
   readonly #authority: Identity;
   /** In base64, by the module of the application. */
-  readonly #compiled = new Map<string, string[]>();
+  readonly #compiled = new Map<string, readonly Uint8Array[]>();
   readonly #read = new Map<Application, AuditedSource>();
   #count = 0;
 
@@ -172,16 +191,61 @@ export class World {
     return done;
   }
 
-  /** Publishes the contract of an application: what it was at the first time. */
+  /** Publishes the contract of an application with `enclave` in one package: what it was at the first time. */
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
-    const modules = this.#compiled.get(module) ?? (await compileAll(module, source));
+    const modules = this.#compiled.get(module) ?? [
+      ...(await ENCLAVE.enclave()).values(),
+      ...(await contractIn(module, source)),
+    ];
     this.#compiled.set(module, modules);
+    return await this.publishModules(modules, module);
+  }
+
+  /**
+   * Publishes modules as they are.
+   *
+   * @param module of the application's type, if they have it
+   * @param enclavePackage in which `enclave` is, if it is another one
+   */
+  async publishModules(
+    modules: readonly Uint8Array[],
+    module: string,
+    enclavePackage?: string,
+    dependencies: readonly string[] = [],
+  ): Promise<Published> {
     const tx = new Transaction();
-    publishPackage(tx, { modules, dependencies: ['0x1', '0x2'], owner: this.address });
+    publishPackage(tx, {
+      modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
+      dependencies: [...FRAMEWORK_PACKAGES, ...dependencies],
+      owner: this.address,
+    });
     const { packageId = '', created } = await this.submit(tx);
-    const capId = created.find(({ type }) => type.includes('::enclave::EnclaveCap<'))?.id ?? '';
-    const application = applicationType(packageId, module, module.toUpperCase());
-    return { enclavePackage: packageId, application, capId };
+    const idOf = (type: string) => created.find((object) => object.type.includes(type))?.id ?? '';
+    return {
+      packageId,
+      enclavePackage: enclavePackage ?? packageId,
+      application: applicationType(packageId, module, module.toUpperCase()),
+      capId: idOf('::enclave::EnclaveCap<'),
+      upgradeCapId: idOf('::package::UpgradeCap'),
+    };
+  }
+
+  /** @param packageId of the latest version @returns the id of the next one */
+  async upgrade(
+    { upgradeCapId }: Published,
+    packageId: string,
+    modules: readonly Uint8Array[],
+    dependencies: readonly string[] = [],
+  ): Promise<string> {
+    const all = [...FRAMEWORK_PACKAGES, ...dependencies];
+    const tx = new Transaction();
+    upgradePackage(tx, {
+      ...{ upgradeCapId, packageId, policy: 0, dependencies: all },
+      modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
+      digest: packageDigest([...modules], all),
+    });
+    const { packageId: next = '' } = await this.submit(tx);
+    return next;
   }
 
   /** What an admin does with an application at a commit: publishes it, and creates a config. */
@@ -189,7 +253,7 @@ export class World {
     application: Application,
     repository: TestRepository,
     commit: string,
-    { source: lies, image: otherImage, name = application.module }: Lies = {},
+    { source: lies, image: otherImage, name = application.module, published: others }: Lies = {},
   ): Promise<Deployed> {
     const audited = this.read(application);
     const eif = quickImage(audited.app);
@@ -201,7 +265,7 @@ export class World {
       frameworkVersion: FRAMEWORK.version,
       measurementsSha256: recordOf(audited, { eif, relay: RELAY }, commit, application.folder),
     };
-    const published = await this.publish(application, audited);
+    const published = others ?? (await this.publish(application, audited));
     const tx = new Transaction();
     createEnclaveConfig(tx, {
       ...published,
@@ -255,13 +319,6 @@ export class World {
     const { status: exit, stdout: out, stderr: err } = await call(main, [...argv, '--json'], { env });
     return { ...JSON.parse(out), exit, out, err };
   }
-}
-
-/** The modules of the framework and of an application, in base64. */
-async function compileAll(module: string, source: AuditedSource): Promise<string[]> {
-  const compiler = new Compiler(frameworkOf({}), { network: undefined }, source.movePackages, undefined);
-  const modules = [...(await compiler.enclave()).values(), ...(await compiler.application(module)).values()];
-  return modules.map((bytes) => Buffer.from(bytes).toString('base64'));
 }
 
 /** SHA-256 of the record that a build of this commit writes. */

@@ -5,10 +5,14 @@ import { join } from 'node:path';
 import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { comparePackages } from '../../../../src/commands/audit/bytecode.ts';
-import { Compiler, type Modules } from '../../../../src/commands/audit/compile.ts';
+import { MoveCommit } from '../../../../src/commands/audit/commit.ts';
+import { Compiler } from '../../../../src/commands/audit/compile.ts';
+import { readContracts } from '../../../../src/commands/audit/lineage.ts';
+import { sourcesIn } from '../../../../src/commands/audit/move_sources.ts';
+import { ownRelease } from '../../../../src/commands/audit/releases.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
-import { modelChainId } from '../../../../src/commands/sui/network.ts';
+import { isModelChain, modelChainId } from '../../../../src/commands/sui/network.ts';
 import { withoutSelfAddress } from '../../../../src/move_bytecode/self_address.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
 import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
@@ -38,89 +42,85 @@ function published(module: Uint8Array, id: string): Uint8Array {
   return bytes;
 }
 
-const put = (id: string, original: string, modules: Iterable<Uint8Array>) =>
-  node.ledger.packages.set(id, {
-    original,
-    modules: [...modules].map((module) => published(module, original)),
-    dependencies: [],
-  });
-
-const compiled = new Map<string, Promise<Modules>>();
-
-/** Compiles each package once: it takes a process each time. */
-function compilerOf(linked?: string) {
-  const compiler = new Compiler(frameworkOf({}), { network: undefined }, WEATHER, linked);
-  const once = (name: string, compile: () => Promise<Modules>) => {
-    const modules = compiled.get(`${linked} ${name}`) ?? compile();
-    compiled.set(`${linked} ${name}`, modules);
-    return modules;
-  };
-  return {
-    enclave: () => once('enclave', () => compiler.enclave()),
-    application: (module: string) => once(module, () => compiler.application(module)),
-  };
+function put(id: string, original: string, modules: Iterable<Uint8Array>, dependencies: string[] = []): void {
+  const own = [...modules].map((module) => published(module, original));
+  node.ledger.packages.set(id, { original, modules: own, dependencies });
 }
 
-async function compare(enclavePackage: string, original: string, packages = WEATHER) {
-  const config = { enclavePackage, application: `${original}::weather::WEATHER` };
-  const { packages: found, older } = await comparePackages(
-    config,
-    packages,
-    new Chain({ 'rpc-url': node.url }, {}),
-    {},
-  );
-  return { faults: found.map(({ fault }) => fault?.code ?? null), older, found };
+const compiler = new Compiler(frameworkOf({}), { network: undefined });
+
+const enclaveModules = async () => [...(await compiler.enclave()).values()];
+
+async function weatherModules(linked?: string): Promise<Uint8Array[]> {
+  const published = new Map(linked === undefined ? [] : [['enclave', linked]]);
+  const sources = sourcesIn(join(ROOT, 'move/weather'));
+  const compiled = await compiler.compile('weather', sources, { folders: new Map(), published });
+  return compiled.map(({ bytes }) => bytes);
+}
+
+async function compare(enclavePackage: string, original: string, folders = WEATHER) {
+  const chain = new Chain({ 'rpc-url': node.url }, {});
+  const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
+  const own = await compiler.enclave();
+  const packages = await comparePackages({
+    ...{ config, own, releases: [ownRelease('0.1.0', own)] },
+    contracts: await readContracts(config, chain),
+    isDecisive: isModelChain(await chain.identifier()),
+    commits: (async function* () {
+      yield new MoveCommit('the commit', folders, compiler);
+    })(),
+  });
+  return { faults: packages.map(({ fault }) => fault?.code ?? null), packages };
 }
 
 describe('a package on chain', () => {
   test('with the modules of both agrees, whatever its id is', async () => {
-    const modules = [await compilerOf().enclave(), await compilerOf().application('weather')];
-    put(
-      P1,
-      P1,
-      modules.flatMap((some) => [...some.values()]),
-    );
-    const { faults, older, found } = await compare(P1, P1);
-    expect([faults, older]).toEqual([[null, null], []]);
-    expect(found.map(({ modules: names }) => names)).toEqual([
+    put(P1, P1, [...(await enclaveModules()), ...(await weatherModules())]);
+    const { faults, packages } = await compare(P1, P1);
+    expect(faults).toEqual([null, null]);
+    expect(packages.map(({ modules }) => modules)).toEqual([
       expect.arrayContaining(['enclave']),
       ['weather'],
+    ]);
+    expect(packages.map(({ source, folders }) => [source, folders])).toEqual([
+      ['the release 0.1.0', []],
+      ['the commit', ['weather']],
     ]);
   });
 
   test('that links to the framework’s package agrees with sources that were compiled so', async () => {
-    put(P1, P1, (await compilerOf().enclave()).values());
-    put(P2, P2, (await compilerOf(P1).application('weather')).values());
+    put(P1, P1, await enclaveModules());
+    put(P2, P2, await weatherModules(P1), [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, null]);
     // One that links to another one does not.
-    put(P3, P3, (await compilerOf(P2).application('weather')).values());
-    expect((await compare(P1, P3)).faults).toEqual([null, 'BYTECODE_DIFFERS']);
+    put(P3, P3, await weatherModules(P2), [P2]);
+    expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
   });
 
   test('with one more module differs, and so does one with another module', async () => {
-    const [enclave, weather] = [await compilerOf().enclave(), await compilerOf().application('weather')];
-    put(P1, P1, enclave.values());
-    put(P2, P2, [...(await compilerOf(P1).application('weather')).values(), ...enclave.values()]);
+    const enclave = await enclaveModules();
+    put(P1, P1, enclave);
+    put(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, 'BYTECODE_DIFFERS']);
-    put(P3, P3, weather.values());
+    put(P3, P3, await weatherModules());
     expect((await compare(P3, P3)).faults).toEqual(['BYTECODE_DIFFERS', null]);
   });
 
-  test('that was upgraded is compared in its latest version, and the older ones are named', async () => {
-    const modules = [await compilerOf().enclave(), await compilerOf().application('weather')];
-    put(P1, P1, [...(modules[0]?.values() ?? [])]);
-    put(
-      P2,
-      P1,
-      modules.flatMap((some) => [...some.values()]),
-    );
-    const { faults, older, found } = await compare(P1, P1);
-    expect([faults, older]).toEqual([[null, null], [P1]]);
-    expect(found.map(({ id }) => id)).toEqual([P2, P2]);
+  test('that was upgraded is compared in each version, and the older ones are named', async () => {
+    const enclave = await enclaveModules();
+    put(P1, P1, enclave);
+    put(P2, P1, [...enclave, ...(await weatherModules())]);
+    const { faults, packages } = await compare(P1, P1);
+    expect(faults).toEqual([null, null, null]);
+    expect(packages.map(({ name, id, isOlder }) => [name, id, isOlder])).toEqual([
+      ['enclave', P1, true],
+      ['enclave', P2, false],
+      ['application', P2, false],
+    ]);
   });
 
   test('that differs from what a stub gives is not known to differ, unless the chain runs the stub', async () => {
-    put(P1, P1, (await compilerOf().application('weather')).values());
+    put(P1, P1, await weatherModules());
     expect((await compare(P1, P1)).faults).toEqual(['BYTECODE_DIFFERS', null]);
     node.chainId = '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S';
     expect((await compare(P1, P1)).faults).toEqual(['NOT_FULLY_CHECKED', null]);
@@ -135,10 +135,10 @@ describe('a package on chain', () => {
     );
     const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
     writeFileSync(join(folder, 'sources/weather.move'), text);
-    put(P1, P1, (await compilerOf().enclave()).values());
-    const { faults, found } = await compare(P1, P1, new Map([['weather', folder]]));
+    put(P1, P1, await enclaveModules());
+    const { faults, packages } = await compare(P1, P1, new Map([['weather', folder]]));
     expect(faults).toEqual([null, 'NOT_FULLY_CHECKED']);
-    expect(found[1]?.fault?.message).not.toContain('\n');
+    expect(packages[1]?.fault?.message).not.toContain('\n');
     expect((await compare(P1, P1, new Map())).faults).toEqual([null, 'BYTECODE_UNKNOWN']);
     rmSync(folder, { recursive: true });
   });

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
+import { MoveCommit } from '../../../../src/commands/audit/commit.ts';
 import { Compiler } from '../../../../src/commands/audit/compile.ts';
 import type { AuditError } from '../../../../src/commands/audit/errors.ts';
+import { sourcesIn } from '../../../../src/commands/audit/move_sources.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 
 const BOUND: Bounds = { ...BOUNDS, ms: 1500 };
@@ -17,10 +19,9 @@ function compile(source: string, bounds = BOUND): Promise<string> {
   const manifest = '[package]\nname = "app"\nedition = "2024"\n[addresses]\napp = "0x0"\n';
   writeFileSync(join(folder, 'Move.toml'), manifest);
   writeFileSync(join(folder, 'sources/app.move'), source);
-  const packages = new Map([['app', folder]]);
-  const compiler = new Compiler(frameworkOf({}), { network: undefined }, packages, undefined, bounds);
-  return compiler.application('app').then(
-    (modules) => [...modules.keys()].join(),
+  const compiler = new Compiler(frameworkOf({}), { network: undefined }, bounds);
+  return compiler.compile('app', sourcesIn(folder), { folders: new Map(), published: new Map() }).then(
+    (modules) => modules.map(({ name }) => name).join(),
     ({ code, message }: AuditError) => `${code}: ${message}`,
   );
 }
@@ -39,10 +40,12 @@ test('sources end with the stack of the compiler', async () => {
   expect(await compile(source, BOUNDS)).toMatch(/^NOT_FULLY_CHECKED: .*call stack/);
 });
 
-test('sources are not compiled where they are in too many packages', async () => {
-  const packages = new Map(Array.from({ length: 21 }, (_, at) => [`p${at}`, `/nowhere/p${at}`] as const));
-  const compiler = new Compiler(frameworkOf({}), { network: undefined }, packages, undefined);
-  await expect(compiler.application('app')).rejects.toMatchObject({ code: 'SOURCE_TOO_LARGE' });
+test('sources are not compiled where they are in too many packages', () => {
+  const paths = new Map(Array.from({ length: 21 }, (_, at) => [`p${at}`, `/nowhere/p${at}`] as const));
+  const compiler = new Compiler(frameworkOf({}), { network: undefined });
+  expect(() => new MoveCommit('the commit', paths, compiler)).toThrow(
+    expect.objectContaining({ code: 'SOURCE_TOO_LARGE' }),
+  );
 });
 
 test('names in what the compiler says reach nobody as they are', async () => {

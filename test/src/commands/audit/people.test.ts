@@ -1,5 +1,6 @@
 /** Who holds the capabilities of what an audit has seen. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readContracts } from '../../../../src/commands/audit/lineage.ts';
 import { holdersOf } from '../../../../src/commands/audit/people.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { readConfig } from '../../../../src/library/sui/index.ts';
@@ -21,7 +22,8 @@ test('the UpgradeCap of a package is found by types of its later versions', { ti
   const config = await readConfig(chain.client, await fixture.config(fixture.publish()));
   const enclavePackage = two.packageId;
   for (const application of [`${one.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
-    const holders = await holdersOf({ ...config, enclavePackage, application }, chain);
+    const { application: lineage } = await readContracts({ enclavePackage, application }, chain);
+    const holders = await holdersOf(config, [lineage[0].original], chain);
     expect(holders.filter(({ what }) => what === 'UpgradeCap')).toEqual([
       {
         what: 'UpgradeCap',

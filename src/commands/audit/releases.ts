@@ -1,0 +1,52 @@
+/** The releases of `move/enclave`: whatever else has its name on chain is a stranger's. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ENCLAVE_PACKAGE } from '../places.ts';
+import type { Modules } from './compile.ts';
+
+/**
+ * A release. Its tables follow from it: it links to Sui's framework alone, and each of its types has the id of the version
+ * that introduced it.
+ */
+export interface Release {
+  /** Such as `0.1.0`. */
+  readonly name: string;
+  /** Its constant PACKAGE_VERSION. */
+  readonly packageVersion: bigint;
+  /** By name, the SHA-256 of each module, compiled against Sui's framework, with zeros in place of the package's id. */
+  readonly modules: Readonly<Record<string, string>>;
+}
+
+/** Those that were published before that of this program. None was yet. */
+export const RELEASES: readonly Release[] = [];
+
+/** The release of this program, by its compiled modules. */
+export function ownRelease(name: string, modules: Modules): Release {
+  const digests = [...modules].map(([module, bytes]): [string, string] => [module, sha256(bytes)]);
+  return { name, packageVersion: ownPackageVersion(), modules: Object.fromEntries(digests.sort()) };
+}
+
+function ownPackageVersion(): bigint {
+  const text = readFileSync(join(ENCLAVE_PACKAGE, 'sources/enclave.move'), 'utf8');
+  const [, version] = /^const PACKAGE_VERSION: u64 = (\d+);$/m.exec(text) ?? [];
+  if (version === undefined) throw new Error('move/enclave declares no PACKAGE_VERSION');
+  return BigInt(version);
+}
+
+/**
+ * The release whose modules a package has, each of them. If it has others too, these can't call what is internal to the
+ * release: its modules name their friends.
+ */
+export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
+  return releases.find(({ modules: digests }) =>
+    Object.entries(digests).every(([name, digest]) => {
+      const bytes = modules.get(name);
+      return bytes !== undefined && sha256(bytes) === digest;
+    }),
+  );
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
