@@ -68,10 +68,13 @@ export const AUDIT_CODES = {
     failed,
     'An enclave was registered under an older version of the config, or its key is too old.',
   ],
-  BYTECODE_DIFFERS: [failed, 'A package on chain has other bytecode than the sources compile to.'],
+  BYTECODE_DIFFERS: [
+    failed,
+    'A package on chain is not what the sources compile to, or its enclave is no release.',
+  ],
   BYTECODE_UNKNOWN: [
     failed,
-    "The sources have no Move module of the application's name, or it does not compile.",
+    "The sources have no Move module of the application's name, have it in two folders, or it does not compile.",
   ],
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,

@@ -248,6 +248,19 @@ export class World {
     return next;
   }
 
+  /** What an honest admin says about an image. */
+  sourceOf(application: Application, repository: TestRepository, commit: string): Source {
+    const audited = this.read(application);
+    const made = { eif: quickImage(audited.app), relay: RELAY };
+    return {
+      url: this.git.urlOf(repository),
+      commit,
+      folder: application.folder,
+      frameworkVersion: FRAMEWORK.version,
+      measurementsSha256: recordOf(audited, made, commit, application.folder),
+    };
+  }
+
   /** What an admin does with an application at a commit: publishes it, and creates a config. */
   async deploy(
     application: Application,
@@ -256,15 +269,8 @@ export class World {
     { source: lies, image: otherImage, name = application.module, published: others }: Lies = {},
   ): Promise<Deployed> {
     const audited = this.read(application);
-    const eif = quickImage(audited.app);
-    const image = otherImage ?? measureImage(readEif(eif));
-    const source = {
-      url: this.git.urlOf(repository),
-      commit,
-      folder: application.folder,
-      frameworkVersion: FRAMEWORK.version,
-      measurementsSha256: recordOf(audited, { eif, relay: RELAY }, commit, application.folder),
-    };
+    const image = otherImage ?? measureImage(readEif(quickImage(audited.app)));
+    const source = this.sourceOf(application, repository, commit);
     const published = others ?? (await this.publish(application, audited));
     const tx = new Transaction();
     createEnclaveConfig(tx, {
