@@ -146,7 +146,8 @@ export class MoveCommit {
 
   #compile(folder: string, published: ReadonlyMap<string, string>): Promise<CompiledModule[]> {
     const key = JSON.stringify([folder, ...published]);
-    const folders = new Map([...this.#all].map(([name, { sources }]) => [name, sources] as const));
+    const reached = [...this.#reachable(folder)].filter((name) => name !== folder);
+    const folders = new Map(reached.map((name) => [name, this.#folder(name).sources]));
     const compiling =
       this.#compiled.get(key) ??
       this.#compiler.compile(folder, this.#folder(folder).sources, { folders, published });

@@ -43,7 +43,8 @@ export function modulesIn(sources: Sources): ReadonlySet<string> {
   return names;
 }
 
-const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*"|\w+|::|[;{]/gs;
+// A string without an end is one to the end, so that a text is read once.
+const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
 const COMMENT = /\/\*|\*\//g;
 
 /** Words and marks of Move, without comments, which nest, and strings. */

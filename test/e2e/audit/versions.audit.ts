@@ -3,14 +3,21 @@ import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { sourcesIn } from '../../../src/commands/audit/move_sources.ts';
 import { ENCLAVE_PACKAGE } from '../../../src/commands/places.ts';
-import type { Sources } from '../../../src/commands/sui/move_packages.ts';
 import { updatePcrs } from '../../../src/library/sui/transactions.ts';
-import { framework } from '../../src/commands/audit/applications.ts';
-import { type Application, type Deployed, ENCLAVE, type Published, type Verdict, World } from './world.ts';
-
-const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
-const MODULE = 'move/weather/sources/weather.move';
-const MANIFEST = 'move/weather/Move.toml';
+import {
+  auditOf,
+  compile,
+  expectAgreement,
+  expectVerdict,
+  faulty,
+  genuineModules,
+  HONEST,
+  helperOf,
+  packageIn,
+  WEATHER,
+  weatherWith,
+} from './packages.ts';
+import { type Deployed, type Published, World } from './world.ts';
 
 let world: World;
 /** The modules of the framework's package. */
@@ -21,7 +28,7 @@ let unsigned: Uint8Array[];
 let unmeasured: Uint8Array[];
 beforeAll(async () => {
   world = await World.start();
-  genuine = [...(await ENCLAVE.enclave()).values()];
+  genuine = await genuineModules();
   unsigned = await enclaveWith('sources/enclave.move', (text) =>
     text.replace(
       /assert!\((enclave\.verify_signature\(intent, timestamp_ms, payload, signature\)), EInvalidSignature\)/,
@@ -42,30 +49,8 @@ async function enclaveWith(path: string, change: (text: string) => string): Prom
   return await compile('enclave', { ...sources, [path]: change(text) });
 }
 
-/** @param published the original ids of packages, by folder @param folders of other packages that it depends on */
-async function compile(
-  name: string,
-  sources: Sources,
-  published: Record<string, string> = {},
-  folders: Record<string, Sources> = {},
-): Promise<Uint8Array[]> {
-  const linked = { published: new Map(Object.entries(published)), folders: new Map(Object.entries(folders)) };
-  return (await ENCLAVE.compile(name, sources, linked)).map(({ bytes }) => bytes);
-}
-
-/** The sources of a package in an application's files. */
-function packageIn({ files }: Application, name: string): Sources {
-  const prefix = `move/${name}/`;
-  const own = Object.entries(files).filter(([path]) => path.startsWith(prefix));
-  return Object.fromEntries(own.map(([path, content]) => [path.slice(prefix.length), String(content)]));
-}
-
-/** Weather with another text in its contract. */
-function weatherWith(change: (text: string) => string): Application {
-  const text = String(WEATHER.files[MODULE]);
-  expect(change(text)).not.toBe(text);
-  return { ...WEATHER, files: { ...WEATHER.files, [MODULE]: change(text) } };
-}
+const audit = (published: Published, application = WEATHER, options: readonly string[] = []) =>
+  auditOf(world, published, application, options);
 
 /** Weather whose n-th contract has a function of its own: later ones have those of the earlier ones. */
 const extended = (count: number) =>
@@ -78,38 +63,6 @@ const extended = (count: number) =>
 
 const weatherLinked = (enclave: string, application = WEATHER) =>
   compile('weather', packageIn(application, 'weather'), { enclave });
-
-/** An application's commit, on chain with these packages, and an audit of it. */
-async function audit(published: Published, application = WEATHER, options: readonly string[] = []) {
-  const repository = world.repository();
-  const commit = repository.commitOf(application.files);
-  const deployed = await world.deploy(application, repository, commit, { published });
-  const url = await world.serve(deployed);
-  const verdict = await world.audit(deployed.configId, [
-    '--source',
-    repository.folder,
-    '--url',
-    url,
-    ...options,
-  ]);
-  return { verdict, deployed, commit, repository, url };
-}
-
-function expectVerdict(
-  verdict: Verdict,
-  code: 'BYTECODE_DIFFERS' | 'BYTECODE_UNKNOWN' | 'NOT_FULLY_CHECKED',
-): void {
-  expect(verdict, verdict.out).toMatchObject({ exit: code === 'NOT_FULLY_CHECKED' ? 3 : 1, code });
-}
-
-function expectAgreement(verdict: Verdict): void {
-  expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
-}
-
-/** The ids of the packages in the rows that do not agree. */
-function faulty({ checks }: Verdict): string[] {
-  return checks.filter(({ result }) => result !== 'same').map(({ what }) => what.replace('the package ', ''));
-}
 
 /** Mints a reading that no enclave signed. @param target of the function, in the application or in another package */
 async function forge({ configId, application }: Deployed, target: string): Promise<string[]> {
@@ -281,7 +234,7 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`links to the package ${other}`);
   });
 
-  test('a release is callable no more where the config is of another package version', async () => {
+  test('an upgrade that no release is has another PACKAGE_VERSION', async () => {
     const next = await enclaveWith('sources/enclave.move', (text) =>
       text.replace('PACKAGE_VERSION: u64 = 1', 'PACKAGE_VERSION: u64 = 2'),
     );
@@ -332,151 +285,6 @@ describe('versions of the application', () => {
     const { verdict } = await audit(published, extended(2), ['--older-source', '7'.repeat(40)]);
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(verdict.line).toContain(`the commit ${'7'.repeat(40)}`);
-  });
-});
-
-const HONEST = 'module helper::helper;\npublic fun check(value: u64) { assert!(value < 1000) }\n';
-const DISHONEST = 'module helper::helper;\npublic fun check(_value: u64) {}\n';
-const HELPER_TOML = '[package]\nname = "helper"\nedition = "2024"\n';
-
-const helperOf = (text: string, toml = HELPER_TOML) =>
-  compile('helper', { 'Move.toml': toml, 'sources/helper.move': text });
-
-/** Weather that has a reading checked by a package of its own. */
-function helped(toml = HELPER_TOML): Application {
-  const calling = weatherWith((text) =>
-    text.replace(/(let response = WeatherResponse)/, 'helper::helper::check(temperature);\n    $1'),
-  );
-  const manifest = `${String(WEATHER.files[MANIFEST])}helper = { local = "../helper" }\n`;
-  const helper = { 'move/helper/Move.toml': toml, 'move/helper/sources/helper.move': HONEST };
-  return { ...calling, files: { ...calling.files, ...helper, [MANIFEST]: manifest } };
-}
-
-/** Publishes that with `enclave` in one package. @param helper the original id of the helper; undefined: in the package too */
-async function helpedModules(helper: string | undefined, application = helped()): Promise<Uint8Array[]> {
-  const published = helper === undefined ? {} : { helper };
-  const folders = { helper: packageIn(application, 'helper') };
-  return [...genuine, ...(await compile('weather', packageIn(application, 'weather'), published, folders))];
-}
-
-describe('dependencies', () => {
-  test('a helper that is a package of its own agrees, also in a newer version of the commit', async () => {
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
-    const published = await world.publishModules(
-      await helpedModules(helper.packageId),
-      'weather',
-      undefined,
-      [helper.packageId],
-    );
-    await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
-    const { verdict } = await audit(published, helped());
-    expectAgreement(verdict);
-    expect(verdict.checks).toContainEqual(
-      expect.objectContaining({
-        what: `the package ${helper.packageId}`,
-        against: expect.stringMatching('^move/helper of the commit'),
-      }),
-    );
-    expect(verdict.holders.filter(({ what }) => what === 'UpgradeCap')).toHaveLength(2);
-  });
-
-  test('the first helper checks nothing, and the application is linked to it', async () => {
-    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
-    const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
-    await world.upgrade(helper, first, await helperOf(HONEST));
-    const { verdict } = await audit(published, helped());
-    expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toEqual([first]);
-  });
-
-  test('the first helper is honest and linked, the second is not, the third is', async () => {
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
-    const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
-    const second = await world.upgrade(helper, first, await helperOf(DISHONEST));
-    await world.upgrade(helper, second, await helperOf(HONEST));
-    const { verdict } = await audit(published, helped());
-    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual([second]);
-  });
-
-  test('a helper before the one that every version is linked to can not run', async () => {
-    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
-    const second = await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
-    const modules = await helpedModules(helper.packageId);
-    const published = await world.publishModules(modules, 'weather', undefined, [second]);
-    expectAgreement((await audit(published, helped())).verdict);
-  });
-
-  test('a package that only a newer helper calls', async () => {
-    const deep = {
-      'Move.toml': HELPER_TOML.replace('helper', 'deep'),
-      'sources/deep.move': 'module deep::deep;\npublic fun ok() {}\n',
-    };
-    const { packageId: below } = await world.publishModules(await compile('deep', deep), 'deep');
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
-    const first = helper.packageId;
-    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
-    const calling = await compile(
-      'helper',
-      {
-        'Move.toml': `${HELPER_TOML}[dependencies]\ndeep = { local = "../deep" }\n`,
-        'sources/helper.move': HONEST.replace('{ assert', '{ deep::deep::ok(); assert'),
-      },
-      { deep: below },
-      { deep },
-    );
-    const second = await world.upgrade(helper, first, calling, [below]);
-    const { verdict } = await audit(published, helped());
-    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict).sort()).toEqual([second, below].sort());
-  });
-
-  test('a package that the linkage table lists and no source has', async () => {
-    const { packageId: helper } = await world.publishModules(await helperOf(HONEST), 'helper');
-    const weather = await compile('weather', packageIn(WEATHER, 'weather'));
-    const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
-    const { verdict } = await audit(published);
-    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
-    expect(faulty(verdict)).toEqual([helper]);
-  });
-});
-
-describe('addresses and folders', () => {
-  test('Move.toml gives the helper the address of another package, beside an equal decoy', async () => {
-    const { packageId: evil } = await world.publishModules(await helperOf(DISHONEST), 'helper');
-    const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
-    const application = helped(toml);
-    const decoy = await helperOf(HONEST);
-    const modules = [...(await helpedModules(undefined, application)), ...decoy];
-    const published = await world.publishModules(modules, 'weather', undefined, [evil]);
-    const { verdict } = await audit(published, application);
-    expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(faulty(verdict)).toContain(evil);
-  });
-
-  test('two folders declare the module of the type', async () => {
-    const text = String(WEATHER.files[MODULE]);
-    const copy = {
-      'move/copy/Move.toml': HELPER_TOML,
-      'move/copy/sources/copy.move': `/* /* a */ */ ${text}`,
-    };
-    const { verdict } = await audit(await world.publish(WEATHER, world.read(WEATHER)), {
-      ...WEATHER,
-      files: { ...WEATHER.files, ...copy },
-    });
-    expectVerdict(verdict, 'BYTECODE_UNKNOWN');
-    expect(verdict.line).toContain('move/copy and move/weather of the commit');
-  });
-
-  test('the report names the folder of each package', async () => {
-    const modules = [...(await helpedModules(undefined)), ...(await helperOf(HONEST))];
-    const { verdict, commit } = await audit(await world.publishModules(modules, 'weather'), helped());
-    expectAgreement(verdict);
-    expect(verdict.checks.map(({ against }) => against)).toContain(
-      `move/weather and move/helper of the commit ${commit}`,
-    );
   });
 });
 

@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { comparePackages } from '../../../../src/commands/audit/bytecode.ts';
 import { MoveCommit } from '../../../../src/commands/audit/commit.ts';
-import { Compiler } from '../../../../src/commands/audit/compile.ts';
+import { Compiler, type Modules } from '../../../../src/commands/audit/compile.ts';
 import { readContracts } from '../../../../src/commands/audit/lineage.ts';
 import { sourcesIn } from '../../../../src/commands/audit/move_sources.ts';
-import { ownRelease } from '../../../../src/commands/audit/releases.ts';
+import { ownRelease, type Release } from '../../../../src/commands/audit/releases.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { isModelChain, modelChainId } from '../../../../src/commands/sui/network.ts';
@@ -43,13 +43,20 @@ function published(module: Uint8Array, id: string): Uint8Array {
 }
 
 function put(id: string, original: string, modules: Iterable<Uint8Array>, dependencies: string[] = []): void {
-  const own = [...modules].map((module) => published(module, original));
-  node.ledger.packages.set(id, { original, modules: own, dependencies });
+  const all = [...modules].map((module) => published(module, original));
+  node.ledger.packages.set(id, { original, modules: all, dependencies });
 }
 
 const compiler = new Compiler(frameworkOf({}), { network: undefined });
 
-const enclaveModules = async () => [...(await compiler.enclave()).values()];
+let own: Modules;
+let commit: MoveCommit;
+beforeAll(async () => {
+  own = await compiler.enclave();
+  commit = new MoveCommit('the commit', WEATHER, compiler);
+});
+
+const enclaveModules = () => [...own.values()];
 
 async function weatherModules(linked?: string): Promise<Uint8Array[]> {
   const published = new Map(linked === undefined ? [] : [['enclave', linked]]);
@@ -58,16 +65,20 @@ async function weatherModules(linked?: string): Promise<Uint8Array[]> {
   return compiled.map(({ bytes }) => bytes);
 }
 
-async function compare(enclavePackage: string, original: string, folders = WEATHER) {
+async function compare(
+  enclavePackage: string,
+  original: string,
+  folders = WEATHER,
+  older: readonly Release[] = [],
+) {
   const chain = new Chain({ 'rpc-url': node.url }, {});
   const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
-  const own = await compiler.enclave();
   const packages = await comparePackages({
-    ...{ config, own, releases: [ownRelease('0.1.0', own)] },
+    ...{ config, own, releases: [ownRelease('0.1.0', own), ...older] },
     contracts: await readContracts(config, chain),
     isDecisive: isModelChain(await chain.identifier()),
     commits: (async function* () {
-      yield new MoveCommit('the commit', folders, compiler);
+      yield folders === WEATHER ? commit : new MoveCommit('the commit', folders, compiler);
     })(),
   });
   return { faults: packages.map(({ fault }) => fault?.code ?? null), packages };
@@ -75,7 +86,7 @@ async function compare(enclavePackage: string, original: string, folders = WEATH
 
 describe('a package on chain', () => {
   test('with the modules of both agrees, whatever its id is', async () => {
-    put(P1, P1, [...(await enclaveModules()), ...(await weatherModules())]);
+    put(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
     const { faults, packages } = await compare(P1, P1);
     expect(faults).toEqual([null, null]);
     expect(packages.map(({ modules }) => modules)).toEqual([
@@ -89,7 +100,7 @@ describe('a package on chain', () => {
   });
 
   test('that links to the framework’s package agrees with sources that were compiled so', async () => {
-    put(P1, P1, await enclaveModules());
+    put(P1, P1, enclaveModules());
     put(P2, P2, await weatherModules(P1), [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, null]);
     // One that links to another one does not.
@@ -98,7 +109,7 @@ describe('a package on chain', () => {
   });
 
   test('with one more module differs, and so does one with another module', async () => {
-    const enclave = await enclaveModules();
+    const enclave = enclaveModules();
     put(P1, P1, enclave);
     put(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
     expect((await compare(P1, P2)).faults).toEqual([null, 'BYTECODE_DIFFERS']);
@@ -107,7 +118,7 @@ describe('a package on chain', () => {
   });
 
   test('that was upgraded is compared in each version, and the older ones are named', async () => {
-    const enclave = await enclaveModules();
+    const enclave = enclaveModules();
     put(P1, P1, enclave);
     put(P2, P1, [...enclave, ...(await weatherModules())]);
     // The type has the address of the version that introduced it.
@@ -118,6 +129,28 @@ describe('a package on chain', () => {
       ['enclave', P2, false],
       ['application', P2, false],
     ]);
+  });
+
+  test('of an older release agrees if that is in the list, and can be called if its package version is the config’s', async () => {
+    const sources = sourcesIn(join(ROOT, 'move/enclave'));
+    const path = 'sources/enclave.move';
+    const text = String(sources[path]).replace('MAX_AHEAD_MS: u64 = 60_000', 'MAX_AHEAD_MS: u64 = 30_000');
+    const none = { folders: new Map(), published: new Map() };
+    const before = await compiler.compile('enclave', { ...sources, [path]: text }, none);
+    const modules = new Map(before.map(({ name, bytes }) => [name, bytes]));
+    put(P1, P1, modules.values());
+    put(P2, P1, enclaveModules());
+    put(P3, P3, await weatherModules(P1), [P1]);
+    expect((await compare(P1, P3)).faults).toEqual(['BYTECODE_DIFFERS', null, null]);
+    const release = ownRelease('0.0.9', modules);
+    const callable = async (older: Release) => {
+      const { faults, packages } = await compare(P1, P3, WEATHER, [older]);
+      expect(faults).toEqual([null, null, null]);
+      expect(packages[0]?.source).toBe('the release 0.0.9');
+      return packages.filter(({ isOlder }) => isOlder).map(({ id }) => id);
+    };
+    expect(await callable(release)).toEqual([P1]);
+    expect(await callable({ ...release, packageVersion: 0n })).toEqual([]);
   });
 
   test('that differs from what a stub gives is not known to differ, unless the chain runs the stub', async () => {
@@ -136,7 +169,7 @@ describe('a package on chain', () => {
     );
     const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
     writeFileSync(join(folder, 'sources/weather.move'), text);
-    put(P1, P1, await enclaveModules());
+    put(P1, P1, enclaveModules());
     const { faults, packages } = await compare(P1, P1, new Map([['weather', folder]]));
     expect(faults).toEqual([null, 'NOT_FULLY_CHECKED']);
     expect(packages[1]?.fault?.message).not.toContain('\n');

@@ -19,6 +19,12 @@ test('comments and strings declare none', () => {
   expect(declared('/* module app::one;')).toEqual([]);
 });
 
+test('a hostile text takes one reading', () => {
+  const escapes = '\\"'.repeat(1_000_000);
+  for (const end of ['', '\\', '"']) expect(declared(`module app::one; "${escapes}${end}`)).toEqual(['one']);
+  expect(declared('/*'.repeat(1_000_000))).toEqual([]);
+});
+
 test('only sources declare modules, and only Move.toml names dependencies', () => {
   expect([...modulesIn({ 'Move.toml': 'module app::one;' })]).toEqual([]);
   expect(localPaths({ 'Move.toml': 'a = { local = "../a" }\nb = { local = \'../b\' }' })).toEqual([

@@ -17,7 +17,8 @@ test('each lie is a test, and has a code', () => {
   const files = globSync(['test/src/commands/audit/*.test.ts', 'test/e2e/audit/*.audit.ts'], { cwd: ROOT });
   const tests = files.map(read).join('\n');
   expect(rows.filter(([, , , title]) => !tests.includes(`'${title}'`))).toEqual([]);
-  expect(rows.filter(([, , verdict = '']) => !Object.hasOwn(AUDIT_CODES, verdict.slice(1, -1)))).toEqual([]);
+  const codes = rows.map(([, , verdict = '']) => /^`(.*)`$/.exec(verdict)?.[1] ?? null);
+  expect(codes.filter((code) => code !== null && !Object.hasOwn(AUDIT_CODES, code))).toEqual([]);
   expect(new Set(rows.map(([, lie]) => lie)).size).toBe(rows.length);
 });
 

@@ -1,0 +1,168 @@
+/** The other packages that an application runs with, and the folders and addresses of its sources. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  auditOf,
+  compile,
+  DISHONEST,
+  expectAgreement,
+  expectVerdict,
+  faulty,
+  genuineModules,
+  HELPER_TOML,
+  HONEST,
+  helperOf,
+  MANIFEST,
+  MODULE,
+  packageIn,
+  WEATHER,
+  weatherWith,
+} from './packages.ts';
+import { type Application, type Published, World } from './world.ts';
+
+let world: World;
+let genuine: Uint8Array[];
+beforeAll(async () => {
+  world = await World.start();
+  genuine = await genuineModules();
+});
+afterAll(() => world.close());
+
+const audit = (published: Published, application = WEATHER) => auditOf(world, published, application);
+
+/** Weather that has a reading checked by a package of its own. */
+function helped(toml = HELPER_TOML): Application {
+  const calling = weatherWith((text) =>
+    text.replace(/(let response = WeatherResponse)/, 'helper::helper::check(temperature);\n    $1'),
+  );
+  const manifest = `${String(WEATHER.files[MANIFEST])}helper = { local = "../helper" }\n`;
+  const helper = { 'move/helper/Move.toml': toml, 'move/helper/sources/helper.move': HONEST };
+  return { ...calling, files: { ...calling.files, ...helper, [MANIFEST]: manifest } };
+}
+
+/** Publishes that with `enclave` in one package. @param helper the original id of the helper; undefined: in the package too */
+async function helpedModules(helper: string | undefined, application = helped()): Promise<Uint8Array[]> {
+  const published = helper === undefined ? {} : { helper };
+  const folders = { helper: packageIn(application, 'helper') };
+  return [...genuine, ...(await compile('weather', packageIn(application, 'weather'), published, folders))];
+}
+
+describe('dependencies', () => {
+  test('a helper that is a package of its own agrees, also in a newer version of the commit', async () => {
+    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const published = await world.publishModules(
+      await helpedModules(helper.packageId),
+      'weather',
+      undefined,
+      [helper.packageId],
+    );
+    await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
+    const { verdict } = await audit(published, helped());
+    expectAgreement(verdict);
+    expect(verdict.checks).toContainEqual(
+      expect.objectContaining({
+        what: `the package ${helper.packageId}`,
+        against: expect.stringMatching('^move/helper of the commit'),
+      }),
+    );
+    expect(verdict.holders.filter(({ what }) => what === 'UpgradeCap')).toHaveLength(2);
+  });
+
+  test('the first helper checks nothing, and the application is linked to it', async () => {
+    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
+    const first = helper.packageId;
+    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    await world.upgrade(helper, first, await helperOf(HONEST));
+    const { verdict } = await audit(published, helped());
+    expectVerdict(verdict, 'BYTECODE_DIFFERS');
+    expect(faulty(verdict)).toEqual([first]);
+  });
+
+  test('the first helper is honest and linked, the second is not, the third is', async () => {
+    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const first = helper.packageId;
+    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    const second = await world.upgrade(helper, first, await helperOf(DISHONEST));
+    await world.upgrade(helper, second, await helperOf(HONEST));
+    const { verdict } = await audit(published, helped());
+    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
+    expect(faulty(verdict)).toEqual([second]);
+  });
+
+  test('a helper before the one that every version is linked to can not run', async () => {
+    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
+    const second = await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
+    const modules = await helpedModules(helper.packageId);
+    const published = await world.publishModules(modules, 'weather', undefined, [second]);
+    expectAgreement((await audit(published, helped())).verdict);
+  });
+
+  test('a package that only a newer helper calls', async () => {
+    const deep = {
+      'Move.toml': HELPER_TOML.replace('helper', 'deep'),
+      'sources/deep.move': 'module deep::deep;\npublic fun ok() {}\n',
+    };
+    const { packageId: below } = await world.publishModules(await compile('deep', deep), 'deep');
+    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const first = helper.packageId;
+    const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
+    const calling = await compile(
+      'helper',
+      {
+        'Move.toml': `${HELPER_TOML}[dependencies]\ndeep = { local = "../deep" }\n`,
+        'sources/helper.move': HONEST.replace('{ assert', '{ deep::deep::ok(); assert'),
+      },
+      { deep: below },
+      { deep },
+    );
+    const second = await world.upgrade(helper, first, calling, [below]);
+    const { verdict } = await audit(published, helped());
+    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
+    expect(faulty(verdict).sort()).toEqual([second, below].sort());
+  });
+
+  test('a package that the linkage table lists and no source has', async () => {
+    const { packageId: helper } = await world.publishModules(await helperOf(HONEST), 'helper');
+    const weather = await compile('weather', packageIn(WEATHER, 'weather'));
+    const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
+    const { verdict } = await audit(published);
+    expectVerdict(verdict, 'NOT_FULLY_CHECKED');
+    expect(faulty(verdict)).toEqual([helper]);
+  });
+});
+
+describe('addresses and folders', () => {
+  test('Move.toml gives the helper the address of another package, beside an equal decoy', async () => {
+    const { packageId: evil } = await world.publishModules(await helperOf(DISHONEST), 'helper');
+    const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
+    const application = helped(toml);
+    const decoy = await helperOf(HONEST);
+    const modules = [...(await helpedModules(undefined, application)), ...decoy];
+    const published = await world.publishModules(modules, 'weather', undefined, [evil]);
+    const { verdict } = await audit(published, application);
+    expectVerdict(verdict, 'BYTECODE_DIFFERS');
+    expect(faulty(verdict)).toContain(evil);
+  });
+
+  test('two folders declare the module of the type', async () => {
+    const text = String(WEATHER.files[MODULE]);
+    const copy = {
+      'move/copy/Move.toml': HELPER_TOML,
+      'move/copy/sources/copy.move': `/* /* a */ */ ${text}`,
+    };
+    const { verdict } = await audit(await world.publish(WEATHER, world.read(WEATHER)), {
+      ...WEATHER,
+      files: { ...WEATHER.files, ...copy },
+    });
+    expectVerdict(verdict, 'BYTECODE_UNKNOWN');
+    expect(verdict.line).toContain('move/copy and move/weather of the commit');
+  });
+
+  test('the report names the folder of each package', async () => {
+    const modules = [...(await helpedModules(undefined)), ...(await helperOf(HONEST))];
+    const { verdict, commit } = await audit(await world.publishModules(modules, 'weather'), helped());
+    expectAgreement(verdict);
+    expect(verdict.checks.map(({ against }) => against)).toContain(
+      `move/weather and move/helper of the commit ${commit}`,
+    );
+  });
+});

@@ -1,0 +1,82 @@
+/** Contracts of weather for the tests of packages on chain, and an audit of what was published. */
+import { expect } from 'vitest';
+import type { Sources } from '../../../src/commands/sui/move_packages.ts';
+import { framework } from '../../src/commands/audit/applications.ts';
+import { type Application, ENCLAVE, type Published, type Verdict, type World } from './world.ts';
+
+export const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
+export const MODULE = 'move/weather/sources/weather.move';
+export const MANIFEST = 'move/weather/Move.toml';
+
+/** The modules of the framework's package. */
+export async function genuineModules(): Promise<Uint8Array[]> {
+  return [...(await ENCLAVE.enclave()).values()];
+}
+
+/** @param published the original ids of packages, by folder @param folders of other packages that it depends on */
+export async function compile(
+  name: string,
+  sources: Sources,
+  published: Record<string, string> = {},
+  folders: Record<string, Sources> = {},
+): Promise<Uint8Array[]> {
+  const linked = { published: new Map(Object.entries(published)), folders: new Map(Object.entries(folders)) };
+  return (await ENCLAVE.compile(name, sources, linked)).map(({ bytes }) => bytes);
+}
+
+/** The sources of a package in an application's files. */
+export function packageIn({ files }: Application, name: string): Sources {
+  const prefix = `move/${name}/`;
+  const own = Object.entries(files).filter(([path]) => path.startsWith(prefix));
+  return Object.fromEntries(own.map(([path, content]) => [path.slice(prefix.length), String(content)]));
+}
+
+/** Weather with another text in its contract. */
+export function weatherWith(change: (text: string) => string): Application {
+  const text = String(WEATHER.files[MODULE]);
+  expect(change(text)).not.toBe(text);
+  return { ...WEATHER, files: { ...WEATHER.files, [MODULE]: change(text) } };
+}
+/** An application's commit, on chain with these packages, and an audit of it. */
+export async function auditOf(
+  world: World,
+  published: Published,
+  application = WEATHER,
+  options: readonly string[] = [],
+) {
+  const repository = world.repository();
+  const commit = repository.commitOf(application.files);
+  const deployed = await world.deploy(application, repository, commit, { published });
+  const url = await world.serve(deployed);
+  const verdict = await world.audit(deployed.configId, [
+    '--source',
+    repository.folder,
+    '--url',
+    url,
+    ...options,
+  ]);
+  return { verdict, deployed, commit, repository, url };
+}
+
+export function expectVerdict(
+  verdict: Verdict,
+  code: 'BYTECODE_DIFFERS' | 'BYTECODE_UNKNOWN' | 'NOT_FULLY_CHECKED',
+): void {
+  expect(verdict, verdict.out).toMatchObject({ exit: code === 'NOT_FULLY_CHECKED' ? 3 : 1, code });
+}
+
+export function expectAgreement(verdict: Verdict): void {
+  expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
+}
+
+/** The ids of the packages in the rows that do not agree. */
+export function faulty({ checks }: Verdict): string[] {
+  return checks.filter(({ result }) => result !== 'same').map(({ what }) => what.replace('the package ', ''));
+}
+
+export const HONEST = 'module helper::helper;\npublic fun check(value: u64) { assert!(value < 1000) }\n';
+export const DISHONEST = 'module helper::helper;\npublic fun check(_value: u64) {}\n';
+export const HELPER_TOML = '[package]\nname = "helper"\nedition = "2024"\n';
+
+export const helperOf = (text: string, toml = HELPER_TOML) =>
+  compile('helper', { 'Move.toml': toml, 'sources/helper.move': text });
