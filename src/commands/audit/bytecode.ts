@@ -171,7 +171,7 @@ async function compareWithCommits(
   candidates: readonly Candidate[],
   comparison: Comparison,
 ): Promise<ReadonlyMap<Candidate, Result>> {
-  const results = new Map<Candidate, Result>();
+  const results = new Map(candidates.flatMap((candidate) => asRelease(candidate, comparison)));
   const names: string[] = [];
   const isOpen = (candidate: Candidate) => results.get(candidate)?.source == null;
   for await (const commit of comparison.commits) {
@@ -193,6 +193,14 @@ async function compareWithCommits(
     results.set(candidate, { source: null, folders: [], fault: unchecked });
   }
   return results;
+}
+
+/** What is a release and nothing else needs no commit, whoever published it. */
+function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
+  const { modules } = candidate;
+  const release = releaseIn(modules, releases);
+  if (release === undefined || Object.keys(release.modules).length !== modules.size) return [];
+  return [[candidate, { source: nameOf(release), folders: [], fault: null }]];
 }
 
 /** Of a dependency: the commit does not say what it is. */
@@ -258,5 +266,6 @@ export function describeSource({ name, source, folders }: ComparedPackage): stri
   if (name === 'enclave')
     return source === null ? 'the releases of move/enclave' : `${source} of move/enclave`;
   if (source === null) return "the sources' modules";
+  if (folders.length === 0) return `${source} of move/enclave`;
   return `${folders.map((folder) => `move/${folder}`).join(' and ')} of ${source}`;
 }

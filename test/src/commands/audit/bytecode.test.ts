@@ -108,6 +108,17 @@ describe('a package on chain', () => {
     expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
   });
 
+  test('that also links to a release that somebody else published agrees, and to one with more does not', async () => {
+    put(P1, P1, enclaveModules());
+    put(P3, P3, enclaveModules());
+    put(P2, P2, await weatherModules(P1), [P1, P3]);
+    const { faults, packages } = await compare(P1, P2);
+    expect(faults).toEqual([null, null, null]);
+    expect(packages[2]).toMatchObject({ name: 'dependency', source: 'the release 0.1.0' });
+    put(P3, P3, [...enclaveModules(), ...(await weatherModules())]);
+    expect((await compare(P1, P2)).faults).toEqual([null, null, 'BYTECODE_DIFFERS']);
+  });
+
   test('with one more module differs, and so does one with another module', async () => {
     const enclave = enclaveModules();
     put(P1, P1, enclave);
