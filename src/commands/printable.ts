@@ -1,4 +1,5 @@
 /** Texts of files, nodes and hosts, made safe for a terminal. */
+import { quantity } from 'sui-enclave/errors';
 
 const MAX_TEXT = 200;
 
@@ -17,7 +18,10 @@ export function boundLines(
   const kept = lines
     .slice(0, most)
     .map((line) => (line.length > characters ? `${line.slice(0, characters)}…` : line));
-  return [...kept, ...(lines.length > most ? [`… and ${lines.length - most} more lines`] : [])].join('\n');
+  return [
+    ...kept,
+    ...(lines.length > most ? [`… and ${quantity(lines.length - most, 'more line')}`] : []),
+  ].join('\n');
 }
 
 /** What a terminal would take for a command, and what hides or reorders text: without it, whole lines stay as they are. */

@@ -289,7 +289,7 @@ function linkageOf(name: string, { linkage }: GrpcTypes.Package, named: Readonly
   }
   const missing = [...named].find((id) => !FRAMEWORK.has(id) && !linked.has(id));
   if (missing !== undefined) {
-    throw unchecked(`${name} calls the package ${missing}, which is not in the node's linkage table`);
+    throw unchecked(`${name} refers to the package ${missing}, which is not in the node's linkage table`);
   }
   return new Map([...linked].filter(([original]) => !FRAMEWORK.has(original)));
 }

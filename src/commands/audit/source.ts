@@ -98,9 +98,9 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
   }
   try {
-    for (const [name, most] of Object.entries(MAX_SETTINGS)) {
-      if (has(join(app, name)) && statSync(join(app, name)).size > most) {
-        throw invalid(`${name} has more than ${most} bytes`);
+    for (const [name, maxSize] of Object.entries(MAX_SETTINGS)) {
+      if (has(join(app, name)) && statSync(join(app, name)).size > maxSize) {
+        throw invalid(`${name} has more than ${maxSize} bytes`);
       }
     }
     const isApart = has(join(app, 'package-lock.json'));

@@ -152,6 +152,6 @@ describe('the dependencies', () => {
     node.ledger.packages.set(weatherId, { original: weatherId, modules, dependencies: [D1] });
     expect((await contracts(real, weatherId)).fault).toBeNull();
     const describe = (one: GrpcTypes.Package) => ({ ...one, linkage: [] });
-    await expect(contracts(lying({ describe }), weatherId)).rejects.toThrow(`calls the package ${D1}`);
+    await expect(contracts(lying({ describe }), weatherId)).rejects.toThrow(`refers to the package ${D1}`);
   });
 });
