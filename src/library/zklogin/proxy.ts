@@ -7,7 +7,7 @@ import { headersOf, MAX_ANSWER_SIZE, serviceErrorOf, serviceUrl } from './http.t
 export interface ProxyRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined;
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
-  /** The result of `express.json()`, if that middleware ran before. */
+  /** The result of `express.json()`, `express.text()` or `express.raw()`, if one of them ran before. */
   readonly body?: unknown;
 }
 
@@ -115,11 +115,19 @@ async function bodyOf(request: ProxyRequest): Promise<string | Refusal> {
   if (typeof type !== 'string' || !/^application\/json\s*(;|$)/i.test(type)) {
     return { status: 415, error: 'send the request as Content-Type: application/json' };
   }
-  const text = request.body === undefined ? await read(request) : JSON.stringify(request.body);
+  const text = request.body === undefined ? await read(request) : textOf(request.body);
   if (text === null || new TextEncoder().encode(text).length > MAX_REQUEST_SIZE) {
     return { status: 413, error: `the request has more than ${MAX_REQUEST_SIZE} bytes` };
   }
   return isJson(text) ? text : { status: 400, error: 'the request is not JSON' };
+}
+
+/** @param body as a parser has left it */
+function textOf(body: unknown): string {
+  if (typeof body === 'string') return body;
+  if (!(body instanceof Uint8Array)) return JSON.stringify(body);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  return decode(decoder, body) + decode(decoder);
 }
 
 /** @returns null if it is too large; what is not UTF-8 becomes text that is not JSON */
