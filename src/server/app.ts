@@ -74,7 +74,10 @@ export interface Application {
 export interface Routes {
   /** A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints. */
   readonly prefix: string;
-  /** The server has read the body: `request.body` is a Buffer, empty for GET and HEAD. */
+  /**
+   * Its requests have arrived whole, within the server's limits. As in any router, `request.body` is what a parser of the
+   * router's own makes of the body, such as `express.json()`.
+   */
   readonly router: Router;
 }
 

@@ -1,9 +1,10 @@
 /** An application's own Express router, under its prefix and within the server's limits. */
-import express, { type Express, type Request, type Response, type Router } from 'express';
+import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { configure, endpointsOf } from './app.ts';
 import type { InFlight } from './in_flight.ts';
-import type { JsonBodies } from './json_body.ts';
+import { hasBody, type JsonBodies } from './json_body.ts';
+import { makeReadableAgain } from './readable_again.ts';
 import { setAddedHeaders } from './respond.ts';
 
 /** A router, and the fixed path below which it answers. */
@@ -20,31 +21,36 @@ export interface RoutesParts {
   admit(): void;
 }
 
-/**
- * Mounts the router after the endpoints that `app` has so far. It gets an Express application of its own, so that it can't
- * change the server's.
- *
- * @throws ConfigError if the prefix is not a fixed path, or that of an endpoint
- */
+/** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint */
 export function mountRoutes(app: Express, { prefix, router }: MountedRouter, parts: RoutesParts): void {
   requirePrefix(app, prefix);
-  const own = express();
-  configure(own, parts);
-  own.use(router);
-  const { inFlight, bodies, admit } = parts;
+  const run = applicationOf(app, router, parts);
+  const { inFlight, admit } = parts;
   app.use(prefix, async (request, response, next) => {
     admit();
-    request.body = await readBody(request, bodies);
+    const readable = await readWhole(request, response, parts);
     await inFlight.work(response, async () => {
       const closed = new Promise((resolve) => response.once('close', resolve));
-      setAddedHeaders(response);
-      own(request, response, (error: unknown) => {
-        giveBack(app, request, response);
-        next(error);
-      });
+      run(readable, response, next);
       await closed;
     });
   });
+}
+
+type Run = (request: Request, response: Response, next: NextFunction) => void;
+
+/** An Express application of its own for the router, so that it can't change the server's. */
+function applicationOf(app: Express, router: Router, parts: RoutesParts): Run {
+  const own = express();
+  configure(own, parts);
+  own.use(router);
+  return (request, response, next) => {
+    setAddedHeaders(response);
+    own(request, response, (error: unknown) => {
+      giveBack(app, request, response);
+      next(error);
+    });
+  };
 }
 
 function requirePrefix(app: Express, prefix: string): void {
@@ -60,9 +66,11 @@ function requirePrefix(app: Express, prefix: string): void {
     );
 }
 
-async function readBody(request: Request, bodies: JsonBodies): Promise<Buffer> {
-  if (request.method === 'GET' || request.method === 'HEAD') return Buffer.alloc(0);
-  return await bodies.readAny(request);
+/** The request, with a body that has arrived within the server's limits. @throws as `JsonBodies.read` */
+async function readWhole(request: Request, response: Response, { bodies }: RoutesParts): Promise<Request> {
+  const mayLackBody = request.method === 'GET' || request.method === 'HEAD';
+  if (mayLackBody && !hasBody(request)) return request;
+  return makeReadableAgain(request, response, await bodies.readAny(request));
 }
 
 /** Express changes the prototypes of a request that enters another application, and leaves them so. */

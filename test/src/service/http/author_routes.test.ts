@@ -31,10 +31,9 @@ function createModule(seen: Seen = { urls: [] }): ApplicationModule {
   });
   router.use(helmet());
   router.get('/text', (_request, response) => void response.type('txt').send('hello'));
-  router.put('/size', (request, response) => {
-    response.json({ isBuffer: Buffer.isBuffer(request.body), size: request.body.length, ip: request.ip });
+  router.put('/size', express.raw({ type: () => true }), ({ body, ip }, response) => {
+    response.json({ isBuffer: Buffer.isBuffer(body), size: body?.length, ip });
   });
-  router.post('/json', express.json(), (request, response) => void response.json(request.body.length));
   router.get('/hang', () => {});
   router.get('/stream', (_request, response) => {
     response.write('a part');
@@ -96,15 +95,13 @@ describe("an application's routes", () => {
     ]);
   });
 
-  test('get the body as a Buffer, of any media type, which no parser can read again', async () => {
-    const { get, url, post } = await start({ TRUSTED_PROXIES: '1' });
+  test('get the body of a request, and the address of its caller', async () => {
+    const { url } = await start({ TRUSTED_PROXIES: '1' });
     const headers = { 'content-type': 'image/png', 'x-forwarded-for': '192.0.2.1' };
     const sent = await fetch(`${url}/x/size`, { method: 'PUT', body: new Uint8Array(1000), headers });
     expect(await sent.json()).toEqual({ isBuffer: true, size: 1000, ip: '192.0.2.1' });
     const none = await fetch(`${url}/x/size`, { method: 'PUT' });
     expect(await none.json()).toMatchObject({ isBuffer: true, size: 0 });
-    expect(await (await post('/x/json', { a: 1 })).json()).toBe(7);
-    expect((await get('/x/text')).status).toBe(200);
   });
 
   test('get no body that is too large, too slow or compressed', async () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { Router } from 'express';
+import express, { Router } from 'express';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
 import { type ApplicationModule, endpoint } from '../../../../src/server/app.ts';
@@ -52,7 +52,9 @@ function createModule(): ApplicationModule {
   router.get('/text', (_request, response) => void response.send('hello'));
   router.get('/hang', () => {});
   router.get('/stream', (_request, response) => void response.write('a part'));
-  router.post('/json', (request, response) => void response.json(request.body.length));
+  router.post('/json', express.raw({ type: () => true }), ({ body }, response) => {
+    response.json(body.length);
+  });
   const quote = endpoint({ method: 'GET', path: '/quote', handle: async () => ({ quote: 1 }) });
   const hang = endpoint({ method: 'GET', path: '/hang', handle: () => new Promise(() => {}) });
   return { signs: [], create: () => ({ endpoints: [quote, hang], routes: { prefix: '/x', router } }) };
