@@ -88,6 +88,16 @@ export class Secrets {
     this.#check = check;
   }
 
+  /** The text without the values of the secrets, also as they are in a URL. */
+  redact(text: string): string {
+    let redacted = text;
+    for (const value of this.#values?.values() ?? []) {
+      for (const form of [value, encodeURIComponent(value)])
+        redacted = redacted.replaceAll(form, '[Redacted]');
+    }
+    return redacted;
+  }
+
   /** @throws SecretsMissing until the hand-off; ApplicationMistake if app.yaml does not name the secret */
   get(name: string): string {
     if (!this.#names.includes(name))

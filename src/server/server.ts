@@ -161,7 +161,8 @@ function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies:
     if (isRefused) throw sealedRequired();
     requireSecrets(secrets);
   };
-  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit });
+  const redact = (message: string) => secrets.redact(message);
+  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit, redact });
 }
 
 interface EndpointParts {

@@ -84,6 +84,11 @@ export const SERVER_ERRORS = {
       'the body is not `application/json` (at `/sealed`: `application/vnd.sui-enclave.sealed`), has another charset than UTF-8, or is compressed',
   },
   HEADERS_TOO_LARGE: { status: 431, meaning: 'the headers are over 16 KiB, or there are over 100 of them' },
+  REQUEST_REFUSED: {
+    status: 400,
+    meaning:
+      "Express, or a package in the application's own routes, refused the request: the answer has the status of its error, any of 400 to 499 for which there is no other code",
+  },
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application; the log has its location' },
   OVERLOADED: {
     status: 503,

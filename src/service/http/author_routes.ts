@@ -6,6 +6,7 @@ import type { InFlight } from './in_flight.ts';
 import { hasBody, type JsonBodies } from './json_body.ts';
 import { makeReadableAgain } from './readable_again.ts';
 import { setAddedHeaders } from './respond.ts';
+import { asRefusal } from './route_errors.ts';
 
 /** A router, and the fixed path below which it answers. */
 export interface MountedRouter {
@@ -17,6 +18,8 @@ export interface RoutesParts {
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
   readonly trustedProxies: number;
+  /** Removes secrets from a message for the caller. */
+  redact(message: string): string;
   /** Called for each request. @throws what refuses it */
   admit(): void;
 }
@@ -48,7 +51,8 @@ function applicationOf(app: Express, router: Router, parts: RoutesParts): Run {
     setAddedHeaders(response);
     own(request, response, (error: unknown) => {
       giveBack(app, request, response);
-      next(error);
+      if (error) removeContentHeaders(response);
+      next(error && asRefusal(error, parts.redact));
     });
   };
 }
@@ -77,4 +81,19 @@ async function readWhole(request: Request, response: Response, { bodies }: Route
 function giveBack(app: Express, request: Request, response: Response): void {
   Object.setPrototypeOf(request, app.request);
   Object.setPrototypeOf(response, app.response);
+}
+
+/** Of content that an error replaces. `Content-Range` tells the size of what has no such range. */
+const CONTENT_HEADERS = [
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'etag',
+  'last-modified',
+];
+
+function removeContentHeaders(response: Response): void {
+  if (response.headersSent) return;
+  for (const name of CONTENT_HEADERS) response.removeHeader(name);
 }

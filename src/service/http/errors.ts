@@ -72,7 +72,10 @@ function sendError(
   const { status, code, retryAfterSeconds } = error;
   if (retryAfterSeconds !== undefined) addHeader(response, 'retry-after', String(retryAfterSeconds));
   // RFC 9110, section 15.5.2, requires a challenge; RFC 6750, section 3, defines the one for tokens.
-  if (status === 401) addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
+  // A router may have set another.
+  if (status === 401 && !response.hasHeader('www-authenticate')) {
+    addHeader(response, 'www-authenticate', 'Bearer error="invalid_token"');
+  }
   // The unread rest of a body would be parsed as the next request.
   if (hasBody(request) && !request.complete) addHeader(response, 'connection', 'close');
   (response as Refusal)[CODE] = code;
