@@ -147,7 +147,7 @@ const AttestationQuery = v.strictObject({
 
 /** @throws ConfigError if the server would refuse all their requests */
 function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): void {
-  const { application, config, manifest, secrets } = parts;
+  const { application, config, manifest, secrets, clock } = parts;
   const { routes } = application;
   if (!routes) return;
   const isRefused = config.requests === 'sealed';
@@ -162,7 +162,13 @@ function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies:
     requireSecrets(secrets);
   };
   const redact = (message: string) => secrets.redact(message);
-  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit, redact });
+  const admitAnswer = (answer: object) => requireClock(config, clock, answer);
+  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit, admitAnswer, redact });
+}
+
+/** A signed answer may have been made earlier. @throws CLOCK_UNCONFIRMED */
+function requireClock({ clockRequired }: Config, clock: Clock, answer: object): void {
+  if (clockRequired && answer instanceof SignedAnswer) clock.requireConfirmed();
 }
 
 interface EndpointParts {
@@ -185,8 +191,7 @@ function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
         requireSecrets(secrets);
         const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
         const answered = await answer(caller);
-        // One that was signed earlier may be handed out again.
-        if (config.clockRequired && answered instanceof SignedAnswer) clock.requireConfirmed();
+        requireClock(config, clock, answered);
         sendJson(response, 200, answered);
       });
     });

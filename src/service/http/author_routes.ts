@@ -5,7 +5,7 @@ import { configure, endpointsOf } from './app.ts';
 import type { InFlight } from './in_flight.ts';
 import { hasBody, type JsonBodies } from './json_body.ts';
 import { makeReadableAgain } from './readable_again.ts';
-import { setAddedHeaders } from './respond.ts';
+import { JsonText, setAddedHeaders } from './respond.ts';
 import { asRefusal } from './route_errors.ts';
 
 /** A router, and the fixed path below which it answers. */
@@ -22,18 +22,21 @@ export interface RoutesParts {
   redact(message: string): string;
   /** Called for each request. @throws what refuses it */
   admit(): void;
+  /** Called for each answer that was made before, such as a signed one. @throws what refuses it */
+  admitAnswer(answer: JsonText): void;
 }
 
 /** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint */
 export function mountRoutes(app: Express, { prefix, router }: MountedRouter, parts: RoutesParts): void {
   requirePrefix(app, prefix);
   const run = applicationOf(app, router, parts);
-  const { inFlight, admit } = parts;
+  const { inFlight, admit, admitAnswer } = parts;
   app.use(prefix, async (request, response, next) => {
     admit();
     const readable = await readWhole(request, response, parts);
     await inFlight.work(response, async () => {
       const closed = new Promise((resolve) => response.once('close', resolve));
+      sendSignedAsJson(response, admitAnswer);
       run(readable, response, next);
       await closed;
     });
@@ -81,6 +84,20 @@ async function readWhole(request: Request, response: Response, { bodies }: Route
 function giveBack(app: Express, request: Request, response: Response): void {
   Object.setPrototypeOf(request, app.request);
   Object.setPrototypeOf(response, app.response);
+}
+
+/** What `json` and `send` would take for an object is JSON already. */
+function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void): void {
+  const { json } = response;
+  response.json = (value) => {
+    if (!(value instanceof JsonText)) return json.call(response, value);
+    admit(value);
+    for (let at = 0; at < value.headers.length; at += 2) {
+      response.setHeader(value.headers[at] as string, value.headers[at + 1] as string);
+    }
+    if (!response.get('content-type')) response.type('json');
+    return response.send(value.json);
+  };
 }
 
 /** Of content that an error replaces. `Content-Range` tells the size of what has no such range. */

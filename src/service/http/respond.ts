@@ -15,6 +15,11 @@ export class JsonText {
     this.bytes = Buffer.byteLength(json);
     this.headers = headers;
   }
+
+  /** For one within another value. */
+  toJSON(): unknown {
+    return JSON.parse(this.json);
+  }
 }
 
 /** An answer in JSON, before it is wrapped. */

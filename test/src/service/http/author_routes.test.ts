@@ -10,6 +10,7 @@ import helmet from 'helmet';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type ApplicationModule, endpoint } from '../../../../src/server/app.ts';
 import type { Manifest } from '../../../../src/server/manifest.ts';
+import { SignedAnswer } from '../../../../src/server/signer.ts';
 import { Connections } from '../../../../src/service/http/connections.ts';
 import { JsonBodies } from '../../../../src/service/http/json_body.ts';
 import { startServer } from '../../server/support.ts';
@@ -48,6 +49,10 @@ function createModule(seen: Seen = { urls: [] }): ApplicationModule {
   router.get('/pass', (_request, _response, next) => next());
   const quote = endpoint({ method: 'GET', path: '/quote', handle: async () => ({ quote: 1 }) });
   return { signs: [], create: () => ({ endpoints: [quote], routes: { prefix: '/x', router } }) };
+}
+
+async function read(response: Response) {
+  return { status: response.status, headers: response.headers, body: await response.text() };
 }
 
 const start = (env: Record<string, string> = {}, given = manifest, seen?: Seen) =>
@@ -168,6 +173,38 @@ describe("an application's routes", () => {
     expect(printed()).toMatch(/request failed.*request failed/s);
     expect(printed()).not.toMatch(/hunter2/);
     expect((await get('/quote')).status).toBe(200);
+  });
+
+  test('send a signed answer as its JSON, with its header, also within another value', async () => {
+    const json = '{"response":{"intent":0,"timestamp_ms":1,"data":{"n":9007199254740991}},"signature":"ab"}';
+    const startSigned = async (env: Record<string, string>) => {
+      const router = Router();
+      const signed = new SignedAnswer(json, 'cd');
+      router.get('/json', (_request, response) => void response.status(201).json(signed));
+      router.get('/send', (_request, response) => void response.send(signed));
+      router.get('/within', (_request, response) => void response.json({ list: [signed] }));
+      router.get('/plain', (_request, response) => void response.json({ a: 1 }));
+      return await startServer({
+        module: { signs: [], create: () => ({ routes: { prefix: '/x', router } }) },
+        manifest,
+        env,
+      });
+    };
+    const { get } = await startSigned({});
+    for (const [path, status, body, key] of [
+      ['/x/json', 201, json, 'cd'],
+      ['/x/send', 200, json, 'cd'],
+      ['/x/within', 200, `{"list":[${json}]}`, null],
+      ['/x/plain', 200, '{"a":1}', null],
+    ] as const) {
+      const { headers, ...answer } = await read(await get(path));
+      expect([path, answer, headers.get('x-enclave-key')]).toEqual([path, { status, body }, key]);
+      expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    }
+    // It may have been signed while the clock was confirmed.
+    const unconfirmed = await startSigned({ CLOCK_REQUIRED: 'true', NSM_DEVICE: '/none' });
+    expect((await unconfirmed.get('/x/json')).status).toBe(503);
+    expect((await unconfirmed.get('/x/plain')).status).toBe(200);
   });
 
   test('wait for the secrets', async () => {
