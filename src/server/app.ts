@@ -79,6 +79,8 @@ export interface Routes {
    * router's own makes of the body, such as `express.json()`.
    */
   readonly router: Router;
+  /** 'own': the router answers preflights and sets the headers of CORS itself. Default: as `CORS_ORIGINS` has it. */
+  readonly cors?: 'own';
 }
 
 /** Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of `events`. */

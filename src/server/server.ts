@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
-import { mountRoutes } from 'sui-enclave-service/http/author_routes';
+import { mountRoutes, pathsOf } from 'sui-enclave-service/http/author_routes';
 import { createHttpServer } from 'sui-enclave-service/http/http_server';
 import type { InFlight, RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
@@ -54,6 +54,7 @@ export interface ServerParts {
 /** Creates the enclave's HTTP server, which does not listen yet. */
 export function createEnclaveServer(parts: ServerParts): Server {
   const { config, log, provisioning, metrics, events } = parts;
+  const { routes } = parts.application;
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
@@ -62,6 +63,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies: config.trustedProxies,
+    routePaths: routes && pathsOf(routes),
     onEnd: endOf(parts),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);

@@ -10,7 +10,7 @@ import express, {
 } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { ServerError } from '../errors.ts';
-import { cors, type Origins } from './cors.ts';
+import { cors, type Origins, type RoutePaths } from './cors.ts';
 import type { AnswerError } from './errors.ts';
 import type { InFlight } from './in_flight.ts';
 import type { JsonBodies } from './json_body.ts';
@@ -27,6 +27,8 @@ export interface AppOptions {
   readonly corsOrigins: '*' | Origins;
   /** Headers of answers that these pages may read, beside those of every service. Default: none. */
   readonly exposedHeaders?: readonly string[] | undefined;
+  /** The paths of an application's own routes. Default: none. */
+  readonly routePaths?: RoutePaths | undefined;
   /** Number of trusted proxies in front, for `request.ip`. */
   readonly trustedProxies: number;
 }
@@ -44,7 +46,7 @@ export function createApp({ inFlight, bodies, answerError, routes, ...options }:
   const app = express();
   configure(app, options);
   app.use(receive(inFlight, bodies, answerError));
-  app.use(cors(options.corsOrigins, options.exposedHeaders));
+  app.use(cors(options.corsOrigins, options.exposedHeaders, options.routePaths));
   routes(app);
   requireDistinctPaths(app);
   app.use(unanswered(app));

@@ -2,16 +2,20 @@
 import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { configure, endpointsOf } from './app.ts';
+import type { RoutePaths } from './cors.ts';
 import type { InFlight } from './in_flight.ts';
 import { hasBody, type JsonBodies } from './json_body.ts';
 import { makeReadableAgain } from './readable_again.ts';
 import { JsonText, setAddedHeaders } from './respond.ts';
 import { asRefusal } from './route_errors.ts';
+import { methodsAt } from './route_methods.ts';
 
 /** A router, and the fixed path below which it answers. */
 export interface MountedRouter {
   readonly prefix: string;
   readonly router: Router;
+  /** 'own': the router answers preflights and sets the headers of CORS itself. */
+  readonly cors?: 'own' | undefined;
 }
 
 export interface RoutesParts {
@@ -26,9 +30,12 @@ export interface RoutesParts {
   admitAnswer(answer: JsonText): void;
 }
 
-/** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint */
-export function mountRoutes(app: Express, { prefix, router }: MountedRouter, parts: RoutesParts): void {
+/** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint; or `cors` is unknown */
+export function mountRoutes(app: Express, { prefix, router, cors }: MountedRouter, parts: RoutesParts): void {
   requirePrefix(app, prefix);
+  if (cors !== undefined && cors !== 'own') {
+    throw new ConfigError("cors of the application's routes must be 'own', or not set");
+  }
   const run = applicationOf(app, router, parts);
   const { inFlight, admit, admitAnswer } = parts;
   app.use(prefix, async (request, response, next) => {
@@ -71,6 +78,15 @@ function requirePrefix(app: Express, prefix: string): void {
     throw new ConfigError(
       `the prefix ${prefix} of the application's routes contains the endpoint ${taken.path}`,
     );
+}
+
+/** For CORS. */
+export function pathsOf({ prefix, router, cors }: MountedRouter): RoutePaths {
+  const isBelow = (path: string) => path === prefix || path.startsWith(`${prefix}/`);
+  return {
+    leavesCors: (path) => cors === 'own' && isBelow(path),
+    methodsAt: (path) => (isBelow(path) ? methodsAt(router, path.slice(prefix.length) || '/') : undefined),
+  };
 }
 
 /** The request, with a body that has arrived within the server's limits. @throws as `JsonBodies.read` */

@@ -4,7 +4,7 @@ import { ServerError } from '../errors.ts';
 import { discardBody, hasBody } from './json_body.ts';
 import { addHeader, writeHead } from './respond.ts';
 
-const METHODS = 'GET, HEAD, POST';
+const METHODS = ['GET', 'HEAD', 'POST'];
 const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 
 /** The origins whose pages may read answers: a list, or in development something that decides. */
@@ -13,6 +13,14 @@ export interface Origins {
   includes(origin: string): boolean;
   /** In development: whether the request is answered at all. Default: every request is. */
   admits?(request: IncomingMessage): boolean;
+}
+
+/** The paths of handlers that are not the service's own. */
+export interface RoutePaths {
+  /** Whether the handlers of the path answer preflights, and set all headers of CORS, themselves. */
+  leavesCors(path: string): boolean;
+  /** In upper case. Undefined: the path is not one of them. */
+  methodsAt(path: string): readonly string[] | undefined;
 }
 
 /** How long a browser may keep the answer to a preflight. */
@@ -25,7 +33,11 @@ const MAX_AGE_SECONDS = '600';
  *
  * @param exposed the service's own headers that pages may read
  */
-export function cors(origins: '*' | Origins, exposed: readonly string[] = []): RequestHandler {
+export function cors(
+  origins: '*' | Origins,
+  exposed: readonly string[] = [],
+  routes?: RoutePaths,
+): RequestHandler {
   const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
   return (request, response, next) => {
     if (origins !== '*' && origins.admits?.(request) === false) {
@@ -33,6 +45,10 @@ export function cors(origins: '*' | Origins, exposed: readonly string[] = []): R
         'INVALID_INPUT',
         'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
       );
+    }
+    if (routes?.leavesCors(request.path)) {
+      next();
+      return;
     }
     const { origin } = request.headers;
     const allowed = origins === '*' || (origin !== undefined && origins.includes(origin));
@@ -47,7 +63,8 @@ export function cors(origins: '*' | Origins, exposed: readonly string[] = []): R
       return;
     }
     if (allowed) {
-      addHeader(response, 'access-control-allow-methods', METHODS);
+      const methods = routes?.methodsAt(request.path) ?? METHODS;
+      addHeader(response, 'access-control-allow-methods', methods.join(', '));
       // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
       const asked = request.headers['access-control-request-headers'];
       if (asked !== undefined) addHeader(response, 'access-control-allow-headers', asked);

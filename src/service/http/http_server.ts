@@ -37,7 +37,7 @@ const connectionsOf = new WeakMap<Server, Connections>();
 /** Creates an HTTP server, which does not listen yet. @throws ConfigError */
 export function createHttpServer(parts: HttpServerParts): Server {
   const { limits, log, routes, answerError: answerWith = answerError } = parts;
-  const { corsOrigins, exposedHeaders, trustedProxies } = parts;
+  const { corsOrigins, exposedHeaders, routePaths, trustedProxies } = parts;
   const maxConnections = allowedConnections(limits.maxConnections, parts.upstreamHosts, log);
   const connections = new Connections(maxConnections);
   const inFlightLimits = {
@@ -48,7 +48,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   const inFlight = new InFlight(log, connections, inFlightLimits, parts.onEnd);
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp({
-    ...{ corsOrigins, exposedHeaders, trustedProxies, inFlight, bodies, answerError: answerWith },
+    ...{ corsOrigins, exposedHeaders, routePaths, trustedProxies, inFlight, bodies, answerError: answerWith },
     routes: (app) => routes(app, inFlight, bodies),
   });
   const server = createServer({

@@ -1,0 +1,48 @@
+/** The methods that an application's own routes support, for the preflights of browsers. */
+import type { Router } from 'express';
+
+/** A handler of `use` does not say its methods: it may be files, or a middleware before routes. */
+const OF_USE = ['GET', 'HEAD', 'POST'];
+const OF_ALL = [...OF_USE, 'PUT', 'PATCH', 'DELETE'];
+
+/** What Express' router keeps of each handler. */
+interface Layer {
+  readonly handle: { readonly length: number; readonly stack?: readonly Layer[] };
+  readonly route?: { readonly methods: Readonly<Record<string, boolean>> };
+  /** The part of the path that it matches. @throws URIError if a parameter can't be decoded */
+  match(path: string): false | { readonly path: string };
+}
+
+/**
+ * The methods of the routes that match a path, of routers within the router too.
+ *
+ * @param path below the router, beginning with a slash
+ * @returns in upper case; those of a handler of `use` if no route matches
+ */
+export function methodsAt({ stack }: Pick<Router, 'stack'>, path: string): readonly string[] {
+  try {
+    const methods = [...new Set(methodsIn(stack as unknown as readonly Layer[], path))];
+    return methods.length === 0 ? OF_USE : methods;
+  } catch {
+    return OF_USE;
+  }
+}
+
+function methodsIn(stack: readonly Layer[], path: string): string[] {
+  return stack.flatMap((layer) => {
+    const matched = layer.match(path);
+    if (!matched) return [];
+    if (layer.route) return methodsOf(Object.keys(layer.route.methods));
+    const { stack: nested, length } = layer.handle;
+    // One of errors, as Express recognises it.
+    if (length > 3) return [];
+    return nested ? methodsIn(nested, `/${path.slice(matched.path.length).replace(/^\//, '')}`) : OF_USE;
+  });
+}
+
+/** @param names as a route has them: in lower case, and `_all` for a handler of all methods */
+function methodsOf(names: readonly string[]): string[] {
+  if (names.includes('_all')) return OF_ALL;
+  const methods = names.map((name) => name.toUpperCase());
+  return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+}
