@@ -1,4 +1,4 @@
-import type { Router } from 'express';
+import type { RequestHandler, Router } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct, SignedType } from 'sui-enclave/wire/intent';
 import { validate } from 'sui-enclave-service/http/validate';
@@ -22,6 +22,12 @@ export interface ApplicationModule {
   readonly secretsNotInEnvironment?: readonly string[];
   /** The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default: none. */
   readonly events?: EventDeclarations;
+  /**
+   * Handlers of Express that run, in this order, before the endpoints of the application, `/sealed`, `GET /` and the
+   * router. They see what the host sees: a sealed request before it is opened. They must leave the body to the endpoints.
+   * Default: none.
+   */
+  readonly before?: readonly RequestHandler[];
   /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
   create(context: AppContext): Application;
 }

@@ -65,7 +65,7 @@ export interface RunningServer {
  *   missing
  */
 export async function boot(options: BootOptions): Promise<RunningServer> {
-  const { config, log, manifest, origins = {} } = options;
+  const { config, log, manifest, module, origins = {} } = options;
   const { secretsFd, reportFd } = config;
   hideFromLog(log, manifest.secrets);
   let metrics: Metrics | undefined;
@@ -83,6 +83,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
     ...{ config, log, manifest, application, secrets, provisioning, schema: options.schema },
+    before: module.before ?? [],
     ...{ publicKey, sealingKey, documents, clock, report, metrics, events },
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,

@@ -2,7 +2,13 @@ import type { Server } from 'node:http';
 import type { Express, RequestHandler } from 'express';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
-import { mountRoutes, pathsOf } from 'sui-enclave-service/http/author_routes';
+import {
+  createGuard,
+  type Guard,
+  type HandlerParts,
+  mountRoutes,
+  pathsOf,
+} from 'sui-enclave-service/http/author_routes';
 import { createHttpServer } from 'sui-enclave-service/http/http_server';
 import type { InFlight, RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { JsonBodies } from 'sui-enclave-service/http/json_body';
@@ -11,7 +17,7 @@ import { validate } from 'sui-enclave-service/http/validate';
 import type { Logger } from 'sui-enclave-service/log';
 import { isInstance } from 'sui-enclave-service/thrown';
 import * as v from 'valibot';
-import type { Application, Endpoint } from './app.ts';
+import type { Application, Endpoint, Routes } from './app.ts';
 import { type BootReport, readLastEnd } from './boot_report.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
@@ -33,6 +39,8 @@ export interface ServerParts {
   readonly config: Config;
   readonly log: Logger;
   readonly application: Application;
+  /** The handlers that run before its endpoints. */
+  readonly before: readonly RequestHandler[];
   readonly manifest: Pick<Manifest, 'plain'>;
   /** The content of schema.json. */
   readonly schema: string | undefined;
@@ -53,8 +61,9 @@ export interface ServerParts {
 
 /** Creates the enclave's HTTP server, which does not listen yet. */
 export function createEnclaveServer(parts: ServerParts): Server {
-  const { config, log, provisioning, metrics, events } = parts;
-  const { routes } = parts.application;
+  const { config, log, provisioning, metrics, events, secrets } = parts;
+  const { trustedProxies } = config;
+  const { endpoints = [], routes } = parts.application;
   const padding = config.sealedPaddingBytes;
   return createHttpServer({
     limits: config,
@@ -62,24 +71,29 @@ export function createEnclaveServer(parts: ServerParts): Server {
     log,
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],
-    trustedProxies: config.trustedProxies,
+    trustedProxies,
     routePaths: routes && pathsOf(routes),
     onEnd: endOf(parts),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
-      const all = { ...parts, inFlight, bodies, sealed };
-      for (const own of parts.application.endpoints ?? []) addEndpoint(app, own, all);
+      const redact = (message: string) => secrets.redact(message);
+      const handlers = { inFlight, bodies, trustedProxies, redact };
+      const guard = createGuard(app, parts.before, handlers);
+      const all = { ...parts, inFlight, bodies, sealed, guard };
+      for (const own of endpoints) addEndpoint(app, own, all);
+      app.get('/', guard(ping(inFlight)));
       addOwnEndpoints(app, parts, inFlight);
-      app.post(SEALED_ROUTE, (request, response) => {
+      const answerSealed: RequestHandler = (request, response) => {
         metrics?.sealedArrived();
         events?.emit('sealed', { request_id: inFlight.idOf(response) });
         return sealed.answer(request, response);
-      });
+      };
+      app.post(SEALED_ROUTE, guard(answerSealed));
       app.post('/secrets', (request, response) =>
         answerSecrets(request, response, { provisioning, bodies, inFlight, log, padding }),
       );
       addSchema(app, parts, inFlight);
-      addRoutes(app, parts, inFlight, bodies);
+      if (routes) addRoutes(app, routes, parts, { ...handlers, guard });
     },
   });
 }
@@ -93,10 +107,13 @@ function endOf({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | 
   };
 }
 
+function ping(inFlight: InFlight): RequestHandler {
+  return (_request, response) => inFlight.workAtOnce(response, () => sendText(response, 'Pong!'));
+}
+
 /** The endpoints that every application has. The most asked come first: Express tries one after the other. */
 function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): void {
   const { config, publicKey, secrets, health, documents, clock, report } = parts;
-  app.get('/', (_request, response) => inFlight.workAtOnce(response, () => sendText(response, 'Pong!')));
   app.get('/health_check', (_request, response) =>
     inFlight.work(response, async () => {
       const endpoints_status = await health.status();
@@ -148,24 +165,26 @@ const AttestationQuery = v.strictObject({
 });
 
 /** @throws ConfigError if the server would refuse all their requests */
-function addRoutes(app: Express, parts: ServerParts, inFlight: InFlight, bodies: JsonBodies): void {
-  const { application, config, manifest, secrets, clock } = parts;
-  const { routes } = application;
-  if (!routes) return;
+function addRoutes(
+  app: Express,
+  routes: Routes,
+  { config, manifest, secrets, clock }: ServerParts,
+  handlers: HandlerParts & { readonly guard: Guard },
+): void {
   const isRefused = config.requests === 'sealed';
   if (isRefused && !manifest.plain) {
     throw new ConfigError(
       `REQUESTS=sealed refuses all requests to the application's routes below ${routes.prefix}: set plain: true in app.yaml to start without them`,
     );
   }
-  const { trustedProxies } = config;
-  const admit = () => {
-    if (isRefused) throw sealedRequired();
-    requireSecrets(secrets);
-  };
-  const redact = (message: string) => secrets.redact(message);
-  const admitAnswer = (answer: object) => requireClock(config, clock, answer);
-  mountRoutes(app, routes, { inFlight, bodies, trustedProxies, admit, admitAnswer, redact });
+  mountRoutes(app, routes, {
+    ...handlers,
+    admit: () => {
+      if (isRefused) throw sealedRequired();
+      requireSecrets(secrets);
+    },
+    admitAnswer: (answer) => requireClock(config, clock, answer),
+  });
 }
 
 /** A signed answer may have been made earlier. @throws CLOCK_UNCONFIRMED */
@@ -180,10 +199,11 @@ interface EndpointParts {
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
   readonly sealed: SealedEndpoint;
+  readonly guard: Guard;
 }
 
 function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
-  const { config, secrets, clock, inFlight, bodies, sealed } = parts;
+  const { config, secrets, clock, inFlight, bodies, sealed, guard } = parts;
   const { path, method } = own;
   requireMade(own);
   const call: CallEndpoint = (request, response, input) =>
@@ -199,7 +219,7 @@ function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
     });
   sealed.add(own, call);
   const add = (handler: RequestHandler) =>
-    method === 'GET' ? app.get(path, handler) : app.post(path, handler);
+    method === 'GET' ? app.get(path, guard(handler)) : app.post(path, guard(handler));
   if (config.requests === 'sealed') add(refusePlain(own));
   else if (method === 'GET') add((request, response) => call(request, response, { ...request.query }));
   else add(async (request, response) => call(request, response, await bodies.read(request)));

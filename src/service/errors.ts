@@ -87,7 +87,11 @@ export const SERVER_ERRORS = {
   REQUEST_REFUSED: {
     status: 400,
     meaning:
-      "Express, or a package in the application's own routes, refused the request: the answer has the status of its error, any of 400 to 499 for which there is no other code",
+      "Express, or a package in the application's own routes or `before`, refused the request: the answer has the status of its error, any of 400 to 499 for which there is no other code",
+  },
+  BODY_TAKEN: {
+    status: 500,
+    meaning: "a handler of the application's `before` has read the body that the endpoint needs",
   },
   INTERNAL: { status: 500, meaning: 'a bug in the server or the application; the log has its location' },
   OVERLOADED: {

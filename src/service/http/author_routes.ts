@@ -1,5 +1,12 @@
-/** An application's own Express router, under its prefix and within the server's limits. */
-import express, { type Express, type NextFunction, type Request, type Response, type Router } from 'express';
+/** An application's own handlers of Express, within the server's limits: its router, and what runs before its endpoints. */
+import express, {
+  type Express,
+  type NextFunction,
+  type Request,
+  type RequestHandler,
+  type Response,
+  type Router,
+} from 'express';
 import { ConfigError } from 'sui-enclave/errors';
 import { configure, endpointsOf } from './app.ts';
 import type { RoutePaths } from './cors.ts';
@@ -18,16 +25,61 @@ export interface MountedRouter {
   readonly cors?: 'own' | undefined;
 }
 
-export interface RoutesParts {
+export interface HandlerParts {
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
   readonly trustedProxies: number;
   /** Removes secrets from a message for the caller. */
   redact(message: string): string;
+}
+
+export interface RoutesParts extends HandlerParts {
+  /** Has the application's handlers run before the router. */
+  readonly guard: Guard;
   /** Called for each request. @throws what refuses it */
   admit(): void;
   /** Called for each answer that was made before, such as a signed one. @throws what refuses it */
   admitAnswer(answer: JsonText): void;
+}
+
+/** Has the application's handlers run before a handler. */
+export type Guard = (handler: RequestHandler) => RequestHandler;
+
+/**
+ * @param before run in this order. Without any, a handler stays as it is
+ * @throws ConfigError if it is not a list of handlers
+ */
+export function createGuard(app: Express, before: readonly RequestHandler[], parts: HandlerParts): Guard {
+  if (!Array.isArray(before) || before.some((handler) => typeof handler !== 'function')) {
+    throw new ConfigError(
+      'before must be a list of handlers of Express: functions of request, response and next',
+    );
+  }
+  if (before.length === 0) return (handler) => handler;
+  const run = applicationOf(app, before, parts);
+  const { inFlight } = parts;
+  return (handler) => async (request, response, next) => {
+    const readable = await readWhole(request, response, parts);
+    await inFlight.work(
+      response,
+      () =>
+        new Promise<void>((resolve, reject) => {
+          response.once('close', resolve);
+          const { url, baseUrl, params, route } = readable;
+          Object.assign(readable, { url: readable.originalUrl, baseUrl: '' });
+          run(readable, response, (error) => {
+            Object.assign(readable, { url, baseUrl, params, route });
+            if (error) reject(error);
+            // Within this call: what the handlers have put around it, such as an AsyncLocalStorage, stays.
+            else callHandler(handler, readable, response, next).then(resolve, reject);
+          });
+        }),
+    );
+  };
+}
+
+async function callHandler(handler: RequestHandler, ...call: Parameters<RequestHandler>): Promise<void> {
+  await handler(...call);
 }
 
 /** @throws ConfigError if the prefix is not a fixed path, or that of an endpoint; or `cors` is unknown */
@@ -36,9 +88,9 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
   if (cors !== undefined && cors !== 'own') {
     throw new ConfigError("cors of the application's routes must be 'own', or not set");
   }
-  const run = applicationOf(app, router, parts);
-  const { inFlight, admit, admitAnswer } = parts;
-  app.use(prefix, async (request, response, next) => {
+  const run = applicationOf(app, [router], parts);
+  const { inFlight, guard, admit, admitAnswer } = parts;
+  const handle: RequestHandler = async (request, response, next) => {
     admit();
     const readable = await readWhole(request, response, parts);
     await inFlight.work(response, async () => {
@@ -47,16 +99,17 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
       run(readable, response, next);
       await closed;
     });
-  });
+  };
+  app.use(prefix, guard(handle));
 }
 
 type Run = (request: Request, response: Response, next: NextFunction) => void;
 
-/** An Express application of its own for the router, so that it can't change the server's. */
-function applicationOf(app: Express, router: Router, parts: RoutesParts): Run {
+/** An Express application of their own for handlers, so that they can't change the server's. */
+function applicationOf(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
   const own = express();
   configure(own, parts);
-  own.use(router);
+  own.use(...handlers);
   return (request, response, next) => {
     setAddedHeaders(response);
     own(request, response, (error: unknown) => {
@@ -89,11 +142,16 @@ export function pathsOf({ prefix, router, cors }: MountedRouter): RoutePaths {
   };
 }
 
+/** Those that `readWhole` has made. */
+const whole = new WeakSet<Request>();
+
 /** The request, with a body that has arrived within the server's limits. @throws as `JsonBodies.read` */
-async function readWhole(request: Request, response: Response, { bodies }: RoutesParts): Promise<Request> {
+async function readWhole(request: Request, response: Response, { bodies }: HandlerParts): Promise<Request> {
   const mayLackBody = request.method === 'GET' || request.method === 'HEAD';
-  if (mayLackBody && !hasBody(request)) return request;
-  return makeReadableAgain(request, response, await bodies.readAny(request));
+  if (whole.has(request) || (mayLackBody && !hasBody(request))) return request;
+  const again = makeReadableAgain(request, response, await bodies.readAny(request));
+  whole.add(again);
+  return again;
 }
 
 /** Express changes the prototypes of a request that enters another application, and leaves them so. */

@@ -159,15 +159,16 @@ export class InFlight {
   /**
    * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has passed,
    * even if its caller has disconnected. Call this only for complete requests: incomplete ones could otherwise block
-   * the others.
+   * the others. Within the handler of the same request it takes no second place.
    *
    * @throws OVERLOADED immediately, without a queue
    */
   async work(response: ServerResponse, handler: () => Promise<void> | void): Promise<void> {
     const entry = this.#admit(response);
     if (!entry) return;
+    const isWithin = entry.work === 'running';
+    if (!isWithin) this.#running += 1;
     entry.work = 'running';
-    this.#running += 1;
     // Connections that the handler opens keep `work` as long as they last: it must not keep the request.
     let current: Entry | undefined = entry;
     const work: Work = {
@@ -180,7 +181,7 @@ export class InFlight {
       await runAs(work, handler);
     } finally {
       current = undefined;
-      this.#settle(entry);
+      if (!isWithin) this.#settle(entry);
     }
   }
 
@@ -194,7 +195,7 @@ export class InFlight {
     const entry = (response as Tracked)[ENTRY];
     // The caller has disconnected, or the deadline has passed.
     if (!entry || entry.closed || response.headersSent) return undefined;
-    if (this.#running < this.#maxRunning) return entry;
+    if (entry.work === 'running' || this.#running < this.#maxRunning) return entry;
     throw new ServerError(
       'OVERLOADED',
       `the server is busy with ${quantity(this.#maxRunning, 'request')}: try again`,

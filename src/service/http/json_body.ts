@@ -72,7 +72,7 @@ export class JsonBodies {
    * replaces it silently, and is half as fast.)
    *
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too slowly;
-   *   OVERLOADED if incomplete bodies use too much memory and this is the oldest
+   *   OVERLOADED if incomplete bodies use too much memory and this is the oldest; BODY_TAKEN if it was read before
    */
   async read(request: IncomingMessage): Promise<unknown> {
     if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {
@@ -126,6 +126,10 @@ export class JsonBodies {
   }
 
   #read(request: IncomingMessage): Promise<Buffer> {
+    // It would never end again.
+    if (request.readableDidRead || request.readableEnded) {
+      throw new ServerError('BODY_TAKEN', 'a handler of the application has read the body before');
+    }
     const { 'content-encoding': encoding } = request.headers;
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       throw new ServerError(

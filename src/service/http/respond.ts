@@ -178,7 +178,8 @@ function sendWrapped(response: ServerResponse, status: number, json: string, wra
 function addedHeader(response: Prepared, name: string): string | undefined {
   const headers = response[HEADERS] ?? [];
   const at = headers.indexOf(name);
-  return at === -1 ? undefined : headers[at + 1];
+  // Node has it after `setAddedHeaders`.
+  return at === -1 ? response.getHeader(name)?.toString() : headers[at + 1];
 }
 
 /** Removes the headers that belong to the answer, and returns them. */
