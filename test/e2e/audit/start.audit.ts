@@ -137,7 +137,8 @@ describe('an audit has no verdict', () => {
   });
 
   test('from a package with several configs: all are listed, the retired too, in plain text', async () => {
-    const second = await world.deploy(WEATHER, repository, commit, { name: 'other\u001b[2J' });
+    const name = 'other\u001b[2J';
+    const second = await world.deploy(WEATHER, repository, commit, { name, published: deployed });
     const tx = new Transaction();
     retireConfig(tx, second);
     await world.submit(tx);

@@ -132,15 +132,21 @@ describe('honest packages', () => {
     );
     expect(verdict.older).toHaveLength(4);
 
-    // A node without events: the auditor names the commits.
+    // A node without events names no commits, and no other configs: the auditor names the commits.
     world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: '' });
     onTestFinished(() => void world.node.faults.clear());
-    expectVerdict(await world.audit(deployed.configId, named), 'NOT_FULLY_CHECKED');
     const older = commits.slice(0, 2).flatMap((commit) => ['--older-source', commit]);
-    expectAgreement(await world.audit(deployed.configId, [...named, ...older]));
-    const first = await world.audit(deployed.configId, [...named, ...older.slice(0, 2)]);
-    expectVerdict(first, 'NOT_FULLY_CHECKED');
-    expect(first.line).toContain('--older-source');
+    const packageIds = [published.packageId, expect.stringMatching(/^0x/)];
+    for (const [options, unknown] of [
+      [[], packageIds],
+      [older.slice(0, 2), packageIds.slice(1)],
+      [older, []],
+    ] as const) {
+      const without = await world.audit(deployed.configId, [...named, ...options]);
+      expectVerdict(without, 'NOT_FULLY_CHECKED');
+      expect(faulty(without)).toEqual([...unknown, 'other configs of the application']);
+      expect(without.line.includes('--older-source')).toBe(unknown.length > 0);
+    }
   });
 
   test('an application and enclave in packages of their own agree, also after an upgrade of enclave', async () => {
