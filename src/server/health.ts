@@ -1,5 +1,5 @@
 import type { AxiosInstance } from 'axios';
-import { ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
+import { isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
 import { startShared, waitForOther } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
@@ -63,7 +63,7 @@ async function isReachable(client: AxiosInstance): Promise<boolean> {
     await client.head('/');
     return true;
   } catch (error) {
-    if (!(error instanceof ExchangeFailed)) throw error;
+    if (!isUpstreamError(error)) throw error;
     // The other reasons occur only after an answer has begun.
     return error.reason !== 'unreachable' && error.reason !== 'timeout';
   }

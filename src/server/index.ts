@@ -17,7 +17,13 @@ export {
   type SettingTable,
   textThat,
 } from 'sui-enclave-service/settings';
-export { ExchangeFailed, type UpstreamBounds, type Upstreams } from 'sui-enclave-service/upstream';
+export {
+  isUpstreamError,
+  type UpstreamBounds,
+  type UpstreamClient,
+  type UpstreamError,
+  type Upstreams,
+} from 'sui-enclave-service/upstream';
 export { startShared, waitForOther } from 'sui-enclave-service/waiting';
 export {
   type AppContext,

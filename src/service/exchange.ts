@@ -1,4 +1,4 @@
-/** One bounded exchange with a host of app.yaml: a request, and its answer. Applications ask by upstream.ts. */
+/** One bounded exchange with a host of app.yaml: a request, and its answer. Applications send theirs by upstream.ts. */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { append } from './append.ts';
@@ -7,7 +7,7 @@ import { codeOf } from './thrown.ts';
 
 /** A request whose parts have all been checked: see upstream_request.ts. */
 export interface ExchangeRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: string;
   /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,44 +37,18 @@ export interface ExchangeAnswer {
  */
 export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
 
-/**
- * Reports that there is no complete answer, or none that the caller accepts. Each application translates it into its
- * own error, which keeps it as its `cause`. It contains nothing of the request, whose URL may contain a key.
- */
+/** Internal: that there is no complete answer. upstream_answer.ts turns it into an error of axios. */
 export class ExchangeFailed extends Error {
   /**
    * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
-   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time;
-   * `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, or not UTF-8.
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time.
    */
-  readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large' | 'status' | 'malformed';
-  /**
-   * The error code, for the log: of the DNS query, the connection, TLS or the HTTP parser, such
-   * as `ENOTFOUND`, `ECONNREFUSED`, `CERT_HAS_EXPIRED` or `HPE_INVALID_CONSTANT`. Undefined if Node gave none.
-   */
-  readonly code: string | undefined;
-  /** Of a complete answer: of `status` and `malformed`. */
-  readonly status: number | undefined;
-  readonly #data: unknown;
+  readonly reason: 'unreachable' | 'timeout' | 'broken' | 'slow body' | 'too large';
 
   /** @param cause of Node, for development: its message may contain addresses */
-  constructor(
-    reason: ExchangeFailed['reason'],
-    { cause, status, data }: { cause?: unknown; status?: number; data?: unknown } = {},
-  ) {
-    super(`an upstream gave no usable answer: ${reason}`, cause === undefined ? undefined : { cause });
+  constructor(reason: ExchangeFailed['reason'], cause?: unknown) {
+    super(reason, cause === undefined ? undefined : { cause });
     this.reason = reason;
-    this.code = codeOf(cause);
-    this.status = status;
-    this.#data = data;
-  }
-
-  /**
-   * The body of an answer whose status is refused, as `responseType` says; undefined if it can't be read in that way.
-   * No property that a log could print: services repeat keys in their refusals.
-   */
-  get data(): unknown {
-    return this.#data;
   }
 }
 
@@ -148,7 +122,8 @@ function withLength({ headers, body }: ExchangeRequest): ExchangeRequest['header
 function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
   if (!reusedSocket || (method !== 'GET' && method !== 'HEAD') || !(error instanceof ExchangeFailed))
     return false;
-  return error.reason === 'unreachable' && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+  const code = codeOf(error.cause);
+  return error.reason === 'unreachable' && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
 /** Sends a request's body and receives the answer. */
@@ -171,7 +146,7 @@ function exchange(
     };
     const abort = () => stop(signal?.reason);
     const fail = (whenSent: ExchangeFailed['reason'], later: ExchangeFailed['reason'], cause?: unknown) => {
-      if (state !== 'done') stop(new ExchangeFailed(state === 'sent' ? whenSent : later, { cause }));
+      if (state !== 'done') stop(new ExchangeFailed(state === 'sent' ? whenSent : later, cause));
     };
     const broke = (cause?: unknown) => fail('unreachable', 'broken', withoutBytes(cause));
     const timer = setTimeout(() => fail('timeout', 'slow body'), timeoutMs);

@@ -2,7 +2,8 @@
 import type { AxiosInstance } from 'axios';
 import * as v from 'valibot';
 import type { HttpErrorOptions } from './errors.ts';
-import { ExchangeFailed } from './upstream.ts';
+import { isUpstreamError, type UpstreamError } from './upstream.ts';
+import { upstreamError } from './upstream_answer.ts';
 
 /** An application's own error. The compiler accepts only codes of its class. */
 export interface JsonErrors<Code extends string> {
@@ -39,18 +40,18 @@ export async function getJson<Output, Code extends string>(
   { errors, params = {}, headers = {} }: JsonRequest<Code>,
 ): Promise<Output> {
   const request = { params, headers: { accept: 'application/json', ...headers }, validateStatus: isOk };
-  const { data } = await client.get<unknown>(path, request).catch((error: unknown) => {
-    throw error instanceof ExchangeFailed ? failure(error, errors) : error;
+  const { data, config } = await client.get<unknown>(path, request).catch((error: unknown) => {
+    throw isUpstreamError(error) ? failure(error, errors) : error;
   });
   const answer = v.safeParse(schema, data, { abortEarly: true });
-  if (!answer.success) throw failure(new ExchangeFailed('malformed', { status: OK }), errors);
+  if (!answer.success) throw failure(upstreamError('malformed', config, { status: OK }), errors);
   return answer.output;
 }
 
 const OK = 200;
 const isOk = (status: number) => status === OK;
 
-function failure<Code extends string>(cause: ExchangeFailed, errors: JsonErrors<Code>): Error {
+function failure<Code extends string>(cause: UpstreamError, errors: JsonErrors<Code>): Error {
   const { reason, status } = cause;
   const code = reason === 'timeout' || reason === 'slow body' ? errors.timeout : errors.unavailable;
   const message =
@@ -58,7 +59,7 @@ function failure<Code extends string>(cause: ExchangeFailed, errors: JsonErrors<
   return new errors.class(code, message, { cause });
 }
 
-const MESSAGES: Readonly<Record<Exclude<ExchangeFailed['reason'], 'status'>, string>> = {
+const MESSAGES: Readonly<Record<Exclude<UpstreamError['reason'], 'status'>, string>> = {
   unreachable: 'the upstream service could not be reached',
   broken: 'the connection to the upstream service broke',
   timeout: 'the upstream service did not answer in time',

@@ -61,7 +61,8 @@ export class Redactor {
     const left = { values: MAX_VALUES };
     try {
       if (isInstance(line, Error)) return { err: this.#describeError(line) };
-      return this.#properties(line, left, 0);
+      const printed: unknown = 'toJSON' in line && typeof line.toJSON === 'function' ? line.toJSON() : line;
+      return this.#properties(Object(printed), left, 0);
     } catch {
       return { unreadable: true };
     }

@@ -1,20 +1,49 @@
 /** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
-import { isUtf8 } from 'node:buffer';
-import { STATUS_CODES } from 'node:http';
 import type {
-  AxiosAdapter,
-  AxiosHeaders,
   AxiosInstance,
+  AxiosRequestConfig,
   AxiosResponse,
-  InternalAxiosRequestConfig,
+  AxiosResponseDefault,
+  CreateAxiosDefaults,
 } from 'axios';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { isTimeout, TIMEOUT_RANGE } from 'sui-enclave/fetch';
 import { loadAxios } from './axios.cjs';
-import { createExchange, type Exchange, type ExchangeAnswer, ExchangeFailed } from './exchange.ts';
-import { readRequest, requireOptions, type UpstreamRequest } from './upstream_request.ts';
+import { createExchange, type Exchange } from './exchange.ts';
+import { ADAPTER, createAxios, type Site } from './upstream_client.ts';
+import { type RefusedOption, requireOptions } from './upstream_request.ts';
 
-export { ExchangeFailed };
+export { isUpstreamError, parseJson, type UpstreamError } from './upstream_answer.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: as axios declares its methods
+type Any = any;
+type Response<T, R, D> = Promise<R extends AxiosResponseDefault ? AxiosResponse<T, D> : R>;
+type Options<D, P> = Omit<AxiosRequestConfig<D, P>, RefusedOption>;
+type Get = <T = Any, R = AxiosResponseDefault, D = Any, P = Any>(
+  url: string,
+  config?: Options<D, P>,
+) => Response<T, R, D>;
+type Post = <T = Any, R = AxiosResponseDefault, D = Any, P = Any>(
+  url: string,
+  data?: D,
+  config?: Options<D, P>,
+) => Response<T, R, D>;
+
+/** An instance of axios, whose methods lack the options that it refuses. */
+export interface UpstreamClient extends AxiosInstance {
+  get: Get;
+  delete: Get;
+  head: Get;
+  options: Get;
+  post: Post;
+  put: Post;
+  patch: Post;
+  query: Post;
+  postForm: Post;
+  putForm: Post;
+  patchForm: Post;
+  create(config?: Omit<CreateAxiosDefaults, RefusedOption>): UpstreamClient;
+}
 
 /** The hosts that a server may ask; a manifest is one. */
 export interface UpstreamHosts {
@@ -37,11 +66,11 @@ export interface UpstreamBounds {
 }
 
 /**
- * A client for one host: an instance of axios that sends nothing but what upstream_request.ts allows, by exchange.ts.
- * It throws ExchangeFailed if there is no answer that the request accepts; ConfigError for an option or a method that
- * it lacks; ApplicationMistake for a value that is not allowed; what its budget throws; the reason of its signal.
+ * A client for one host: an instance of axios that sends what upstream_request.ts allows, by exchange.ts. It throws
+ * UpstreamError if there is no answer that the request accepts; axios' CanceledError if its signal was aborted;
+ * ConfigError for an option that it refuses; ApplicationMistake for a value that is not allowed; what its budget throws.
  */
-export type Upstreams = (host: string, bounds?: UpstreamBounds) => AxiosInstance;
+export type Upstreams = (host: string, bounds?: UpstreamBounds) => UpstreamClient;
 
 /**
  * @param origins for development and tests: the origin to use in place of `https://<host>`
@@ -58,7 +87,13 @@ export function createUpstreams(
   const upstreams = new Map(
     endpoints.map((host) => [
       host,
-      createUpstream(origins[host] ?? `https://${host}`, authorities[host], hosts, onExchange),
+      createUpstream(
+        origins[host] ?? `https://${host}`,
+        authorities[host],
+        hosts,
+        onExchange,
+        `https://${host}`,
+      ),
     ]),
   );
   return (host, bounds) => {
@@ -71,6 +106,7 @@ export function createUpstreams(
 /**
  * @param authority PEM of the authorities to trust for this host. Default: the public authorities
  * @param hosts how many hosts the server asks in all: they share its open files
+ * @param name the origin of the URLs that requests name. Default: the one that is asked
  * @returns makes clients that share their connections
  */
 export function createUpstream(
@@ -78,73 +114,60 @@ export function createUpstream(
   authority?: string,
   hosts = 1,
   onExchange?: (isAnswered: boolean) => void,
-): (bounds?: UpstreamBounds) => AxiosInstance {
+  name = origin,
+): (bounds?: UpstreamBounds) => UpstreamClient {
   const asked = createExchange(origin, authority, hosts);
   const exchange = onExchange ? observed(asked, onExchange) : asked;
-  return (bounds) => createClient(exchange, bounds);
+  return (bounds = {}) => {
+    const site = { exchange, origin: new URL(name).origin, ...requireBounds(bounds) };
+    return createClient(() => createAxios(site), site);
+  };
 }
 
 function observed(exchange: Exchange, onExchange: (isAnswered: boolean) => void): Exchange {
-  return async (request) => {
-    try {
-      const answer = await exchange(request);
-      onExchange(true);
-      return answer;
-    } catch (error) {
-      onExchange(false);
-      throw error;
-    }
+  return (request) => {
+    const answer = exchange(request);
+    answer.then(
+      () => onExchange(true),
+      () => onExchange(false),
+    );
+    return answer;
   };
 }
+
+const METHODS = [
+  ...(['request', 'get', 'delete', 'head', 'options', 'post', 'put', 'patch', 'query'] as const),
+  ...(['postForm', 'putForm', 'patchForm', 'getUri'] as const),
+];
 
 /** Loads axios when the client is first used. */
-function createClient(exchange: Exchange, bounds: UpstreamBounds = {}): AxiosInstance {
-  const limits = requireBounds(bounds);
-  let made: ReturnType<typeof createAxios> | undefined;
+function createClient(load: () => ReturnType<typeof createAxios>, site: Site): UpstreamClient {
+  let loaded: ReturnType<typeof createAxios> | undefined;
   const client = () => {
-    made ??= createAxios(exchange, limits);
-    return made;
+    loaded ??= load();
+    return loaded;
   };
-  const request = (...given: [unknown, unknown?]) => client().request(...given);
-  const withoutData = (method: string) => (url: unknown, config?: object) =>
-    request({ ...config, method, url });
-  const withData = (method: string) => (url: unknown, data?: unknown, config?: object) =>
-    request({ ...config, method, url, data });
-  const instance = Object.assign((...given: [unknown, unknown?]) => request(...given), {
-    request,
-    get: withoutData('get'),
-    delete: withoutData('delete'),
-    head: withoutData('head'),
-    options: withoutData('options'),
-    post: withData('post'),
-    put: withData('put'),
-    patch: withData('patch'),
-    query: withData('query'),
-    // A client of another host, with other bounds, is made by upstream(); there are no multipart bodies.
-    create: lacking('create'),
-    getUri: lacking('getUri'),
-    postForm: lacking('postForm'),
-    putForm: lacking('putForm'),
-    patchForm: lacking('patchForm'),
+  const call =
+    (name: (typeof METHODS)[number]) =>
+    (...given: unknown[]) =>
+      Reflect.apply(client().axios[name], client().axios, given);
+  const instance = Object.assign(
+    call('request'),
+    Object.fromEntries(METHODS.map((name) => [name, call(name)])),
+    {
+      create(options: CreateAxiosDefaults = {}) {
+        requireOptions(options, ADAPTER);
+        const merged = loadAxios().mergeConfig(client().axios.defaults as object, options as object);
+        return createClient(() => createAxios(site, merged), site);
+      },
+    },
+  );
+  // Not enumerable: defaults may contain a key.
+  Object.defineProperties(instance, {
+    defaults: { get: () => client().axios.defaults },
+    interceptors: { get: () => client().interceptors },
   });
-  addGetter(instance, 'defaults', () => client().defaults);
-  addGetter(instance, 'interceptors', () => client().interceptors);
-  return instance;
-}
-
-function lacking(name: string) {
-  return (): never => {
-    throw new ConfigError(`a client of upstream() has no ${name}()`);
-  };
-}
-
-/** It is not enumerable: defaults may contain a key. */
-function addGetter<Target extends object, Name extends string, Value>(
-  target: Target,
-  name: Name,
-  get: () => Value,
-): asserts target is Target & Record<Name, Value> {
-  Object.defineProperty(target, name, { get });
+  return instance as unknown as UpstreamClient;
 }
 
 /** Every exchange must be bounded in time and size. */
@@ -154,149 +177,4 @@ function requireBounds({ timeoutMs = 5000, maxSize = 65_536, budget = () => {} }
     throw new ConfigError('maxSize of an upstream must be an integer number of bytes');
   }
   return { timeoutMs, maxSize, budget };
-}
-
-/** What axios calls if a request has not passed `readRequest`, which puts an adapter of its own in place of this one. */
-const refuse: AxiosAdapter = async () => {
-  throw new ApplicationMistake('a request to an upstream has skipped its checks');
-};
-
-const OWN_OPTIONS = { adapter: refuse, allowAbsoluteUrls: true };
-
-/** axios itself, whose only interceptor is ours, and the interceptors of the application. */
-function createAxios(exchange: Exchange, limits: Required<UpstreamBounds>) {
-  const { Axios, AxiosHeaders } = loadAxios();
-  const axios = new Axios();
-  const defaults: AxiosInstance['defaults'] = {
-    adapter: refuse,
-    headers: {
-      common: new AxiosHeaders(),
-      delete: new AxiosHeaders(),
-      get: new AxiosHeaders(),
-      head: new AxiosHeaders(),
-      post: new AxiosHeaders(),
-      put: new AxiosHeaders(),
-      patch: new AxiosHeaders(),
-    },
-  };
-  axios.defaults = defaults;
-  const { interceptors } = new Axios();
-  const none = Object.freeze(new AxiosHeaders());
-
-  // It calls those of the application: however they are ordered or removed, and wherever they fail, it is the last.
-  axios.interceptors.request.use(async (config) => {
-    const changed = await callRequestHandlers(interceptors.request, config);
-    const checked = readRequest(changed, OWN_OPTIONS, limits.timeoutMs);
-    // The answer is in the data of a substitute, since axios would copy and change all its headers.
-    const adapter = async () => ({ headers: none, data: await answerTo(checked, exchange, limits) });
-    // A new object, which interceptors have never seen, and which contains nothing of the request.
-    return Object.assign(Object.create(null), { adapter });
-  });
-
-  const toAnswer = ({ data: { status, data, headers } }: AxiosResponse<UpstreamAnswer>) =>
-    new Answer(status, data, () => {
-      const read = new AxiosHeaders();
-      for (const [name, value] of Object.entries(headers)) read.set(name, value);
-      return read;
-    });
-
-  const request = async (...given: [unknown, unknown?]) => {
-    requireOptions(defaults, OWN_OPTIONS);
-    for (const options of given) if (typeof options !== 'string') requireOptions(options ?? {}, OWN_OPTIONS);
-    const handlers = handlersOf(interceptors.response);
-    return await callInTurn(handlers, Reflect.apply(axios.request, axios, given).then(toAnswer));
-  };
-  return { defaults, interceptors: Object.freeze(interceptors), request };
-}
-
-interface Handler {
-  // biome-ignore lint/suspicious/noExplicitAny: as axios declares them
-  readonly fulfilled?: ((value: any) => any) | null;
-  // biome-ignore lint/suspicious/noExplicitAny: as axios declares them
-  readonly rejected?: ((error: any) => any) | null;
-  readonly runWhen?: ((config: InternalAxiosRequestConfig) => boolean) | null;
-}
-
-/** `handlers` has holes. */
-function handlersOf(manager: { readonly handlers?: readonly (Handler | null)[] }): Handler[] {
-  return (manager.handlers ?? []).filter((handler) => handler !== null);
-}
-
-/** As in axios: the one that was added last is the first. */
-function callRequestHandlers(
-  manager: Parameters<typeof handlersOf>[0],
-  config: InternalAxiosRequestConfig,
-): Promise<unknown> {
-  const handlers = handlersOf(manager).filter(({ runWhen }) => runWhen?.(config) !== false);
-  return callInTurn(handlers.toReversed(), Promise.resolve(config));
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: as axios declares what interceptors return
-function callInTurn(handlers: readonly Handler[], given: Promise<unknown>): Promise<any> {
-  return handlers.reduce((before, { fulfilled, rejected }) => before.then(fulfilled, rejected), given);
-}
-
-interface UpstreamAnswer extends Omit<ExchangeAnswer, 'body'> {
-  readonly data: unknown;
-}
-
-async function answerTo(
-  request: UpstreamRequest,
-  exchange: Exchange,
-  { maxSize, budget }: Required<UpstreamBounds>,
-): Promise<UpstreamAnswer> {
-  const { method, signal, responseType, validateStatus } = request;
-  signal?.throwIfAborted();
-  budget();
-  const { status, headers, body } = await exchange({ ...request, maxSize });
-  const data = read(body, responseType);
-  if (validateStatus && !validateStatus(status)) throw new ExchangeFailed('status', { status, data });
-  // RFC 9110, sections 9.3.2 and 15: no body.
-  const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304;
-  if (data === undefined && !isEmpty) throw new ExchangeFailed('malformed', { status });
-  return { status, data, headers };
-}
-
-/** Undefined if it is not of this type. */
-function read(body: Buffer, responseType: UpstreamRequest['responseType']): unknown {
-  if (responseType === 'arraybuffer') return body;
-  if (responseType === 'json') return parseJson(body);
-  return isUtf8(body) ? body.toString() : undefined;
-}
-
-/** The parsed body; undefined if it is not JSON in UTF-8. */
-export function parseJson(body: Buffer): unknown {
-  if (!isUtf8(body)) return undefined;
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    return undefined;
-  }
-}
-
-const NO_CONFIG = Object.freeze({});
-
-/** Prints, serialises and copies only status and data: a header, such as Location, may repeat a key. */
-class Answer {
-  readonly status: number;
-  readonly statusText: string;
-  data: unknown;
-  #headers: AxiosHeaders | (() => AxiosHeaders);
-
-  constructor(status: number, data: unknown, headers: () => AxiosHeaders) {
-    this.status = status;
-    this.statusText = STATUS_CODES[status] ?? '';
-    this.data = data;
-    this.#headers = headers;
-  }
-
-  get headers(): AxiosHeaders {
-    if (typeof this.#headers === 'function') this.#headers = this.#headers();
-    return this.#headers;
-  }
-
-  /** Nothing of the request. */
-  get config(): object {
-    return NO_CONFIG;
-  }
 }

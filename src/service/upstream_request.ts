@@ -1,89 +1,66 @@
-/** Checks what a request to an upstream says: no option of axios is obeyed that is not listed here. */
+/** The request that axios' options describe, once axios has merged and transformed them, or why it is not sent. */
 import * as http from 'node:http';
-import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
-import { isTimeout } from 'sui-enclave/fetch';
-import type { ExchangeRequest } from './exchange.ts';
+import { types } from 'node:util';
+import type { AxiosBasicCredentials, AxiosRequestConfig, InternalAxiosRequestConfig } from 'axios';
+import { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
+import { append } from './append.ts';
+import { untilGone } from './waiting.ts';
 
-export interface UpstreamRequest extends Omit<ExchangeRequest, 'maxSize'> {
-  readonly responseType: 'json' | 'text' | 'arraybuffer';
-  /** Whether the application takes an answer with this status. Null: any. */
-  readonly validateStatus: ((status: number) => boolean) | null;
-}
+/** Options that would change where and how a request is sent, by the reason why they are refused. */
+const REFUSED = {
+  'upstream() sends by its own adapter': ['adapter', 'env', 'fetchOptions', 'transport', 'beforeRedirect'],
+  'it has connections of its own, without a proxy': [
+    ...([
+      'proxy',
+      'httpAgent',
+      'httpsAgent',
+      'socketPath',
+      'allowedSocketPaths',
+      'lookup',
+      'family',
+    ] as const),
+    ...(['httpVersion', 'http2Options', 'insecureHTTPParser', 'maxRate'] as const),
+  ],
+  'it follows no redirect': ['maxRedirects'],
+  'it does not decode answers, which are UTF-8': ['decompress', 'responseEncoding'],
+  'it sends and receives bodies whole': ['onUploadProgress', 'onDownloadProgress'],
+  'maxSize of upstream() limits its answers': ['maxContentLength'],
+} as const satisfies Readonly<Record<string, readonly (keyof AxiosRequestConfig)[]>>;
 
-const OPTIONS: ReadonlySet<unknown> = new Set([
-  'url',
-  'method',
-  'params',
-  'headers',
-  'data',
-  'timeout',
-  'signal',
-  'validateStatus',
-  'responseType',
-]);
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-const RESPONSE_TYPES = ['json', 'text', 'arraybuffer'] as const;
+export type RefusedOption = (typeof REFUSED)[keyof typeof REFUSED][number];
+
+const REASONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(REFUSED).flatMap(([reason, names]) => names.map((name) => [name, reason] as const)),
+);
+
+/** Values that ask for what is the case anyway. */
+const HARMLESS: ReadonlySet<unknown> = new Set([undefined, null, false, 0, -1]);
 
 /** They say which host is asked, how the connection is used or where the body ends, or ask for what is not decoded. */
 const FORBIDDEN_HEADER =
-  /^(host|connection|keep-alive|transfer-encoding|te|trailer|content-length|upgrade|http2-settings|expect|accept-encoding|proxy-.*)$/;
+  /^(host|connection|keep-alive|transfer-encoding|te|trailer|content-length|upgrade|http2-settings|expect|accept-encoding|proxy-.*)$/i;
 
-/** What axios itself adds to each request, by name: with any other value, it is an option like others. */
-export type OwnOptions = Readonly<Record<string, unknown>>;
-
-/**
- * Checks what an application gave, before axios reads it: axios would drop control characters from headers silently,
- * and obey other options in part.
- *
- * @param given the defaults of a client, or the options of a request
- * @throws ConfigError for an option that there is not, ApplicationMistake for a value
- */
-export function requireOptions(given: unknown, own: OwnOptions): void {
-  requireNames(given, own);
-  for (const [name, value] of entriesOf(ownOf(given, 'headers'))) {
-    // Defaults for a method, or for all: `common`.
-    if (isObject(value)) for (const [inner, text] of Object.entries(value)) requireHeader(inner, text);
-    else requireHeader(name, value);
+/** @param adapter the only one @throws ConfigError */
+export function requireOptions(options: object, adapter: unknown): void {
+  for (const name of Object.keys(options)) {
+    const reason = REASONS.get(name);
+    if (reason === undefined) continue;
+    const value = options[name as keyof typeof options] as unknown;
+    if (name === 'adapter' ? value === adapter : HARMLESS.has(value)) continue;
+    throw new ConfigError(`an upstream request can not have the option ${name}: ${reason}`);
   }
 }
 
-/**
- * The request that axios' merged options describe, after all interceptors. It shares nothing with them that code
- * could change later.
- *
- * @param timeoutMs the limit that a request may lower
- * @throws ConfigError for an option that there is not, ApplicationMistake for a value
- */
-export function readRequest(given: unknown, own: OwnOptions, timeoutMs: number): UpstreamRequest {
-  requireNames(given, own);
-  const headers = headersOf(ownOf(given, 'headers'));
-  const method = methodOf(ownOf(given, 'method'));
-  return {
-    method,
-    path: pathOf(ownOf(given, 'url'), ownOf(given, 'params')),
-    body: bodyOf(ownOf(given, 'data'), method, headers),
-    headers,
-    timeoutMs: timeoutOf(ownOf(given, 'timeout'), timeoutMs),
-    signal: signalOf(ownOf(given, 'signal')),
-    validateStatus: validateStatusOf(ownOf(given, 'validateStatus')),
-    responseType: responseTypeOf(ownOf(given, 'responseType')),
-  };
-}
-
-/** Never what `Object.prototype` has. */
-function ownOf(given: object, name: string): unknown {
-  return Object.hasOwn(given, name) ? given[name as keyof typeof given] : undefined;
-}
-
-function requireNames(given: unknown, own: OwnOptions): asserts given is object {
-  if (!isObject(given)) throw new ApplicationMistake('the options of an upstream request must be an object');
-  for (const name of Object.keys(given)) {
-    if (OPTIONS.has(name)) continue;
-    const value = ownOf(given, name);
-    if (value === undefined || (Object.hasOwn(own, name) && own[name] === value)) continue;
-    throw new ConfigError(
-      `an upstream request has no option ${/^\w{1,40}$/.test(name) ? name : 'of that name'}, and no adapter but its own: it takes ${[...OPTIONS].join(', ')}`,
-    );
+/** Checks the headers of options before axios reads them: it would drop control characters silently. */
+export function requireHeaders(options: unknown): void {
+  requireThat(isObject(options), 'the options of an upstream request must be an object');
+  const headers = Object.hasOwn(options, 'headers') ? (options as { headers: unknown }).headers : undefined;
+  if (headers === undefined || headers === null) return;
+  requireThat(isObject(headers), 'headers of an upstream request must be an object');
+  for (const [name, value] of Object.entries(headers)) {
+    // Defaults for a method, or for all: `common`.
+    if (!isObject(value)) requireHeader(name, value);
+    else for (const [inner, text] of Object.entries(value)) requireHeader(inner, text);
   }
 }
 
@@ -91,179 +68,187 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function methodOf(given: unknown): UpstreamRequest['method'] {
-  const upper = typeof given === 'string' ? given.toUpperCase() : undefined;
-  const method = METHODS.find((known) => known === upper);
-  if (!method) throw new ApplicationMistake(`the method of an upstream request must be ${list(METHODS)}`);
+function requireHeader(name: string, value: unknown): void {
+  if (FORBIDDEN_HEADER.test(name)) {
+    throw new ApplicationMistake(`an upstream request sets ${name.toLowerCase()} itself: omit this header`);
+  }
+  for (const text of Array.isArray(value) ? value : [value]) {
+    try {
+      if (/^(object|function|symbol)$/.test(typeof (text ?? ''))) throw new TypeError('not a text');
+      http.validateHeaderName(name);
+      http.validateHeaderValue(name, String(text));
+    } catch {
+      throw new ApplicationMistake(
+        'a header of an upstream request has a name or value that is invalid in HTTP',
+      );
+    }
+  }
+}
+
+/** @param headers of axios, without those that were removed; those with more than one value as one text */
+export function buildHeaders(
+  headers: Readonly<Record<string, unknown>>,
+  auth: AxiosBasicCredentials | undefined,
+): Record<string, string> {
+  // Without a prototype: a header may be named __proto__.
+  const sent: Record<string, string> = Object.assign(Object.create(null), {
+    accept: '*/*',
+    'accept-encoding': 'identity',
+    'user-agent': 'sui-enclave',
+  });
+  for (const [name, value] of Object.entries(headers)) {
+    requireHeader(name, value);
+    sent[name.toLowerCase()] = String(value);
+  }
+  if (isObject(auth)) {
+    const { username = '', password = '' } = Object.assign(Object.create(null), auth);
+    sent['authorization'] = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+  return sent;
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
+const RESPONSE_TYPES = [undefined, null, 'json', 'text', 'arraybuffer', 'stream'];
+
+/** Also checks the options whose values depend on nothing else. */
+export function methodOf(config: InternalAxiosRequestConfig): string {
+  const method = String(config.method).toUpperCase();
+  const { data = null, signal, cancelToken, responseType, validateStatus } = config;
+  const isBodyless = method === 'GET' || method === 'HEAD';
+  requireThat(
+    METHODS.includes(method),
+    `the method of an upstream request must be one of ${METHODS.join(', ')}`,
+  );
+  requireThat(
+    !isBodyless || data === null,
+    'data of an upstream request must be left out with GET and HEAD, whose bodies have no meaning (RFC 9110, section 9.3.1): send it as params, or with POST',
+  );
+  requireThat(
+    !signal || signal instanceof AbortSignal,
+    'the signal of an upstream request must be an AbortSignal',
+  );
+  requireThat(
+    !cancelToken || typeof cancelToken.toAbortSignal === 'function',
+    'a cancelToken must be one of axios',
+  );
+  requireThat(
+    RESPONSE_TYPES.includes(responseType),
+    'responseType of an upstream request must be json, text, arraybuffer or stream',
+  );
+  requireThat(
+    !validateStatus || typeof validateStatus === 'function',
+    'validateStatus must be a function, or null',
+  );
   return method;
 }
 
-/** Rejects a path that the URL parser would change, since the request would differ from what the code says. */
-function pathOf(given: unknown, params: unknown): string {
-  const isText = typeof given === 'string' && given.isWellFormed();
-  const url = isText && PATH.test(given) ? URL.parse(`https://host.invalid${given}`) : null;
-  if (url === null || url.pathname !== (given as string).split('?', 1)[0]) {
+/** @throws ApplicationMistake */
+export function requireThat(isFit: boolean, rule: string): asserts isFit {
+  if (!isFit) throw new ApplicationMistake(rule);
+}
+
+/** What the URL parser would drop or change. */
+const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
+
+/**
+ * The path and query of a request's whole URL. Rejects a path that the URL parser would change, since the request
+ * would differ from what the code says.
+ *
+ * @param url of the request alone, before axios has dropped its fragment
+ * @param uri made by axios
+ */
+export function pathOf(url: unknown, uri: string, origin: string): string {
+  const target = UNFIT.test(`${url}${uri}`) ? null : URL.parse(uri, origin);
+  const path = uri.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
+  if (target && (target.origin !== origin || target.username !== '' || target.password !== '')) {
     throw new ApplicationMistake(
-      'the url of an upstream request must be a path that starts with one /, is percent-encoded and has neither dot segments, a backslash, white space nor a fragment',
+      'the URL of an upstream request must be one of the host of upstream(), by https at port 443, without a user name',
     );
   }
-  const more = queryOf(params);
-  return url.pathname + url.search + (more === '' ? '' : (url.search === '' ? '?' : '&') + more);
-}
-
-const PATH = /^\/(?!\/)[^\\#\s\p{Cc}]*$/u;
-
-const TEXT_TYPES: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'bigint']);
-
-/** Percent-encoded. Lists and objects have no common form in a query, so they are rejected. */
-function queryOf(params: unknown): string {
-  if (params === undefined || params === null) return '';
-  // An object may have a method toString of its own.
-  if (params instanceof URLSearchParams) return URLSearchParams.prototype.toString.call(params);
-  if (!isObject(params)) throw invalidParams();
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(params)) {
-    if (value === undefined || value === null) continue;
-    const text = TEXT_TYPES.has(typeof value) ? String(value) : undefined;
-    if (!text?.isWellFormed() || !name.isWellFormed()) throw invalidParams();
-    query.append(name, text);
+  if (target?.pathname !== path) {
+    throw new ApplicationMistake(
+      'the url of an upstream request must be percent-encoded, with neither dot segments, a backslash, white space nor a fragment',
+    );
   }
-  return query.toString();
+  return target.pathname + target.search;
 }
 
-function invalidParams(): ApplicationMistake {
-  return new ApplicationMistake(
-    'params of an upstream request must be an object of strings, numbers and booleans, or URLSearchParams',
+/** Of a body that must be read first, in bytes, unless `maxBodyLength` says otherwise. */
+const MAX_READ_BODY = 1024 * 1024;
+
+/**
+ * @param data as the last transformation has left it: text and bytes, or forms and streams, which are read whole, since
+ *   a body is sent with its length
+ * @param headers gets the type of a form
+ * @param ends ends the reading
+ * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
+ * @throws the reason of `ends`
+ */
+export async function bodyOf(
+  data: unknown,
+  headers: Record<string, string>,
+  maxBodyLength: number | undefined,
+  ends: () => AbortSignal,
+): Promise<Uint8Array | undefined> {
+  if (data === undefined || data === null) return undefined;
+  const isLimited = maxBodyLength !== undefined && maxBodyLength >= 0 && maxBodyLength < Infinity;
+  const bytes = copyBody(data);
+  if (bytes) return requireLength(bytes, isLimited ? maxBodyLength : bytes.byteLength);
+  const max = isLimited ? maxBodyLength : MAX_READ_BODY;
+  return await untilGone(readForm(data, headers, max) ?? readAll(data, max), ends());
+}
+
+/** A copy; undefined for what is neither text nor bytes. */
+export function copyBody(data: unknown): Buffer | undefined {
+  // UTF-8 can't represent a lone surrogate.
+  if (typeof data === 'string') return data.isWellFormed() ? Buffer.from(data) : undefined;
+  if (data instanceof URLSearchParams) return Buffer.from(URLSearchParams.prototype.toString.call(data));
+  if (types.isAnyArrayBuffer(data)) return Buffer.copyBytesFrom(new Uint8Array(data));
+  // Proxies, and objects that only inherit from Uint8Array, have no bytes.
+  if (!ArrayBuffer.isView(data)) return undefined;
+  const { buffer, byteOffset, byteLength } = data;
+  return Buffer.copyBytesFrom(
+    types.isTypedArray(data) ? data : new Uint8Array(buffer, byteOffset, byteLength),
   );
 }
 
-/** In lower case, without those that were removed. */
-function headersOf(given: unknown): Record<string, string> {
-  const headers = [
-    ['accept', '*/*'],
-    ['accept-encoding', 'identity'],
-    ['user-agent', 'sui-enclave'],
-  ];
-  for (const [name, value] of entriesOf(given)) {
-    const text = requireHeader(name, value);
-    if (text !== undefined) headers.push([name.toLowerCase(), text]);
+/** Undefined for what is neither a form nor a Blob. Node serialises a form, and can't be stopped in it. */
+function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {
+  if (!(data instanceof FormData || data instanceof Blob)) return undefined;
+  const values = data instanceof Blob ? [data] : [...data].flat();
+  const size = values.reduce(
+    (sum, value) => sum + (typeof value === 'string' ? value.length : value.size),
+    0,
+  );
+  requireLength({ byteLength: size }, max);
+  const form = new Response(data);
+  const type = form.headers.get('content-type');
+  if (type && (data instanceof FormData || headers['content-type'] === undefined))
+    headers['content-type'] = type;
+  return form.arrayBuffer().then((bytes) => requireLength(Buffer.from(bytes), max));
+}
+
+async function readAll(source: unknown, max: number): Promise<Buffer> {
+  requireThat(
+    isObject(source) && Symbol.asyncIterator in source,
+    'data of an upstream request must be, after transformRequest, well-formed text, bytes, URLSearchParams, a form or a stream',
+  );
+  let buffer: Buffer = Buffer.alloc(0);
+  let size = 0;
+  for await (const chunk of source as unknown as AsyncIterable<unknown>) {
+    const piece = copyBody(chunk);
+    requireThat(piece !== undefined, 'a stream of an upstream request must be of bytes or text');
+    requireLength({ byteLength: size + piece.byteLength }, max);
+    buffer = append(buffer, size, piece, max);
+    size += piece.byteLength;
   }
-  return Object.fromEntries(headers);
+  return buffer.subarray(0, size);
 }
 
-/** @param headers an object; axios would parse a text */
-function entriesOf(headers: unknown): [string, unknown][] {
-  if (headers === undefined || headers === null) return [];
-  if (!isObject(headers)) throw new ApplicationMistake('headers of an upstream request must be an object');
-  return Object.entries(headers);
-}
-
-/** @returns undefined for a value with which axios removes a header */
-function requireHeader(name: string, value: unknown): string | undefined {
-  if (FORBIDDEN_HEADER.test(name.toLowerCase())) {
-    throw new ApplicationMistake(
-      `an upstream request sets ${name.toLowerCase()} itself: leave this header out`,
-    );
-  }
-  if (value === undefined || value === null || value === false) return undefined;
-  try {
-    if (!TEXT_TYPES.has(typeof value)) throw new TypeError('not a text');
-    const text = String(value);
-    http.validateHeaderName(name);
-    http.validateHeaderValue(name, text);
-    return text;
-  } catch {
-    throw new ApplicationMistake(
-      'a header of an upstream request has a name or value that is invalid in HTTP, or more than one value',
-    );
-  }
-}
-
-/**
- * @param headers gets the type of the body, where the body says it
- * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
- */
-function bodyOf(
-  data: unknown,
-  method: UpstreamRequest['method'],
-  headers: Record<string, string>,
-): Uint8Array | undefined {
-  if (data === undefined || data === null) return undefined;
-  if (method === 'GET' || method === 'HEAD') {
-    throw new ApplicationMistake(
-      'data of an upstream request must be left out with GET and HEAD, whose bodies have no meaning (RFC 9110, section 9.3.1): send it as params, or with POST',
-    );
-  }
-  if (data instanceof URLSearchParams) {
-    headers['content-type'] ??= 'application/x-www-form-urlencoded';
-    return Buffer.from(URLSearchParams.prototype.toString.call(data));
-  }
-  const raw = rawBodyOf(data);
-  const isRaw = raw !== undefined;
-  const body = raw ?? jsonOf(data);
-  if (!isRaw) headers['content-type'] ??= 'application/json';
-  const type = headers['content-type'];
-  if (body === undefined || type === undefined || (!isRaw && !JSON_TYPE.test(type))) {
-    throw new ApplicationMistake(
-      'data of an upstream request must be a string or Uint8Array, with a content-type among the headers; or a plain object or list, as JSON; or URLSearchParams. A string must not have a lone surrogate',
-    );
-  }
-  return body;
-}
-
-/** Undefined for what is not text or bytes. UTF-8 can't represent a lone surrogate. */
-function rawBodyOf(data: unknown): Uint8Array | undefined {
-  if (typeof data === 'string') return data.isWellFormed() ? Buffer.from(data) : undefined;
-  // Proxies, and objects that only inherit from Uint8Array, have no bytes.
-  return ArrayBuffer.isView(data) && data instanceof Uint8Array ? new Uint8Array(data) : undefined;
-}
-
-const JSON_TYPE = /^application\/([\w.-]+\+)?json\s*(;|$)/i;
-
-/** Undefined for what JSON can't hold, such as an instance of a class, or a bigint. */
-function jsonOf(data: unknown): Uint8Array | undefined {
-  const prototype: unknown = typeof data === 'object' ? Object.getPrototypeOf(data) : undefined;
-  const isPlain = prototype === Object.prototype || prototype === null || Array.isArray(data);
-  try {
-    // A `toJSON` of its own may return nothing.
-    const json: string | undefined = isPlain ? JSON.stringify(data) : undefined;
-    return json === undefined ? undefined : Buffer.from(json);
-  } catch {
-    return undefined;
-  }
-}
-
-function timeoutOf(given: unknown, limit: number): number {
-  if (given === undefined) return limit;
-  if (!isTimeout(given) || given > limit) {
-    throw new ApplicationMistake(
-      `the timeout of an upstream request must be a number of milliseconds up to ${limit}: it may only lower the limit of upstream()`,
-    );
-  }
-  return given;
-}
-
-function signalOf(given: unknown): AbortSignal | undefined {
-  if (given === undefined || given instanceof AbortSignal) return given;
-  throw new ApplicationMistake('the signal of an upstream request must be an AbortSignal');
-}
-
-function validateStatusOf(given: unknown): UpstreamRequest['validateStatus'] {
-  if (given === undefined) return isSuccess;
-  if (given === null || typeof given === 'function') return given as UpstreamRequest['validateStatus'];
-  throw new ApplicationMistake('validateStatus of an upstream request must be a function, or null');
-}
-
-/** As in axios. */
-const isSuccess = (status: number) => status >= 200 && status < 300;
-
-function responseTypeOf(given: unknown = 'json'): UpstreamRequest['responseType'] {
-  const type = RESPONSE_TYPES.find((type) => type === given);
-  if (!type)
-    throw new ApplicationMistake(`responseType of an upstream request must be ${list(RESPONSE_TYPES)}`);
-  return type;
-}
-
-function list(names: readonly string[]): string {
-  return `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+function requireLength<Bytes extends { readonly byteLength: number }>(bytes: Bytes, max: number): Bytes {
+  requireThat(
+    bytes.byteLength <= max,
+    `data of an upstream request is larger than its maxBodyLength of ${quantity(max, 'byte')}`,
+  );
+  return bytes;
 }

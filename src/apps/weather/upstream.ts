@@ -1,6 +1,6 @@
 /** weatherapi.com, `GET /v1/current.json`. */
 import type { AxiosInstance } from 'axios';
-import { ExchangeFailed } from 'sui-enclave-server';
+import { isUpstreamError, type UpstreamError } from 'sui-enclave-server';
 import * as v from 'valibot';
 import { type WeatherCode, WeatherError } from './errors.ts';
 
@@ -48,7 +48,7 @@ export class WeatherService {
       validateStatus: (status: number) => status === 200,
     };
     const { data } = await this.#client.get<unknown>('/v1/current.json', request).catch((error: unknown) => {
-      throw error instanceof ExchangeFailed ? failure(error) : error;
+      throw isUpstreamError(error) ? failure(error) : error;
     });
     const answer = v.safeParse(Current, data);
     if (!answer.success) throw malformed();
@@ -57,10 +57,10 @@ export class WeatherService {
   }
 }
 
-function failure(cause: ExchangeFailed): WeatherError {
-  const { reason, status, data } = cause;
+function failure(cause: UpstreamError): WeatherError {
+  const { reason, response } = cause;
   if (reason === 'malformed') return malformed();
-  if (reason === 'status') return refusal(status as number, data);
+  if (reason === 'status') return refusal(response?.status ?? 0, response?.data);
   const [code, message] = FAILURES[reason];
   return new WeatherError(code, message, { cause });
 }
@@ -69,7 +69,7 @@ function malformed(): WeatherError {
   return new WeatherError('WEATHER_MALFORMED', 'the weather service gave no usable reading');
 }
 
-type Incomplete = Exclude<ExchangeFailed['reason'], 'status' | 'malformed'>;
+type Incomplete = Exclude<UpstreamError['reason'], 'status' | 'malformed'>;
 
 const FAILURES: Readonly<Record<Incomplete, readonly [WeatherCode, string]>> = {
   unreachable: ['WEATHER_UNREACHABLE', 'the weather service could not be reached'],

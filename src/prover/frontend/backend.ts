@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
 import { quantity } from 'sui-enclave/errors';
-import { createUpstream, ExchangeFailed, parseJson } from 'sui-enclave-service/upstream';
+import { createUpstream, isUpstreamError, parseJson, type UpstreamError } from 'sui-enclave-service/upstream';
 import { ProverError } from '../errors.ts';
 import type { CircuitInput } from '../input.ts';
 import type { Groth16Proof } from '../verify.ts';
@@ -76,7 +76,8 @@ export class Backend {
           signal: abandoned,
         });
       } catch (error) {
-        if (!(error instanceof ExchangeFailed)) throw error;
+        abandoned.throwIfAborted();
+        if (!isUpstreamError(error)) throw error;
         const pauseMs = PAUSE_MS * attempt;
         const mayRepeat = error.reason === 'unreachable' || error.reason === 'broken';
         if (!mayRepeat || attempt === ATTEMPTS || performance.now() + pauseMs >= end) {
@@ -91,7 +92,7 @@ export class Backend {
   async health(): Promise<BackendHealth | undefined> {
     const asked = this.#health.get<Buffer>('/healthz', { responseType: 'arraybuffer', validateStatus: null });
     const answer = await asked.catch((error: unknown) => {
-      if (error instanceof ExchangeFailed) return undefined;
+      if (isUpstreamError(error)) return undefined;
       throw error;
     });
     if (answer === undefined) return undefined;
@@ -104,7 +105,7 @@ export class Backend {
   }
 }
 
-function failureOf(cause: ExchangeFailed, timeoutSeconds: number): FrontendError {
+function failureOf(cause: UpstreamError, timeoutSeconds: number): FrontendError {
   switch (cause.reason) {
     case 'timeout':
     case 'slow body':

@@ -6,7 +6,7 @@ import type { Logger } from 'sui-enclave-service/log';
 import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
 import { TokenVerifier, type Verified } from 'sui-enclave-service/oidc/verify';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
-import { createUpstreams, ExchangeFailed, type Upstreams } from 'sui-enclave-service/upstream';
+import { createUpstreams, isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
 import { untilGone } from 'sui-enclave-service/waiting';
 import { ProverError } from '../errors.ts';
 import { type BuiltInput, buildInput, readNumbers } from '../input.ts';
@@ -294,7 +294,7 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
       return answer;
     },
     (error: unknown) => {
-      const reason = error instanceof ExchangeFailed ? error.reason : 'internal';
+      const reason = isUpstreamError(error) ? error.reason : 'internal';
       log.info({ name: 'jwks', host, reason }, "could not fetch the issuer's keys");
       throw error;
     },

@@ -1,6 +1,6 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
-import { ExchangeFailed, parseJson, type Upstreams } from '../upstream.ts';
+import { isUpstreamError, parseJson, type UpstreamError, type Upstreams } from '../upstream.ts';
 import { startShared, waitForOther } from '../waiting.ts';
 import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
@@ -117,7 +117,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
     validateStatus: null,
   } as const;
   const { status, data } = await client.get<Buffer>(path, request).catch((error: unknown) => {
-    throw error instanceof ExchangeFailed ? failureOf(error) : error;
+    throw isUpstreamError(error) ? failureOf(error) : error;
   });
   if (status >= 300 && status < 400) {
     throw new OidcError(
@@ -133,7 +133,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
   return data;
 }
 
-function failureOf(cause: ExchangeFailed): OidcError {
+function failureOf(cause: UpstreamError): OidcError {
   const [code, message] = FAILURES[cause.reason as Incomplete];
   return new OidcError(code, message, { cause });
 }
@@ -144,7 +144,7 @@ const SLOW = [
   `the issuer did not give its keys within ${KEYS_BOUNDS.timeoutMs} ms`,
 ] as const;
 /** The other reasons don't occur: every status is accepted, and the body is taken as bytes. */
-type Incomplete = Exclude<ExchangeFailed['reason'], 'status' | 'malformed'>;
+type Incomplete = Exclude<UpstreamError['reason'], 'status' | 'malformed'>;
 
 const FAILURES: Readonly<Record<Incomplete, readonly [OidcCode, string]>> = {
   unreachable: UNREACHABLE,

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:net';
 import type { AxiosInstance } from 'axios';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { EndpointHealth } from '../../../src/server/health.ts';
-import { createUpstream, ExchangeFailed } from '../../../src/service/upstream.ts';
+import { createUpstream } from '../../../src/service/upstream.ts';
+import { upstreamError } from '../../../src/service/upstream_answer.ts';
 
 /** A server that answers everything with these bytes. */
 async function answering(bytes: string): Promise<string> {
@@ -45,7 +46,7 @@ describe('a round of probes', () => {
   }
   const REACHABLE = { 'x.example': true };
   const UNREACHABLE = { 'x.example': false };
-  const GONE = new ExchangeFailed('unreachable');
+  const GONE = upstreamError('unreachable', {} as never);
 
   test('is begun by a call, never by time, and serves all callers at once', async () => {
     const { health, probes } = start();

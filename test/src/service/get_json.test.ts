@@ -88,7 +88,7 @@ describe("without such an answer the application's own error is thrown", () => {
     expect(error).toBeInstanceOf(PriceError);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     // What failed is its cause; neither the request nor the answer is in it.
-    expect(error).toMatchObject({ cause: { name: 'Error', reason: expect.any(String) } });
+    expect(error).toMatchObject({ cause: { name: 'AxiosError', reason: expect.any(String) } });
     for (const text of [
       inspect(error, { depth: 10, showHidden: true }),
       JSON.stringify(error),

@@ -67,12 +67,6 @@ async function expectRefused(
 
 describe('an option that leads elsewhere, or lifts a bound, is refused:', () => {
   const elsewhere: [string, (evil: string, port: number) => Config][] = [
-    ['baseURL', (baseURL) => ({ baseURL })],
-    [
-      'baseURL, with an absolute URL',
-      (baseURL) => ({ baseURL, url: `${baseURL}/`, allowAbsoluteUrls: true }),
-    ],
-    ['allowAbsoluteUrls', () => ({ allowAbsoluteUrls: false })],
     ['the adapter fetch', () => ({ adapter: 'fetch' })],
     ['a list of adapters', () => ({ adapter: ['xhr', 'http', 'fetch'] })],
     ['an adapter', () => ({ adapter: async () => expect.fail('was called') })],
@@ -82,59 +76,48 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
     ['httpAgent', () => ({ httpAgent: {} })],
     ['httpsAgent', () => ({ httpsAgent: { rejectUnauthorized: false } })],
     ['transport', () => ({ transport: {} })],
-    ['hostname and port', (_, port) => ({ hostname: '127.0.0.1', port })],
     ['lookup', () => ({ lookup: () => expect.fail('was called') })],
     ['family', () => ({ family: 6 })],
     ['maxRedirects', () => ({ maxRedirects: 5 })],
     ['beforeRedirect', () => ({ beforeRedirect: () => expect.fail('was called') })],
-    ['maxContentLength', () => ({ maxContentLength: -1 })],
-    ['maxBodyLength', () => ({ maxBodyLength: -1 })],
+    ['maxContentLength', () => ({ maxContentLength: Number.POSITIVE_INFINITY })],
     ['decompress', () => ({ decompress: true })],
     ['insecureHTTPParser', () => ({ insecureHTTPParser: true })],
     ['httpVersion', () => ({ httpVersion: 2, http2Options: {} })],
     ['fetchOptions', () => ({ fetchOptions: { redirect: 'follow' } })],
     ['env', () => ({ env: { fetch: () => expect.fail('was called') } })],
-    ['auth', () => ({ auth: { username: 'a', password: 'b' } })],
-    ['withCredentials', () => ({ withCredentials: true })],
-    ['xsrfCookieName', () => ({ xsrfCookieName: 'a', xsrfHeaderName: 'host', withXSRFToken: true })],
-    ['cancelToken', () => ({ cancelToken: { throwIfRequested() {} } as never })],
-    ['transformRequest', () => ({ transformRequest: () => expect.fail('was called') })],
-    ['transformResponse', () => ({ transformResponse: [(data: unknown) => data] })],
-    ['parseReviver', () => ({ parseReviver: () => 1 })],
-    ['paramsSerializer', () => ({ paramsSerializer: { encode: (text: string) => text } })],
-    ['formSerializer', () => ({ formSerializer: {} })],
     ['responseEncoding', () => ({ responseEncoding: 'latin1' })],
-    ['transitional', () => ({ transitional: { silentJSONParsing: false } })],
-    ['another order of interceptors', () => ({ transitional: { legacyInterceptorReqResOrdering: false } })],
     ['onDownloadProgress', () => ({ onDownloadProgress: () => {} })],
-    ['a misspelling', () => ({ parameters: {} })],
   ];
 
   test.each(elsewhere)('%s', async (_name, options) => expectRefused(options, { as: ConfigError }));
 
-  test('a serializer of parameters that is a function', async () => {
-    // In defaults and options, axios makes an object of it, before any interceptor.
-    await expectRefused(() => ({ paramsSerializer: () => '#' }), { as: ConfigError });
+  test('by a message that names the option and the reason, without its value', async () => {
+    const { client } = await echo();
+    await expect(client.get('/', { proxy: { host: 'hunter2' } } as object)).rejects.toThrow(
+      'an upstream request can not have the option proxy: it has connections of its own, without a proxy',
+    );
   });
 
-  test('without its value in the message, which names those that are allowed', async () => {
+  test('unless it asks for what is the case anyway', async () => {
     const { client } = await echo();
-    const asked = client.get('/', { auth: { username: 'hunter2' } } as Config);
-    await expect(asked).rejects.toThrow(
-      'an upstream request has no option auth, and no adapter but its own: it takes url, method, params, headers, data, timeout, signal, validateStatus, responseType',
-    );
-    const strange = client.get('/', { 'hunter2\nsecret': 1 } as Config);
-    await expect(strange).rejects.toThrow(/no option of that name/);
-    await expect(strange).rejects.not.toThrow(/hunter2/);
+    const options = {
+      proxy: false,
+      maxRedirects: 0,
+      decompress: false,
+      maxContentLength: -1,
+      httpAgent: undefined,
+    };
+    expect((await client.get('/x', options as object)).data.url).toBe('/x');
   });
 });
 
 describe('an option with a value of no sense is refused:', () => {
   const values: [string, () => Config][] = [
-    ['responseType stream', () => ({ responseType: 'stream' })],
     ['responseType blob', () => ({ responseType: 'blob' })],
     ['something that is no AbortSignal', () => ({ signal: { aborted: false } })],
     ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
+    ['something that is no CancelToken', () => ({ cancelToken: { throwIfRequested() {} } as never })],
   ];
 
   test.each(values)('%s', async (_name, options) => expectRefused(options));
@@ -142,17 +125,17 @@ describe('an option with a value of no sense is refused:', () => {
 
 describe('a url that is not a path of the host is refused:', () => {
   const urls = [
-    ...['', 'x', '//127.0.0.1:1/x', '///x', '/\\evil', '\\evil', '\\\\evil', '@evil.example/', ':80/'],
+    ...['//127.0.0.1:1/x', '///x', '/\\evil', '\\evil', '\\\\evil', 'http://127.0.0.1:1@evil.example/'],
     ...[
       'http://evil.example/',
       'HTTPS://evil.example',
       'https:/evil.example',
       'file:///etc/passwd',
-      'data:,x',
+      'http://user@127.0.0.1:1/',
     ],
     ...['/a/../b', '/a/%2e%2e/b', '/a/.%2E', '/.', '/a/./b', '/a#b', '/#', '/a b', '/a\tb', ' /a', '/a '],
     ...['/?a\nb', '/?a\r\nHost: evil', '/\0', '/?\x7f', '/?a\\b', '/?\u2028', '/ä', '/"', '/?\ud800'],
-    ...[undefined, null, 5, {}, ['/'], new String('/'), new URL('http://evil.example/')],
+    ...[5, {}, new URL('http://evil.example/')],
   ];
 
   test.each(urls)('%j', async (url) => {
@@ -192,30 +175,12 @@ describe('a url that is not a path of the host is refused:', () => {
 });
 
 describe('a method', () => {
-  const methods = ['OPTIONS', 'CONNECT', 'TRACE', 'QUERY', 'GET ', 'GET /evil HTTP/1.1\r\nX:', '', 5, null];
+  const methods = ['PURGE', 'CONNECT', 'TRACE', 'GET ', 'GET /evil HTTP/1.1\r\nX:', '', 5, null];
 
   test.each(methods)('%j is refused', async (method) => {
     const { client, connections } = await echo();
     client.interceptors.request.use((config) => ({ ...config, method }) as never);
     await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
-    expect(connections()).toBe(0);
-  });
-
-  test('that no request has is refused by its name too', async () => {
-    const { client, connections } = await echo();
-    await expect(client.options('/')).rejects.toBeInstanceOf(ApplicationMistake);
-    await expect(client.query('/')).rejects.toBeInstanceOf(ApplicationMistake);
-    expect(connections()).toBe(0);
-  });
-
-  test('that the client lacks throws', async () => {
-    const { client, connections } = await echo();
-    expect(() => client.create()).toThrow(ConfigError);
-    expect(() => client.create({ baseURL: 'http://evil.example' })).toThrow(ConfigError);
-    expect(() => client.getUri({ url: '/' })).toThrow(ConfigError);
-    for (const method of ['postForm', 'putForm', 'patchForm'] as const) {
-      expect(() => client[method]('/', {})).toThrow(ConfigError);
-    }
     expect(connections()).toBe(0);
   });
 });
@@ -244,7 +209,7 @@ describe('a header', () => {
     ['key', 'hunter2\r\nHost: evil'],
     ['key', 'hunter2\0'],
     ['key', 'hunter2\u{1f600}'],
-    ['key', ['hunter2', 'hunter2']],
+    ['key', [['hunter2']]],
     ['key', { hunter2: { hunter2: 'hunter2' } }],
     ['key', () => 'hunter2'],
   ];
@@ -299,15 +264,13 @@ describe('params', () => {
       ['a', '& '],
     ]);
     expect(await ask(list)).toBe('/?a=1&a=%26+');
-    expect(await ask(Object.assign(list, { toString: () => '#' }))).toBe('/?a=1&a=%26+');
+    await expect(ask(Object.assign(list, { toString: () => '#' }))).rejects.toBeInstanceOf(
+      ApplicationMistake,
+    );
     expect(await ask({})).toBe('/');
   });
 
-  const refused: unknown[] = [
-    ...['a=1', 5, true, ['a'], { a: ['b'] }, { a: { b: 'c' } }, { a: () => 'b' }, { a: '\ud800' }],
-    ...[{ '\ud800': 'a' }, { a: new Date(0) }, { a: Symbol('b') }, { a: { toString: () => '#' } }],
-    { toString: () => '#', [Symbol.toStringTag]: 'URLSearchParams' },
-  ];
+  const refused: unknown[] = [{ a: '\ud800' }, { '\ud800': 'a' }];
 
   test.each(refused)('%o are refused', async (params) => {
     await expectRefused(() => ({ params }));
@@ -329,37 +292,45 @@ describe('data', () => {
     expect(data.headers['content-length']).toBe(String(Buffer.byteLength(text)));
   });
 
-  test('is JSON of another type where a header names it, and needs the header elsewhere', async () => {
+  test('is JSON of another type where a header names it', async () => {
     const { client } = await echo();
     const headers = { 'Content-Type': 'application/graphql+json; charset=utf-8' };
     expect((await client.post<Echo>('/', { a: 1 }, { headers })).data).toMatchObject({
       body: '{"a":1}',
       headers: { 'content-type': headers['Content-Type'] },
     });
-    const other = { headers: { 'content-type': 'multipart/form-data' } };
-    await expect(client.post('/', { a: 1 }, other)).rejects.toBeInstanceOf(ApplicationMistake);
   });
 
-  const circular: { self?: unknown } = {};
-  circular.self = circular;
-  const refused: unknown[] = [
-    ...['{}', new Uint8Array(2), 5, true, new Map(), new Date(0), new Blob(['x']), new FormData()],
-    ...[new ArrayBuffer(2), new ReadableStream(), { a: 1n }, () => '{}', Symbol('x'), new (class A {})()],
-  ];
+  test.each([5, true, () => '{}', Symbol('x'), '\ud800', { a: 1 }, new Map()])(
+    'that is, after its transformation, %o is refused',
+    async (given) => {
+      const { client, connections } = await echo();
+      const asked = client.post('/', given, { transformRequest: (data: unknown) => data });
+      await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
+      expect(connections()).toBe(0);
+    },
+  );
 
-  test.each(refused)('%o is refused, or needs a content-type', async (given) => {
+  test('that JSON can not hold is an error', async () => {
+    const circular: { self?: unknown } = {};
+    circular.self = circular;
     const { client, connections } = await echo();
-    await expect(client.post('/', given)).rejects.toBeInstanceOf(ApplicationMistake);
-    client.interceptors.request.use((config) => ({ ...config, data: given }));
-    await expect(client.post('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
-    expect(connections()).toBe(0);
-  });
-
-  test('with a cycle is refused', async () => {
-    const { client, connections } = await echo();
+    await expect(client.post('/', { a: 1n })).rejects.toBeInstanceOf(TypeError);
     client.interceptors.request.use((config) => ({ ...config, data: circular }));
-    await expect(client.post('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.post('/', {})).rejects.toBeInstanceOf(TypeError);
     expect(connections()).toBe(0);
+  });
+
+  test('of a view is that of the view alone, not of the memory around it', async () => {
+    const { client } = await echo();
+    const memory = new TextEncoder().encode('hunter2 public hunter2').buffer;
+    for (const view of [
+      new Uint8Array(memory, 8, 6),
+      new DataView(memory, 8, 6),
+      Buffer.from(memory, 8, 6),
+    ]) {
+      expect((await client.post<Echo>('/', view)).data.body).toBe('public');
+    }
   });
 });
 
@@ -393,7 +364,7 @@ describe('an interceptor', () => {
     interceptors.request.handlers = [];
     for (let id = 0; id < 5; id++) interceptors.request.eject(id);
     Object.assign(interceptors.request, { forEach() {} });
-    await expect(client.get('/', { adapter: 'fetch' })).rejects.toBeInstanceOf(ConfigError);
+    await expect(client.get('/', { adapter: 'fetch' } as object)).rejects.toBeInstanceOf(ConfigError);
     await expect(client.get('//')).rejects.toBeInstanceOf(ApplicationMistake);
     for (const replaced of [
       () => Object.assign(interceptors, { request: new Axios().interceptors.request }),
@@ -446,7 +417,7 @@ describe('an interceptor', () => {
   ])('that returns %s is a mistake', async (_what, returns) => {
     const { client, connections } = await setUp();
     client.interceptors.request.use(returns as never);
-    await expect(client.get('/')).rejects.toBeInstanceOf(ApplicationMistake);
+    await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
     expect(connections()).toBe(0);
   });
 });

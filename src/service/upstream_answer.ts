@@ -1,0 +1,145 @@
+/** What a client of an upstream returns and throws: as axios does, but nothing that prints it shows a request or a body. */
+import { isUtf8 } from 'node:buffer';
+import { STATUS_CODES } from 'node:http';
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
+import type { AxiosError, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
+import { loadAxios } from './axios.cjs';
+import type { ExchangeAnswer, ExchangeFailed } from './exchange.ts';
+import { codeOf } from './thrown.ts';
+
+type Config = InternalAxiosRequestConfig;
+
+/** An error of axios: `code`, `status`, `response` and `config` are as in axios. */
+export interface UpstreamError<T = unknown> extends AxiosError<T> {
+  /**
+   * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time; `too large`;
+   * `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, not UTF-8, or encoded.
+   */
+  readonly reason: ExchangeFailed['reason'] | 'status' | 'malformed';
+}
+
+const errors = new WeakSet<object>();
+
+/** Whether an upstream gave no answer that the request accepts. */
+export function isUpstreamError(thrown: unknown): thrown is UpstreamError {
+  return errors.has(thrown as object);
+}
+
+/** @param cause of Node, for development: its message may contain addresses */
+export function upstreamError(
+  reason: UpstreamError['reason'],
+  config: Config,
+  given: { readonly response?: AxiosResponse; readonly status?: number; readonly cause?: unknown } = {},
+): UpstreamError {
+  const { response, cause, status = response?.status } = given;
+  const { AxiosError } = loadAxios();
+  const { ECONNABORTED, ERR_BAD_REQUEST, ERR_BAD_RESPONSE, ERR_NETWORK } = AxiosError;
+  const isRefused = reason === 'status' && Number(status) >= 400 && Number(status) < 500;
+  const broken = status || reason === 'too large' ? ERR_BAD_RESPONSE : (codeOf(cause) ?? ERR_NETWORK);
+  const late = reason === 'timeout' || reason === 'slow body' ? ECONNABORTED : broken;
+  const text = reason === 'status' ? `Request failed with status code ${status}` : undefined;
+  const error = new AxiosError(
+    text ?? `an upstream gave no usable answer: ${reason}`,
+    isRefused ? ERR_BAD_REQUEST : late,
+  );
+  Object.assign(error, { reason }, status !== undefined && { status });
+  if (cause !== undefined) Object.defineProperty(error, 'cause', { value: cause });
+  const { message, name, code } = error;
+  hide(error, { config, response, toJSON: () => ({ message, name, code, status, reason }) });
+  errors.add(error);
+  return error as UpstreamError;
+}
+
+/** Adds properties that code can read and set by name, and nothing else: no printer calls a getter. */
+function hide(target: object, properties: object): void {
+  for (const [name, value] of Object.entries(properties)) {
+    let current: unknown = value;
+    const set = (changed: unknown) => {
+      current = changed;
+    };
+    Object.defineProperty(target, name, { get: () => current, set, configurable: true });
+  }
+}
+
+/** The prototype of a request's options, which are enumerable, since they can be sent again. */
+export const HIDDEN = Object.create(null, {
+  toJSON: { value: () => ({}) },
+  [inspect.custom]: { value: () => ({}) },
+  hasOwnProperty: { value: Object.prototype.hasOwnProperty },
+});
+
+/** As AxiosResponse. Prints, serialises and copies only its status. */
+export class UpstreamResponse implements AxiosResponse {
+  readonly status: number;
+  readonly statusText: string;
+  #data: unknown;
+  #headers: AxiosResponse['headers'];
+  #config: Config;
+
+  constructor({ status, headers }: ExchangeAnswer, data: unknown, config: Config) {
+    this.status = status;
+    this.statusText = STATUS_CODES[status] ?? '';
+    this.#data = data;
+    this.#headers = headers as AxiosResponse['headers'];
+    this.#config = config;
+  }
+
+  get data(): unknown {
+    return this.#data;
+  }
+
+  /** axios sets what its transformations return. */
+  set data(data) {
+    this.#data = data;
+  }
+
+  get headers(): AxiosResponse['headers'] {
+    return this.#headers;
+  }
+
+  set headers(headers) {
+    this.#headers = headers;
+  }
+
+  get config(): Config {
+    return this.#config;
+  }
+}
+
+/**
+ * @param isParsed whether JSON is wanted as the value that it describes, not as text
+ * @returns what can be read of an answer's body, and whether it is all that the request asks for
+ */
+export function dataOf(
+  { status, headers, body }: ExchangeAnswer,
+  method: string,
+  { responseType, parseReviver }: Config,
+  isParsed: boolean,
+): { readonly data: unknown; readonly isUsable: boolean } {
+  if (responseType === 'arraybuffer') return { data: body, isUsable: true };
+  if (responseType === 'stream') return { data: Readable.from(body), isUsable: true };
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  const text = encoding === 'identity' && isUtf8(body) ? body.toString() : undefined;
+  if (responseType === 'text' || text === undefined) return { data: text, isUsable: text !== undefined };
+  // RFC 9110, sections 9.3.2 and 15: no body.
+  const isEmpty = method === 'HEAD' || status === 204 || status === 205 || status === 304;
+  if (text === '') return { data: undefined, isUsable: isEmpty };
+  try {
+    const data: unknown = JSON.parse(text, parseReviver);
+    return { data: isParsed ? data : text, isUsable: true };
+  } catch {
+    return { data: text, isUsable: false };
+  }
+}
+
+/** The parsed body; undefined if it is not JSON in UTF-8. */
+export function parseJson(body: Buffer): unknown {
+  if (!isUtf8(body)) return undefined;
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,220 @@
+/** axios for one host: axios builds requests, and what it calls last is ours, whatever options and interceptors say. */
+import type { Axios, AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig as Config } from 'axios';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { isTimeout } from 'sui-enclave/fetch';
+import { loadAxios } from './axios.cjs';
+import { type Exchange, ExchangeFailed } from './exchange.ts';
+import { dataOf, HIDDEN, isUpstreamError, UpstreamResponse, upstreamError } from './upstream_answer.ts';
+import {
+  bodyOf,
+  buildHeaders,
+  copyBody,
+  methodOf,
+  pathOf,
+  requireHeaders,
+  requireOptions,
+  requireThat,
+} from './upstream_request.ts';
+
+/** A host, and the bounds of a client for it. */
+export interface Site {
+  readonly exchange: Exchange;
+  /** Of the URLs that requests name. */
+  readonly origin: string;
+  readonly timeoutMs: number;
+  readonly maxSize: number;
+  readonly budget: () => void;
+}
+
+/** Marks options as those of a client of upstream(). What sends a request is a function that only axios gets. */
+export const ADAPTER: AxiosAdapter = async () => {
+  throw new ApplicationMistake('only a client of upstream() can send requests by its adapter');
+};
+
+/** The default transformation of answers. Where it is the first, `dataOf` does it; elsewhere the text is JSON. */
+function parseText(this: Config, data: unknown): unknown {
+  const isJson = typeof data === 'string' && (this.responseType ?? 'json') === 'json';
+  return isJson ? JSON.parse(data, this.parseReviver) : data;
+}
+
+/** The default transformation of requests, before those of axios. */
+function setFormType(data: unknown, headers: Config['headers']): unknown {
+  if (data instanceof URLSearchParams) headers.setContentType('application/x-www-form-urlencoded', false);
+  return data;
+}
+
+const isSuccess = (status: number) => status >= 200 && status < 300;
+
+/** Of defaults: headers of all requests, and of those with a method. */
+const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'patch', 'query'];
+
+function defaultsOf({ origin }: Site): object {
+  const { AxiosHeaders, defaults } = loadAxios();
+  return {
+    ...{ adapter: ADAPTER, baseURL: origin, timeout: 0, validateStatus: isSuccess },
+    headers: Object.fromEntries(BUCKETS.map((name) => [name, new AxiosHeaders()])),
+    // As URLSearchParams does.
+    paramsSerializer: { encode: (text: string, encode = encodeURIComponent) => encode(text) },
+    transformRequest: [setFormType, defaults.transformRequest].flat(),
+    transformResponse: [parseText],
+  };
+}
+
+/** @returns the instance, and the interceptors of the application, which it calls */
+export function createAxios(site: Site, defaults = defaultsOf(site)) {
+  const { Axios } = loadAxios();
+  const axios = new Axios(defaults);
+  const { request, response } = axios.interceptors;
+  // axios sees one interceptor: however those of the application are ordered or removed, and wherever they fail, ours
+  // is the last. It calls them as axios does.
+  const forEach = (visit: (interceptor: object) => void) => {
+    const handlers = (request.handlers ?? []).filter((handler) => handler !== null);
+    const synchronous = handlers.every(
+      ({ fulfilled, rejected, synchronous }) => synchronous && typeof fulfilled === 'function' && !rejected,
+    );
+    const fulfilled = (config: Config): unknown => {
+      const called = handlers.filter(({ runWhen }) => runWhen?.(config) !== false);
+      if (config.transitional?.legacyInterceptorReqResOrdering !== false) called.reverse();
+      if (synchronous)
+        return prepare(
+          called.reduce((before, { fulfilled }) => fulfilled(before) as Config, config),
+          site,
+        );
+      const start = Promise.resolve(config);
+      const changed = called.reduce(
+        (before, { fulfilled, rejected }) => before.then(fulfilled, rejected),
+        start,
+      );
+      return changed.then((config) => prepare(config, site));
+    };
+    visit({ fulfilled, synchronous });
+  };
+  const ask = async (...options: [never, never?]) => {
+    for (const given of [axios.defaults, ...options]) {
+      if (typeof given !== 'string') requireHeaders(given ?? {});
+    }
+    try {
+      return await Reflect.apply(Axios.prototype.request, axios, options);
+    } catch (error) {
+      throw withoutRequest(error);
+    }
+  };
+  const getUri: Axios['getUri'] = (config) => uriOf(() => Axios.prototype.getUri.call(axios, config));
+  Object.assign(axios, { request: ask, getUri, interceptors: { request: { forEach }, response } });
+  return { axios, interceptors: Object.freeze({ request, response }) };
+}
+
+/** What axios sends next: a new object, which no code of the application ever gets. */
+function prepare(given: unknown, site: Site): object {
+  // Read once: a getter could answer differently later.
+  const config: Config = Object.assign(Object.create(HIDDEN), given);
+  requireOptions(config, ADAPTER);
+  requireHeaders(config);
+  if (config.adapter !== ADAPTER) {
+    throw new ConfigError(
+      'an upstream request can not have another adapter than that of upstream(), or none',
+    );
+  }
+  const { headers, data, method, transformRequest, transformResponse } = config;
+  const isTyped = loadAxios().AxiosHeaders.from(headers).has('content-type');
+  const [first, ...more] = [transformResponse ?? []].flat();
+  const isParsed = first === parseText;
+  const answers = isParsed || !first ? more : [first, ...more];
+  const call = (change: unknown, given: unknown[]): unknown =>
+    Reflect.apply(change as () => unknown, config, given);
+  return Object.assign(Object.create(null), {
+    ...{ headers, method },
+    // axios would send the whole memory below.
+    data: ArrayBuffer.isView(data) ? copyBody(data) : data,
+    transformRequest: [transformRequest ?? []].flat().map(
+      (change) =>
+        (...given: unknown[]) =>
+          call(change, given),
+    ),
+    // An answer without data has nothing to transform.
+    transformResponse: answers.map(
+      (change) =>
+        (...given: unknown[]) =>
+          given[0] === undefined ? undefined : call(change, given),
+    ),
+    adapter: ({ headers, data }: Config) => {
+      // axios adds the type of a form where there is no body.
+      if (!isTyped && (data === undefined || data === null)) headers.delete('content-type');
+      return send(site, Object.assign(config, { headers, data }), isParsed);
+    },
+  });
+}
+
+/** The last step of a request. @param config the options of the application, with the transformed body */
+async function send(site: Site, config: Config, isParsed: boolean): Promise<AxiosResponse> {
+  const { url, baseURL, params, paramsSerializer, allowAbsoluteUrls, data, maxBodyLength } = config;
+  const start = performance.now();
+  const { Axios, CanceledError, isCancel } = loadAxios();
+  requireThat(typeof (url ?? '') === 'string', 'the url of an upstream request must be a text');
+  const named = { url, baseURL, params, paramsSerializer, allowAbsoluteUrls } as object;
+  const uri = uriOf(() => Axios.prototype.getUri.call({ defaults: {} } as Axios, named));
+  const path = pathOf(url, uri, site.origin);
+  const method = methodOf(config);
+  const headers = buildHeaders(config.headers.toJSON(true), config.auth);
+  const { timeout = 0, validateStatus: accepts = isSuccess } = config;
+  requireThat(
+    timeout === 0 || (isTimeout(timeout) && timeout <= site.timeoutMs),
+    `the timeout of an upstream request must be a number of milliseconds up to ${site.timeoutMs}: it may only lower the limit of upstream()`,
+  );
+  let timeoutMs = timeout || site.timeoutMs;
+  const cancelled = config.cancelToken?.toAbortSignal() as
+    | (AbortSignal & { unsubscribe(): void })
+    | undefined;
+  const signals = [config.signal as AbortSignal | undefined, cancelled].filter(
+    (signal) => signal instanceof AbortSignal,
+  );
+  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+  let late: AbortSignal | undefined;
+  try {
+    signal?.throwIfAborted();
+    const body = await bodyOf(data, headers, maxBodyLength, () => {
+      late = AbortSignal.timeout(timeoutMs);
+      return AbortSignal.any([...signals, late]);
+    });
+    if (late) timeoutMs = Math.max(1, timeoutMs - (performance.now() - start));
+    // What was read can't be read again.
+    if (late) config.data = body;
+    site.budget();
+    const answer = await site.exchange({
+      ...{ method, path, headers, body, signal, timeoutMs },
+      maxSize: site.maxSize,
+    });
+    const { data: received, isUsable } = dataOf(answer, method, config, isParsed);
+    const response = new UpstreamResponse(answer, received, config);
+    if (accepts && !accepts(answer.status)) throw upstreamError('status', config, { response });
+    if (!isUsable) throw upstreamError('malformed', config, { status: answer.status });
+    return response;
+  } catch (error) {
+    if (signal?.aborted && error === signal.reason) {
+      throw new CanceledError(isCancel(error) ? error.message : undefined);
+    }
+    if (late?.aborted && error === late.reason) throw upstreamError('timeout', config);
+    throw error instanceof ExchangeFailed ? upstreamError(error.reason, config, error) : error;
+  } finally {
+    cancelled?.unsubscribe();
+  }
+}
+
+function uriOf(make: () => string): string {
+  try {
+    return make();
+  } catch (error) {
+    throw error instanceof URIError
+      ? new ApplicationMistake('params have a lone surrogate')
+      : withoutRequest(error);
+  }
+}
+
+/** Errors that axios itself throws repeat options, or the URL. */
+function withoutRequest(error: unknown): unknown {
+  const { AxiosError, isCancel } = loadAxios();
+  if (!(error instanceof AxiosError) || isUpstreamError(error) || isCancel(error)) return error;
+  return new ApplicationMistake(
+    `axios can not build an upstream request of its options (${error.code ?? 'AxiosError'})`,
+  );
+}
