@@ -135,10 +135,13 @@ function observed(exchange: Exchange, onExchange: (isAnswered: boolean) => void)
   };
 }
 
-const METHODS = [
-  ...(['request', 'get', 'delete', 'head', 'options', 'post', 'put', 'patch', 'query'] as const),
-  ...(['postForm', 'putForm', 'patchForm', 'getUri'] as const),
-];
+const METHODS = ['request', 'postForm', 'putForm', 'patchForm', 'getUri'] as const;
+const WITHOUT_DATA = ['get', 'delete', 'head', 'options'];
+const WITH_DATA = ['post', 'put', 'patch', 'query'];
+
+function toMethods<Name extends string>(names: readonly Name[], method: (name: Name) => unknown): object {
+  return Object.fromEntries(names.map((name) => [name, method(name)]));
+}
 
 /** Loads axios when the client is first used. */
 function createClient(load: () => ReturnType<typeof createAxios>, site: Site): UpstreamClient {
@@ -151,9 +154,20 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
     (name: (typeof METHODS)[number]) =>
     (...given: unknown[]) =>
       Reflect.apply(client().axios[name], client().axios, given);
+  const request = call('request');
   const instance = Object.assign(
     call('request'),
-    Object.fromEntries(METHODS.map((name) => [name, call(name)])),
+    toMethods(METHODS, call),
+    // As in axios, but without merging the options twice, which takes a tenth of a call.
+    toMethods(
+      WITHOUT_DATA,
+      (method) => (url: string, options?: object) => request({ ...options, method, url }),
+    ),
+    toMethods(
+      WITH_DATA,
+      (method) => (url: string, data?: unknown, options?: object) =>
+        request({ ...options, method, url, data }),
+    ),
     {
       create(options: CreateAxiosDefaults = {}) {
         requireOptions(options, ADAPTER);

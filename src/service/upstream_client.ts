@@ -122,8 +122,11 @@ function prepare(given: unknown, site: Site): object {
   const answers = isParsed || !first ? more : [first, ...more];
   const call = (change: unknown, given: unknown[]): unknown =>
     Reflect.apply(change as () => unknown, config, given);
-  return Object.assign(Object.create(null), {
-    ...{ headers, method },
+  return {
+    // Nothing is inherited, so axios doesn't copy it.
+    __proto__: null,
+    headers,
+    method,
     // axios would send the whole memory below.
     data: ArrayBuffer.isView(data) ? copyBody(data) : data,
     transformRequest: [transformRequest ?? []].flat().map(
@@ -142,7 +145,7 @@ function prepare(given: unknown, site: Site): object {
       if (!isTyped && (data === undefined || data === null)) headers.delete('content-type');
       return send(site, Object.assign(config, { headers, data }), isParsed);
     },
-  });
+  };
 }
 
 /** The last step of a request. @param config the options of the application, with the transformed body */
