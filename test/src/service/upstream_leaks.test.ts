@@ -1,6 +1,9 @@
 /** Nothing that a client of an upstream throws or returns carries a part of its request, whoever prints it. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer as createTlsServer } from 'node:https';
 import { createServer as createTcpServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { inspect } from 'node:util';
 import type { AxiosInstance, AxiosRequestConfig } from 'axios';
 import fc from 'fast-check';
@@ -24,6 +27,7 @@ const PARTS: AxiosRequestConfig & { headers: Record<string, string> } = {
   headers: { authorization: `Bearer ${KEY}`, [`x-${KEY}`]: KEY },
   data: { key: KEY, [KEY]: [KEY] },
 };
+const AUTH = { username: KEY, password: KEY };
 
 /** All that any reader could get out of a value, without asking for a property by its name. */
 function everythingIn(value: object): string {
@@ -69,7 +73,8 @@ function expectNoKey(value: object): void {
   const bytes = [...Buffer.from(KEY.slice(0, 7))];
   const hex = bytes.map((byte) => byte.toString(16));
   const text = everythingIn(value);
-  for (const form of [KEY, hex.join(' '), hex.join(''), bytes.join(','), bytes.join(', ')]) {
+  const base64 = Buffer.from(KEY.slice(0, 18)).toString('base64');
+  for (const form of [KEY, base64, hex.join(' '), hex.join(''), bytes.join(','), bytes.join(', ')]) {
     expect(text).not.toContain(form);
   }
 }
@@ -148,14 +153,14 @@ describe('what is thrown carries nothing of the request:', () => {
       errors.push(error);
       throw error;
     });
-    errors.push(await thrownBy(client(PARTS)));
+    errors.push(await thrownBy(client({ ...PARTS, auth: AUTH })));
     expect(errors[0]).toBe(errors[1]);
     expect(errors[0]).toMatchObject({ reason });
     expect(isUpstreamError(errors[0])).toBe(true);
     expect(errors[0]).not.toHaveProperty('request');
     // All options are there for code that asks for them, also to send the request again.
     const { config } = errors[0] as UpstreamError;
-    expect([config?.url, config?.params]).toEqual([PARTS.url, PARTS.params]);
+    expect([config?.url, config?.params, config?.auth]).toEqual([PARTS.url, PARTS.params, AUTH]);
     expect(JSON.stringify(config)).toBe('{}');
     expect(inspect(config)).not.toContain(KEY);
     expect(printedByLog(config)).not.toContain(KEY);
@@ -237,10 +242,29 @@ describe('what is thrown carries nothing of the request:', () => {
   });
 });
 
+test('what is thrown and caught by nobody is printed without the key', async () => {
+  const { origin } = await host((_, response) => response.writeHead(401, TELLTALE).end(KEY));
+  const module = new URL('../../../src/service/upstream.ts', import.meta.url);
+  const options = JSON.stringify({ ...PARTS, auth: AUTH });
+  const code = `
+    const { createUpstream } = await import(${JSON.stringify(module.href)});
+    await createUpstream(${JSON.stringify(origin)})()(JSON.parse(process.env.OPTIONS));
+  `;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
+    env: { OPTIONS: options },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const [printed, [status]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect(status).toBe(1);
+  expect(printed).toContain('Request failed with status code 401');
+  expect(printed).toContain("reason: 'status'");
+  expect(printed).not.toContain(KEY);
+});
+
 describe('what is returned', () => {
   test('prints, serialises and copies its status, nothing else', async () => {
     const client = await answering(200, '{"cents":123}')();
-    const answer = await client(PARTS);
+    const answer = await client({ ...PARTS, auth: AUTH });
     expectNoKey(answer);
     const printed = { status: 200, statusText: 'OK', duration: expect.any(Number) };
     expect(JSON.parse(JSON.stringify(answer))).toEqual(printed);
