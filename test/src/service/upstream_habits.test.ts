@@ -1,11 +1,12 @@
 /** What users of axios write: each call works as its documentation says, or is refused by an error that says why. */
+import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import axios, { type AxiosError, AxiosHeaders, type AxiosInstance, isAxiosError, isCancel } from 'axios';
+import axios, { AxiosError, AxiosHeaders, type AxiosInstance, isAxiosError, isCancel } from 'axios';
 import axiosRetry from 'axios-retry';
 import { describe, expect, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
-import { createUpstream, createUpstreams, type UpstreamClient } from '../../../src/service/upstream.ts';
+import { createUpstream, type UpstreamClient } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
 /** What the host gets, in short. */
@@ -26,47 +27,55 @@ const parts = (body: string) =>
 type Row = readonly [habit: string, run: (client: UpstreamClient) => unknown, expected: unknown];
 
 const WORK: readonly Row[] = [
-  ['a path', (client) => sent(client.get('/v1/x')), 'GET /v1/x'],
-  ['a relative path', (client) => sent(client.get('v1/x')), 'GET /v1/x'],
-  ['no path', (client) => sent(client({ method: 'get' })), 'GET /'],
-  ['the client as a function', (client) => sent(client('/x', { method: 'delete' })), 'DELETE /x'],
-  ['request()', (client) => sent(client.request({ url: '/x', method: 'PUT', data: 'a' })), 'PUT /x a'],
-  ['options()', (client) => sent(client.options('/x')), 'OPTIONS /x'],
-  ['query()', (client) => sent(client.query('/x', { a: 1 })), 'QUERY /x {"a":1}'],
+  ['`get("/v1/x")`', (client) => sent(client.get('/v1/x')), 'GET /v1/x'],
+  ['`get("v1/x")`', (client) => sent(client.get('v1/x')), 'GET /v1/x'],
+  ['no `url`', (client) => sent(client({ method: 'get' })), 'GET /'],
+  ['`client(url, options)`', (client) => sent(client('/x', { method: 'delete' })), 'DELETE /x'],
+  [
+    '`request(options)`',
+    (client) => sent(client.request({ url: '/x', method: 'PUT', data: 'a' })),
+    'PUT /x a',
+  ],
+  ['`options(url)`', (client) => sent(client.options('/x')), 'OPTIONS /x'],
+  ['`query(url, data)`', (client) => sent(client.query('/x', { a: 1 })), 'QUERY /x {"a":1}'],
   [
     'an absolute URL of the host',
     (client) => sent(client.get(`${client.defaults.baseURL}/x?a=1`)),
     'GET /x?a=1',
   ],
   [
-    'a baseURL of the host',
+    '`baseURL` of the host',
     (client) => sent(client.get('x', { baseURL: `${client.defaults.baseURL}/v1/` })),
     'GET /v1/x',
   ],
-  ['a baseURL that is a path', (client) => sent(client.get('/x', { baseURL: '/v1' })), 'GET /v1/x'],
+  ['`baseURL` that is a path', (client) => sent(client.get('/x', { baseURL: '/v1' })), 'GET /v1/x'],
   [
-    'params that are a list',
+    '`params` with a list',
     (client) => sent(client.get('/', { params: { a: [1, 2] } })),
     'GET /?a%5B%5D=1&a%5B%5D=2',
   ],
   [
-    'params that are dates',
+    '`params` with a date',
     (client) => sent(client.get('/', { params: { a: new Date(0) } })),
     'GET /?a=1970-01-01T00%3A00%3A00.000Z',
   ],
-  ['nested params', (client) => sent(client.get('/', { params: { a: { b: 'c' } } })), 'GET /?a%5Bb%5D=c'],
   [
-    'paramsSerializer with indexes',
+    '`params` with an object',
+    (client) => sent(client.get('/', { params: { a: { b: 'c' } } })),
+    'GET /?a%5Bb%5D=c',
+  ],
+  [
+    '`paramsSerializer: { indexes: null }`',
     (client) => sent(client.get('/', { params: { a: [1, 2] }, paramsSerializer: { indexes: null } })),
     'GET /?a=1&a=2',
   ],
   [
-    'a paramsSerializer that is a function',
+    '`paramsSerializer: { serialize }`',
     (client) => sent(client.get('/', { params: { a: 1 }, paramsSerializer: { serialize: () => 'own=1' } })),
     'GET /?own=1',
   ],
   [
-    'params of defaults',
+    '`defaults.params`',
     (client) => {
       client.defaults.params = { key: 'k' };
       return sent(client.get('/', { params: { q: 1 } }));
@@ -74,17 +83,17 @@ const WORK: readonly Row[] = [
     'GET /?key=k&q=1',
   ],
   [
-    'auth',
+    '`auth`',
     (client) => header(client.get('/', { auth: { username: 'ä', password: 'b:c' } }), 'authorization'),
     `Basic ${Buffer.from('ä:b:c').toString('base64')}`,
   ],
   [
-    'headers of AxiosHeaders',
+    '`headers: new AxiosHeaders(…)`',
     (client) => header(client.get('/', { headers: new AxiosHeaders({ 'X-A': 'b' }) }), 'x-a'),
     'b',
   ],
   [
-    'defaults for a method',
+    '`defaults.headers.post`',
     (client) => {
       client.defaults.headers.post['x-a'] = 'b';
       return header(client.post('/'), 'x-a');
@@ -92,26 +101,30 @@ const WORK: readonly Row[] = [
     'b',
   ],
   [
-    'a text without a type',
+    'text as data',
     (client) => header(client.post('/', 'a=1'), 'content-type'),
     'application/x-www-form-urlencoded',
   ],
   [
-    'an object as a form',
+    'an object as `application/x-www-form-urlencoded`',
     (client) =>
       sent(
         client.post('/', { a: 'b c' }, { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
       ),
     'POST / a=b+c',
   ],
-  ['an ArrayBuffer', (client) => sent(client.post('/', new TextEncoder().encode('a').buffer)), 'POST / a'],
   [
-    'FormData',
+    'an `ArrayBuffer`, a `Buffer` or a view as data',
+    (client) => sent(client.post('/', new TextEncoder().encode('a').buffer)),
+    'POST / a',
+  ],
+  [
+    '`FormData`',
     async (client) => parts((await client.post<Echo>('/', form({ a: 'b', f: new Blob(['c']) }))).data.body),
     ['a=b', 'f=c'],
   ],
   [
-    'FormData, with its length and boundary',
+    'the boundary and length of a form',
     async (client) => {
       const { headers, body } = (await client.post<Echo>('/', form({ a: 'b' }))).data;
       const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(headers['content-type'] ?? '') ?? [];
@@ -123,12 +136,12 @@ const WORK: readonly Row[] = [
     [true, true],
   ],
   [
-    'postForm()',
+    '`postForm(url, object)`',
     async (client) => parts((await client.postForm<Echo>('/', { a: 'b', l: [1, 2] })).data.body),
     ['a=b', 'l[]=1', 'l[]=2'],
   ],
   [
-    'putForm() and patchForm()',
+    '`putForm`, `patchForm`',
     async (client) => [
       parts((await client.putForm<Echo>('/', { a: 'b' })).data.body),
       parts((await client.patchForm<Echo>('/', { a: 'b' })).data.body),
@@ -136,7 +149,7 @@ const WORK: readonly Row[] = [
     [['a=b'], ['a=b']],
   ],
   [
-    'a Blob',
+    'a `Blob` as data',
     async (client) =>
       header(
         client.put('/', new Blob(['x'], { type: 'image/png' }), { headers: { 'content-type': 'image/png' } }),
@@ -145,27 +158,27 @@ const WORK: readonly Row[] = [
     'image/png',
   ],
   [
-    'a stream',
+    'a stream as data',
     async (client) => {
       const { headers, body } = (await client.post<Echo>('/', Readable.from(['a', 'b']))).data;
       return [body, headers['content-length'], headers['transfer-encoding']];
     },
     ['ab', '2', undefined],
   ],
-  ['a ReadableStream', (client) => sent(client.post('/', new Blob(['ab']).stream())), 'POST / ab'],
-  ['a body with DELETE', (client) => sent(client.delete('/', { data: { a: 1 } })), 'DELETE / {"a":1}'],
+  ['a `ReadableStream` as data', (client) => sent(client.post('/', new Blob(['ab']).stream())), 'POST / ab'],
+  ['`delete(url, { data })`', (client) => sent(client.delete('/', { data: { a: 1 } })), 'DELETE / {"a":1}'],
   [
-    'maxBodyLength',
+    '`maxBodyLength`',
     (client) => client.post('/', 'ab', { maxBodyLength: 1 }).catch(({ code }) => code),
     'APPLICATION',
   ],
   [
-    'transformRequest',
+    '`transformRequest`',
     (client) => sent(client.post('/', { a: 1 }, { transformRequest: (data) => `x=${data.a}` })),
     'POST / x=1',
   ],
   [
-    'transformRequest that sets a header',
+    '`transformRequest` that sets a header',
     (client) =>
       header(
         client.post(
@@ -185,12 +198,12 @@ const WORK: readonly Row[] = [
     'b',
   ],
   [
-    'transformResponse, which gets text',
+    '`transformResponse`',
     async (client) => (await client.get('/', { transformResponse: (data) => typeof data })).data,
     'string',
   ],
   [
-    'transformResponse after the default',
+    '`transformResponse` after the default',
     async (client) =>
       (
         await client.get('/x', {
@@ -200,35 +213,35 @@ const WORK: readonly Row[] = [
     '/x',
   ],
   [
-    'parseReviver',
+    '`parseReviver`',
     async (client) =>
       (await client.get('/', { parseReviver: (key, value) => (key === 'method' ? 'revived' : value) })).data
         .method,
     'revived',
   ],
   [
-    'responseType text',
+    '`responseType: "text"`',
     async (client) => typeof (await client.get('/', { responseType: 'text' })).data,
     'string',
   ],
   [
-    'responseType arraybuffer',
+    '`responseType: "arraybuffer"`',
     async (client) => Buffer.isBuffer((await client.get('/', { responseType: 'arraybuffer' })).data),
     true,
   ],
   [
-    'responseType stream',
+    '`responseType: "stream"`',
     async (client) => JSON.parse(await text((await client.get('/x', { responseType: 'stream' })).data)).url,
     '/x',
   ],
   [
-    'create()',
+    '`create(defaults)`',
     (client) =>
       sent(client.create({ params: { key: 'k' }, baseURL: `${client.defaults.baseURL}/v2` }).get('/x')),
     'GET /v2/x?key=k',
   ],
   [
-    'create(), with interceptors of its own',
+    'interceptors of `create()`',
     async (client) => {
       client.interceptors.request.use(() => expect.fail('was called'));
       return await sent(client.create().get('/'));
@@ -236,12 +249,12 @@ const WORK: readonly Row[] = [
     'GET /',
   ],
   [
-    'getUri()',
+    '`getUri(options)`',
     (client) => client.getUri({ url: '/x', params: { a: 1 } }).replace(client.defaults.baseURL ?? '', ''),
     '/x?a=1',
   ],
   [
-    'an interceptor with runWhen',
+    'an interceptor with `runWhen`',
     (client) => {
       client.interceptors.request.use(() => expect.fail('was called'), null, {
         runWhen: ({ method }) => method === 'post',
@@ -251,7 +264,7 @@ const WORK: readonly Row[] = [
     'GET /',
   ],
   [
-    'an interceptor that is synchronous',
+    'an interceptor with `synchronous`',
     async (client) => {
       let isCalled = false;
       const call = <Config>(config: Config) => {
@@ -265,7 +278,7 @@ const WORK: readonly Row[] = [
     [true, 200],
   ],
   [
-    'an interceptor that adds its own options',
+    'an interceptor that adds options of its own',
     async (client) => {
       client.interceptors.request.use((config) => Object.assign(config, { metadata: { start: 1 } }));
       return ((await client.get('/')).config as { metadata?: unknown }).metadata;
@@ -273,7 +286,7 @@ const WORK: readonly Row[] = [
     { start: 1 },
   ],
   [
-    'an interceptor that asks again',
+    'an interceptor that sends `config` again',
     async (client) => {
       let turn = 0;
       client.interceptors.response.use((answer) => (turn++ === 0 ? client(answer.config) : answer));
@@ -281,11 +294,11 @@ const WORK: readonly Row[] = [
     },
     ['POST /x {"a":1}', 2],
   ],
-  ['validateStatus null', async (client) => (await client.get('/', { validateStatus: null })).status, 200],
-  ['timeout 0', async (client) => (await client.get('/', { timeout: 0 })).status, 200],
-  ['signal', (client) => client.get('/', { signal: AbortSignal.abort() }).catch(isCancel), true],
+  ['`validateStatus: null`', async (client) => (await client.get('/', { validateStatus: null })).status, 200],
+  ['`timeout: 0`', async (client) => (await client.get('/', { timeout: 0 })).status, 200],
+  ['`signal`', (client) => client.get('/', { signal: AbortSignal.abort() }).catch(isCancel), true],
   [
-    'CancelToken',
+    '`cancelToken`, `isCancel`',
     (client) => {
       const { token, cancel } = axios.CancelToken.source();
       cancel('left');
@@ -294,6 +307,47 @@ const WORK: readonly Row[] = [
         .catch((error) => [isCancel(error), error.message, error.code]);
     },
     [true, 'left', 'ERR_CANCELED'],
+  ],
+  [
+    '`axiosRetry(upstream(host))`',
+    async (client) => {
+      let turn = 0;
+      axiosRetry(client, { retries: 1, retryDelay: () => 1, retryCondition: () => true });
+      return [(await client.get('/', { validateStatus: () => turn++ > 0 })).status, turn];
+    },
+    [200, 2],
+  ],
+  [
+    '`isAxiosError(error)`, `error.response`, `error.config`',
+    async (client) => {
+      const error: unknown = await client
+        .get('/x', { validateStatus: () => false })
+        .catch((thrown) => thrown);
+      return isAxiosError(error) && [error.response?.status, error.response?.data.url, error.config?.url];
+    },
+    [200, '/x', '/x'],
+  ],
+  [
+    '`error instanceof AxiosError`',
+    (client) =>
+      client.get('/', { validateStatus: () => false }).catch((error) => error instanceof AxiosError),
+    false,
+  ],
+  [
+    '`error.request`, `response.request`',
+    async (client) => [
+      (await client.get('/')).request,
+      await client.get('/', { validateStatus: () => false }).catch(({ request }) => request),
+    ],
+    [undefined, undefined],
+  ],
+  [
+    '`error.toJSON()`',
+    (client) => client.get('/x', { validateStatus: () => false }).catch((error) => error.toJSON()),
+    {
+      ...{ message: 'Request failed with status code 200', name: 'AxiosError', code: 'ERR_BAD_RESPONSE' },
+      ...{ status: 200, reason: 'status' },
+    },
   ],
 ];
 
@@ -310,44 +364,119 @@ const REFUSED: readonly (readonly [
     /host of upstream\(\)/,
   ],
   [
-    'another baseURL',
+    '`baseURL` of another host',
     (client) => client.get('/', { baseURL: 'https://evil.example' }),
     ApplicationMistake,
     /host of upstream\(\)/,
   ],
-  ['a body with GET', (client) => client.get('/', { data: {} }), ApplicationMistake, /GET and HEAD/],
+  ['a body with GET or HEAD', (client) => client.get('/', { data: {} }), ApplicationMistake, /GET and HEAD/],
   [
-    'proxy',
+    '`proxy`',
     (client) => client.get('/', { proxy: { host: 'a', port: 1 } }),
     ConfigError,
     /option proxy: .*without a proxy/,
   ],
   [
-    'an agent',
+    '`httpAgent`, `httpsAgent`',
     (client) => client.get('/', { httpsAgent: {} }),
     ConfigError,
     /option httpsAgent: .*connections/,
   ],
-  ['another adapter', (client) => client.get('/', { adapter: 'fetch' }), ConfigError, /option adapter: /],
+  ['`adapter`', (client) => client.get('/', { adapter: 'fetch' }), ConfigError, /option adapter: /],
   [
-    'redirects',
+    '`maxRedirects` above 0',
     (client) => client.get('/', { maxRedirects: 5 }),
     ConfigError,
     /option maxRedirects: it follows no redirect/,
   ],
   [
-    'decompress',
+    '`decompress: true`',
     (client) => client.get('/', { decompress: true }),
     ConfigError,
     /option decompress: it does not decode/,
   ],
   [
-    'create() with another adapter',
+    '`create({ adapter })`',
     async (client) => client.create({ adapter: 'http' }),
     ConfigError,
     /option adapter: /,
   ],
+  [
+    'a user name in the URL',
+    (client) => client.get(`${client.defaults.baseURL?.replace('//', '//user@')}/`),
+    ApplicationMistake,
+    /without a user name/,
+  ],
+  [
+    'a URL that starts with `//`',
+    (client) => client.get('//evil.example/'),
+    ApplicationMistake,
+    /host of upstream\(\)/,
+  ],
+  [
+    'a URL with white space, `..`, `\\` or `#`',
+    (client) => client.get('/a b'),
+    ApplicationMistake,
+    /percent-encoded/,
+  ],
+  [
+    '`Host`, `Connection`, `Content-Length` and their like as headers',
+    (client) => client.get('/', { headers: { Host: 'evil.example' } }),
+    ApplicationMistake,
+    /sets host itself/,
+  ],
+  [
+    'a header with CR, LF or other invalid bytes',
+    (client) => client.get('/', { headers: { 'x-a': 'b\r\nHost: evil.example' } }),
+    ApplicationMistake,
+    /invalid in HTTP/,
+  ],
+  [
+    '`timeout` above the limit of `upstream()`',
+    (client) => client.get('/', { timeout: 5001 }),
+    ApplicationMistake,
+    /may only lower the limit/,
+  ],
+  [
+    '`responseType: "blob"`, `"document"`',
+    (client) => client.get('/', { responseType: 'blob' }),
+    ApplicationMistake,
+    /responseType/,
+  ],
+  [
+    '`maxContentLength`',
+    (client) => client.get('/', { maxContentLength: 1 }),
+    ConfigError,
+    /option maxContentLength: maxSize/,
+  ],
+  [
+    '`onUploadProgress`, `onDownloadProgress`',
+    (client) => client.get('/', { onDownloadProgress: () => {} }),
+    ConfigError,
+    /option onDownloadProgress: .*whole/,
+  ],
+  [
+    '`socketPath`, `lookup`, `family`, `httpVersion`, `maxRate`',
+    (client) => client.get('/', { socketPath: '/run/docker.sock' }),
+    ConfigError,
+    /option socketPath: /,
+  ],
+  [
+    '`responseEncoding`',
+    (client) => client.get('/', { responseEncoding: 'latin1' }),
+    ConfigError,
+    /option responseEncoding: /,
+  ],
 ];
+
+/** Of the table in the page: what happens, by habit. */
+const ROWS: ReadonlyMap<string, string> = new Map(
+  readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8')
+    .split('\n| habit of axios | here |\n| --- | --- |\n')[1]
+    ?.split('\n\n')[0]
+    ?.split('\n')
+    .map((row) => row.slice(2, -2).split(' | ') as [string, string]),
+);
 
 describe('works:', () => {
   test.each(WORK)('%s', async (_habit, run, expected) => {
@@ -357,13 +486,19 @@ describe('works:', () => {
 });
 
 describe('is refused, and not sent:', () => {
-  test.each(REFUSED)('%s', async (_habit, run, error, reason) => {
+  test.each(REFUSED)('%s', async (habit, run, error, reason) => {
     const { client, connections } = await echo();
     const asked = Promise.resolve(run(client));
     await expect(asked).rejects.toBeInstanceOf(error as new () => Error);
     await expect(asked).rejects.toThrow(reason);
     expect(connections()).toBe(0);
+    const code = error === ConfigError ? 'CONFIG' : 'APPLICATION';
+    expect(ROWS.get(habit)?.startsWith(`refused: \`${code}\``)).toBe(true);
   });
+});
+
+test('the table of the page has these rows, and no others', () => {
+  expect([...ROWS.keys()]).toEqual([...WORK, ...REFUSED].map(([habit]) => habit));
 });
 
 describe('a failure', () => {
@@ -404,122 +539,6 @@ describe('a failure', () => {
     bodies.length = 0;
     await client.post('/', Readable.from(['a', 'b']), { headers: { 'content-type': 'text/plain' } });
     expect(bodies).toEqual(Array(3).fill('text/plain ab'));
-  });
-});
-
-describe('JSON is strict:', () => {
-  test.each([
-    ['text', {}, 'text'],
-    ['other than UTF-8', {}, Buffer.from('"ä"', 'latin1')],
-    ['encoded', { 'content-encoding': 'gzip' }, '{}'],
-  ])('an answer that is %s reaches no code of the application', async (_what, headers, body) => {
-    const { client } = await host((_request, response) => response.writeHead(200, headers).end(body));
-    client.defaults.transformResponse = () => expect.fail('was called');
-    await expect(client.get('/')).rejects.toMatchObject({
-      reason: 'malformed',
-      code: 'ERR_BAD_RESPONSE',
-      status: 200,
-    });
-  });
-});
-
-describe('a body that is read first is bounded', () => {
-  async function* endless() {
-    for (;;) yield Buffer.alloc(65_536);
-  }
-
-  test.each([
-    ['without an end', () => Readable.from(endless()), ApplicationMistake],
-    ['of a form', () => form({ f: new Blob([Buffer.alloc(2 ** 21)]) }), ApplicationMistake],
-    ['of other things', () => Readable.from([{ a: 1 }]), ApplicationMistake],
-  ])('%s', async (_what, data, error) => {
-    const { client, connections } = await echo();
-    await expect(client.post('/', data())).rejects.toBeInstanceOf(error);
-    expect(connections()).toBe(0);
-  });
-
-  test('in time', async () => {
-    const { client, connections } = await echo({ timeoutMs: 100 });
-    await expect(client.post('/', new Readable({ read() {} }))).rejects.toMatchObject({ reason: 'timeout' });
-    expect(connections()).toBe(0);
-  });
-});
-
-describe('nothing displaces the adapter:', () => {
-  const evil = async () => expect.fail('was called');
-  const ATTACKS: readonly (readonly [string, (client: AxiosInstance) => unknown])[] = [
-    [
-      'an interceptor deletes it',
-      (client) => client.interceptors.request.use(({ adapter, ...config }) => config as never),
-    ],
-    [
-      'an interceptor names fetch',
-      (client) => client.interceptors.request.use((config) => Object.assign(config, { adapter: 'fetch' })),
-    ],
-    [
-      'an interceptor names all',
-      (client) =>
-        client.interceptors.request.use((config) =>
-          Object.assign(config, { adapter: ['xhr', 'http', 'fetch'] }),
-        ),
-    ],
-    [
-      'an interceptor sets a function',
-      (client) => client.interceptors.request.use((config) => Object.assign(config, { adapter: evil })),
-    ],
-    [
-      'an interceptor returns a new object',
-      (client) => client.interceptors.request.use(({ url, headers }) => ({ url, headers }) as never),
-    ],
-    ['defaults without it', (client) => Object.assign(client.defaults, { adapter: undefined })],
-    ['defaults that name fetch', (client) => Object.assign(client.defaults, { adapter: 'fetch' })],
-  ];
-
-  test.each(ATTACKS)('%s', async (_what, attack) => {
-    const { client, connections } = await echo();
-    attack(client);
-    await expect(client.get('/')).rejects.toBeInstanceOf(ConfigError);
-    expect(connections()).toBe(0);
-  });
-
-  test('a synchronous interceptor throws, and forgives itself', async () => {
-    const { client, connections } = await echo();
-    const replace = (config: object) => {
-      Object.assign(config, { adapter: 'fetch' });
-      throw new Error('forgiven');
-    };
-    client.interceptors.request.use(replace as never, () => undefined, { synchronous: true });
-    await expect(client.get('/')).rejects.toThrow('forgiven');
-    expect(connections()).toBe(0);
-  });
-
-  test('code that gets the options at any time changes nothing by them', async () => {
-    const { client } = await echo();
-    function spoil<Data>(this: object, data: Data): Data {
-      Object.assign(this, { adapter: 'fetch', proxy: { host: 'evil' } });
-      return data;
-    }
-    const { data } = await client.get<Echo>('/x', {
-      transformRequest: spoil,
-      transformResponse: [client.defaults.transformResponse ?? [], spoil].flat(),
-    });
-    expect(data.url).toBe('/x');
-    function redirect(this: { url?: string }) {
-      this.url = 'https://evil.example/';
-    }
-    await expect(client.get('/x', { transformRequest: redirect })).rejects.toBeInstanceOf(ApplicationMistake);
-  });
-
-  test('options of one host are not sent to another', async () => {
-    const { origin } = await echo();
-    const upstream = createUpstreams(
-      { endpoints: ['a.example', 'b.example'] },
-      { 'a.example': origin, 'b.example': origin },
-    );
-    const { config } = await upstream('a.example').get('/');
-    expect(config.baseURL).toBe('https://a.example');
-    expect((await upstream('a.example')(config)).status).toBe(200);
-    await expect(upstream('b.example')(config)).rejects.toBeInstanceOf(ApplicationMistake);
   });
 });
 
