@@ -212,7 +212,10 @@ export function copyBody(data: unknown): Buffer | undefined {
   );
 }
 
-/** Undefined for what is neither a form nor a Blob. Node serialises a form, and can't be stopped in it. */
+/**
+ * Undefined for what is neither a form nor a Blob. Its size is checked first: Node serialises a form whole, and if its
+ * stream is cancelled, rejects a promise that nobody can catch.
+ */
 function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {
   if (!(data instanceof FormData || data instanceof Blob)) return undefined;
   const values = data instanceof Blob ? [data] : [...data].flat();
