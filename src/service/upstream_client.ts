@@ -37,10 +37,17 @@ function parseText(this: Config, data: unknown): unknown {
   return isJson ? JSON.parse(data, this.parseReviver) : data;
 }
 
-/** The default transformation of requests, before those of axios. */
-function setFormType(data: unknown, headers: Config['headers']): unknown {
+/** The default transformation of requests: that of axios, whose errors repeat names of the data. */
+function buildBody(this: Config, data: unknown, headers: Config['headers']): unknown {
   if (data instanceof URLSearchParams) headers.setContentType('application/x-www-form-urlencoded', false);
-  return data;
+  const changes = [loadAxios().defaults.transformRequest ?? []].flat();
+  try {
+    return changes.reduce((before: unknown, change) => change.call(this, before, headers), data);
+  } catch {
+    throw new ApplicationMistake(
+      'data of an upstream request has a value that JSON or a form can not hold, such as a cycle or a bigint',
+    );
+  }
 }
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
@@ -49,13 +56,13 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'patch', 'query'];
 
 function defaultsOf({ origin }: Site): object {
-  const { AxiosHeaders, defaults } = loadAxios();
+  const { AxiosHeaders } = loadAxios();
   return {
     ...{ adapter: ADAPTER, baseURL: origin, timeout: 0, validateStatus: isSuccess },
     headers: Object.fromEntries(BUCKETS.map((name) => [name, new AxiosHeaders()])),
     // As URLSearchParams does.
     paramsSerializer: { encode: (text: string, encode = encodeURIComponent) => encode(text) },
-    transformRequest: [setFormType, defaults.transformRequest].flat(),
+    transformRequest: [buildBody],
     transformResponse: [parseText],
   };
 }

@@ -3,6 +3,7 @@
  * which may come from code or data that the application's author has not written.
  */
 import { createServer } from 'node:http';
+import { inspect } from 'node:util';
 import { Axios, AxiosHeaders, type AxiosInstance, type AxiosRequestConfig } from 'axios';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts';
@@ -311,14 +312,26 @@ describe('data', () => {
     },
   );
 
-  test('that JSON can not hold is an error', async () => {
-    const circular: { self?: unknown } = {};
-    circular.self = circular;
+  test('that JSON or a form can not hold is refused, without a part of it in the message', async () => {
+    const circular: Record<string, unknown> = {};
+    circular['hunter2'] = { a: circular };
+    const deep = JSON.parse(`${'{"hunter2":'.repeat(200)}1${'}'.repeat(200)}`);
     const { client, connections } = await echo();
-    await expect(client.post('/', { a: 1n })).rejects.toBeInstanceOf(TypeError);
-    client.interceptors.request.use((config) => ({ ...config, data: circular }));
-    await expect(client.post('/', {})).rejects.toBeInstanceOf(TypeError);
-    expect(connections()).toBe(0);
+    const seen: unknown[] = [];
+    client.interceptors.response.use(null, (error) => {
+      seen.push(error);
+      throw error;
+    });
+    let data: unknown;
+    client.interceptors.request.use((config) => ({ ...config, data }));
+    for (data of [{ hunter2: 1n }, circular]) {
+      await expect(client.post('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
+    }
+    for (data of [{ hunter2: { a: Symbol('hunter2') } }, deep]) {
+      await expect(client.postForm('/', {})).rejects.toBeInstanceOf(ApplicationMistake);
+    }
+    expect(inspect(seen)).not.toContain('hunter2');
+    expect([seen.length, connections()]).toEqual([4, 0]);
   });
 
   test('of a view is that of the view alone, not of the memory around it', async () => {
