@@ -48,7 +48,7 @@ const OPTIONS = {
     schema: text,
   },
   'older-source': {
-    value: '<commit>[:<folder>]',
+    value: '<commit[:folder]>',
     help: 'a commit of the same repository from which an older version of the packages was published; :<folder> where the application was in another one',
     schema: text,
     repeated: true,

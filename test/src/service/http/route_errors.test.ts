@@ -1,11 +1,12 @@
 /** Which errors of an application's own routes are the caller's fault, and what the caller and the log see of them. */
+import { AxiosHeaders } from 'axios';
 import express, { Router } from 'express';
 import createError from 'http-errors';
 import { describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../../src/library/errors.ts';
 import { ServerError } from '../../../../src/service/errors.ts';
-import { ExchangeFailed } from '../../../../src/service/exchange.ts';
 import { asRefusal } from '../../../../src/service/http/route_errors.ts';
+import { upstreamError } from '../../../../src/service/upstream_answer.ts';
 import { startServer } from '../../server/support.ts';
 import { HOSTILE_THROWN } from '../hostile_thrown.ts';
 
@@ -88,17 +89,15 @@ describe("is the caller's fault: an error", () => {
 describe('stays INTERNAL, with nothing of its message: an error', () => {
   const upstream = () =>
     like('hunter2', { isAxiosError: true, config: {}, status: 404, response: {}, request: {} });
+  const ofUpstream = () => upstreamError('status', { headers: new AxiosHeaders() }, { status: 404 });
   test.each<[string, unknown]>([
     ['of the server', createError(500, 'hunter2')],
     ['of the server, which is exposed', createError(503, 'hunter2', { expose: true })],
     ['of an upstream', upstream()],
     ['of an upstream, with the shape', Object.assign(upstream(), refusal)],
     ['that http-errors has made of that of an upstream', createError(404, upstream())],
-    ['of upstream()', new ExchangeFailed('status', { status: 404 })],
-    [
-      'that http-errors has made of that of upstream()',
-      createError(404, new ExchangeFailed('status', { status: 404 })),
-    ],
+    ['of upstream()', ofUpstream()],
+    ['that http-errors has made of that of upstream()', createError(404, ofUpstream())],
     ['with a cause', createError(404, 'hunter2', { cause: upstream() })],
     ['with a response', like('hunter2', { ...refusal, response: undefined })],
     ['with a request', like('hunter2', { ...refusal, request: undefined })],
