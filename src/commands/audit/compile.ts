@@ -2,6 +2,7 @@
  * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own, and gets its files
  * from here alone.
  */
+import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
 import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
 import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
 import { ENCLAVE_PACKAGE } from '../places.ts';
@@ -36,7 +37,7 @@ interface CompilerInput {
 /** Runs the compiler. @throws AuditError: SOURCE_TOO_LARGE */
 async function compileSources(
   { files, local, network }: CompilerInput,
-  { fetcher }: Framework,
+  fetcher: MovePackageFetcher,
   bounds: Bounds | undefined,
 ): Promise<Compiled> {
   const fetchLocal = async (path: string) => {
@@ -57,6 +58,21 @@ async function compileSources(
   );
 }
 
+/** @param check gets address, revision and path of each request, and throws if it must not be sent */
+function filterRequests(fetcher: MovePackageFetcher, check: (request: string) => void): MovePackageFetcher {
+  return {
+    async fetch(url, revision, subdir) {
+      check([url, revision, subdir].filter(Boolean).join(' '));
+      return await fetcher.fetch(url, revision, subdir);
+    },
+    async fetchFile(url, revision, path) {
+      check(`${url} ${revision} ${path}`);
+      return await fetcher.fetchFile(url, revision, path);
+    },
+    getResolvedSha: (url, revision) => fetcher.getResolvedSha(url, revision),
+  };
+}
+
 /** The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the framework. */
 export function folderAt(path: string): string | undefined {
   // Of a clone, or of the installed program.
@@ -74,6 +90,8 @@ export interface Linked {
 
 export class Compiler {
   readonly framework: Framework;
+  /** What the package of this program needs: Sui's framework, in the revision that the compiler chooses. */
+  readonly #needed = new Set<string>();
   readonly #network: BuildNetwork;
   readonly #bounds: Bounds | undefined;
 
@@ -86,27 +104,60 @@ export class Compiler {
   /** The package of this program. @throws as `compile` does */
   async enclave(): Promise<Modules> {
     const none = { folders: new Map(), published: new Map() };
-    const compiled = await this.compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none);
+    const { fetcher } = this.framework;
+    const noted = filterRequests(fetcher, (request) => this.#needed.add(request));
+    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, noted);
     return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
   }
 
   /**
    * The modules of one package, without those of its dependencies.
    *
+   * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at any time. So
+   * nothing is fetched that `enclave` did not need.
+   *
    * @param name of its folder in `move/`
-   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the framework
+   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the framework, or
+   *   it depends on what the commit does not contain
    */
-  async compile(name: string, files: Sources, { folders, published }: Linked): Promise<CompiledModule[]> {
+  async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
+    const { fetcher, isFetched } = this.framework;
+    if (!isFetched) return await this.#compile(name, files, linked, fetcher);
+    let foreign: string | undefined;
+    const limited = filterRequests(fetcher, (request) => {
+      if (this.#needed.has(request)) return;
+      foreign ??= request;
+      throw new Error('not of the framework');
+    });
+    const refused = () =>
+      new AuditError(
+        'NOT_FULLY_CHECKED',
+        `move/${printable(name)} depends on ${printable(String(foreign), 300)}, which the commit does not contain, and which is not the revision of Sui's framework that this program compiles against: to compare with another revision, set SUI_FRAMEWORK_DIR to a copy that you trust`,
+      );
+    try {
+      const modules = await this.#compile(name, files, linked, limited);
+      if (foreign !== undefined) throw refused();
+      return modules;
+    } catch (error) {
+      throw foreign === undefined ? error : refused();
+    }
+  }
+
+  async #compile(
+    name: string,
+    files: Sources,
+    { folders, published }: Linked,
+    fetcher: MovePackageFetcher,
+  ): Promise<CompiledModule[]> {
     const all = new Map([...folders, ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const]);
     const local = [...all].map(([folder, sources]): [string, Sources] => {
       const original = published.get(folder);
       return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];
     });
-    const { framework } = this;
     const network = this.#network;
     const result = await compileSources(
       { files, local: Object.fromEntries(local), network },
-      framework,
+      fetcher,
       this.#bounds,
     );
     if ('error' in result) throw this.#failure(name, result.error);

@@ -27,6 +27,8 @@ export interface Framework {
   readonly description: string;
   /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
   readonly isStub: boolean;
+  /** True if packages come from the address and revision that a Move.toml names. */
+  readonly isFetched: boolean;
   /** Why its sources could not be fetched, once that failed. */
   readonly failure?: () => string | undefined;
 }
@@ -50,6 +52,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
       fetcher,
       description: "Sui's framework as fetched from GitHub",
       isStub: false,
+      isFetched: true,
       failure: () => fetcher.failure,
     };
   }
@@ -69,6 +72,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
       ? `a stub of Sui's framework, not its sources${IS_CLONE ? ' (src/testing/move_framework/README.md)' : ''}`
       : `Sui's framework in ${framework}`,
     isStub,
+    isFetched: false,
   };
 }
 

@@ -2,7 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { BOUNDS, type Bounds } from '../../../../src/commands/audit/apart.ts';
 import { MoveCommit } from '../../../../src/commands/audit/commit.ts';
 import { Compiler } from '../../../../src/commands/audit/compile.ts';
@@ -46,6 +47,60 @@ test('sources are not compiled where they are in too many packages', () => {
   expect(() => new MoveCommit('the commit', paths, compiler)).toThrow(
     expect.objectContaining({ code: 'SOURCE_TOO_LARGE' }),
   );
+});
+
+describe('with a framework that is fetched', () => {
+  const stub = frameworkOf({});
+  const folder = 'subdir = "crates/sui-framework/packages/sui-framework"';
+  const source = 'module app::app; public fun go(x: &vector<u64>): u64 { x.length() }';
+
+  async function compileWith(dependency: string): Promise<{ result: string; requests: string[] }> {
+    const requests: string[] = [];
+    const fetcher: MovePackageFetcher = {
+      async fetch(url, revision, subdir) {
+        requests.push(`${url} ${revision}`);
+        if (!url.includes('helper')) return await stub.fetcher.fetch(url, revision, subdir);
+        const manifest = '[package]\nname = "helper"\nedition = "2024"\n[addresses]\nhelper = "0x0"\n';
+        return { 'Move.toml': manifest, 'sources/helper.move': 'module helper::helper;' };
+      },
+      fetchFile: async () => null,
+      getResolvedSha: () => undefined,
+    };
+    const compiler = new Compiler({ ...stub, fetcher, isFetched: true }, { network: undefined });
+    await compiler.enclave();
+    requests.length = 0;
+    const manifest = '[package]\nname = "app"\nedition = "2024"\n[dependencies]\n';
+    const files = {
+      'Move.toml': `${manifest}${dependency}\n[addresses]\napp = "0x0"\n`,
+      'sources/app.move': source,
+    };
+    const result = await compiler.compile('app', files, { folders: new Map(), published: new Map() }).then(
+      (modules) => modules.map(({ name }) => name).join(),
+      ({ code }: AuditError) => code,
+    );
+    return { result, requests };
+  }
+
+  test('sources compile against the revision that this program compiles against', async () => {
+    const { result, requests } = await compileWith('');
+    expect(result).toBe('app');
+    expect(new Set(requests.map((request) => request.split(' ')[0]))).toEqual(
+      new Set(['https://github.com/MystenLabs/sui.git']),
+    );
+  });
+
+  test.each([
+    ['a fork', `Sui = { git = "https://github.com/eve/sui.git", ${folder}, rev = "framework/testnet" }`],
+    [
+      'a commit that a fork may have pushed',
+      `Sui = { git = "https://github.com/MystenLabs/sui.git", ${folder}, rev = "${'e'.repeat(40)}" }`,
+    ],
+    ['another package', 'helper = { git = "https://github.com/eve/helper.git", rev = "main" }'],
+  ])('no other package is fetched: %s', async (_name, dependency) => {
+    const { result, requests } = await compileWith(dependency);
+    expect(result).toBe('NOT_FULLY_CHECKED');
+    expect(requests.join()).not.toMatch(/eve|eeee/);
+  });
 });
 
 test('names in what the compiler says reach nobody as they are', async () => {
