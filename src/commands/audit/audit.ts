@@ -335,8 +335,9 @@ async function compareEnclaves(
 ): Promise<Enclaves> {
   const { url: urls } = options;
   if (urls.length > 0) progress(`Asking ${quantity(new Set(urls).size, 'URL')} for attestation`);
-  const enclaves = await askEnclaves(urls, config, chain, roots);
   const against = 'the registers and the registrations on chain';
+  const enclaves = await checks.compare('enclaves', against, () => askEnclaves(urls, config, chain, roots));
+  if (enclaves === undefined) return { asked: [], silent: [], accepted: [] };
   for (const { url, publicKey, enclave, fault } of enclaves.asked) {
     const what = `the enclave at ${printable(url)}`;
     if (fault !== null) checks.fault(what, against, fault);

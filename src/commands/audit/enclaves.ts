@@ -4,6 +4,7 @@ import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/att
 import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { requestJson } from 'sui-enclave/client/http';
+import { quantity } from 'sui-enclave/errors';
 import {
   acceptedImages,
   type Enclave,
@@ -40,15 +41,29 @@ export interface Enclaves {
 /** Several enclaves may answer at one URL by turns. */
 const MAX_REQUESTS = 16;
 
-/** @throws SuiError */
+/** For the list of all enclaves: a hostile node's never ends. */
+const LIST_MS = 5 * 60_000;
+
+/**
+ * @param listMs for the list of enclaves, in milliseconds
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not end that list; SuiError
+ */
 export async function askEnclaves(
   urls: readonly string[],
   config: EnclaveConfig,
   chain: Chain,
   roots: readonly Uint8Array[] | undefined,
+  listMs = LIST_MS,
 ): Promise<Enclaves> {
   const now = Date.now();
-  const { enclaves } = await listEnclaves(chain.client, config);
+  const signal = AbortSignal.timeout(listMs);
+  const { enclaves } = await listEnclaves(chain.client, config, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    throw new AuditError(
+      'NOT_FULLY_CHECKED',
+      `the node did not list the enclaves within ${quantity(listMs / 1000, 'second')}`,
+    );
+  });
   const accepted = enclaves.filter(
     (enclave) => !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now),
   );

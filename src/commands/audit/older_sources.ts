@@ -14,6 +14,9 @@ export type OlderSource = Pick<Source, 'url' | 'commit' | 'folder'>;
 /** Of a config's events: each costs a fetch. */
 const MAX_COMMITS = 20;
 
+/** For the events: a hostile node's list never ends. */
+const LIST_MS = 5 * 60_000;
+
 /**
  * A commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository and folder of the config's
  * source where it says no other.
@@ -32,25 +35,36 @@ export function parseOlderSource(text: string, source: Source | null): OlderSour
 
 /**
  * The commits that a config has named so far, the latest first, without the present one. None where the node lists no
- * events: an auditor can name them.
+ * events, and those that it listed in time: an auditor can name others.
  *
+ * @param listMs for the events, in milliseconds
  * @throws SuiError
  */
-export async function formerSources(config: EnclaveConfig, { client }: Chain): Promise<OlderSource[]> {
+export async function formerSources(
+  config: EnclaveConfig,
+  { client }: Chain,
+  listMs = LIST_MS,
+): Promise<OlderSource[]> {
   const { enclavePackage, application, id } = config;
-  const sources: Source[] = [];
+  const key = ({ url, commit, folder }: OlderSource) => `${url} ${commit} ${folder}`;
+  const present = config.source && key(config.source);
+  /** The latest last. */
+  const named = new Map<string, OlderSource>();
+  const signal = AbortSignal.timeout(listMs);
   try {
     for (const name of ['EnclaveConfigCreated', 'PcrsUpdated'] as const) {
-      for await (const { data } of iterateEvents(client, { enclavePackage, application, name })) {
-        if (data.configId === id && data.source !== null) sources.push(data.source);
+      for await (const { data } of iterateEvents(client, { enclavePackage, application, name, signal })) {
+        if (data.configId !== id || data.source === null || key(data.source) === present) continue;
+        named.delete(key(data.source));
+        named.set(key(data.source), data.source);
+        const [oldest = ''] = named.keys();
+        if (named.size > MAX_COMMITS) named.delete(oldest);
       }
     }
   } catch (error) {
     const isUnable = error instanceof NodeRefusedError && error.status === 'UNIMPLEMENTED';
-    if (!isUnable && !(error instanceof SuiError && error.code === 'SUI_NODE_ANSWER')) throw error;
+    const isBadAnswer = error instanceof SuiError && error.code === 'SUI_NODE_ANSWER';
+    if (!signal.aborted && !isUnable && !isBadAnswer) throw error;
   }
-  const key = ({ url, commit, folder }: OlderSource) => `${url} ${commit} ${folder}`;
-  const named = new Map(sources.reverse().map((source) => [key(source), source]));
-  if (config.source !== null) named.delete(key(config.source));
-  return [...named.values()].slice(0, MAX_COMMITS);
+  return [...named.values()].reverse();
 }

@@ -5,6 +5,7 @@ import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { compileApart } from '../../../src/commands/audit/compile_process.ts';
 import { addsNothing, otherConfigs } from '../../../src/commands/audit/configs.ts';
+import { formerSources } from '../../../src/commands/audit/older_sources.ts';
 import { holdersOf, upgradeHolder } from '../../../src/commands/audit/people.ts';
 import { Chain } from '../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
@@ -158,6 +159,7 @@ test('a list of events that never ends is not waited for', async () => {
   });
   expect(await codeOf(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
   expect(at).toBeGreaterThan(1);
+  expect(await formerSources(config, chain, 300)).toEqual([]);
 });
 
 test('thousands of registrars are counted, and not all looked up', async () => {
