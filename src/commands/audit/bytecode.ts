@@ -76,7 +76,10 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
 }
 
 const OWN = 'move/enclave of this program compiles to';
-const NOT_COMPARED: Result = { source: null, folders: [], fault: null };
+const NOT_COMPARED: Result = {
+  ...{ source: null, folders: [] },
+  fault: new AuditError('NOT_FULLY_CHECKED', 'a version was compared with nothing'),
+};
 
 /** Whether the packages of the framework and of the application are two. */
 function isApart({ enclave, application }: Contracts): boolean {
