@@ -2,8 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { quantity } from 'sui-enclave/errors';
-import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
+import { type EnclaveConfig, isOverlapping, readConfig } from 'sui-enclave/sui/objects';
 import type { Source } from 'sui-enclave/sui/structs';
 import {
   type Context,
@@ -154,6 +155,7 @@ async function audit(
     const holders = await holdersOf(config, contracts.originals, chain, others?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(one, source, local);
+    await compareAgain(rest);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
       checks: [...one.checks.all, ...rest.checks.all],
@@ -298,6 +300,20 @@ async function compareImage(
 
 function defaultCache(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
+}
+
+/** A build takes minutes, in which an admin may change the config. */
+async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
+  const what = 'the config after the build';
+  const against = 'that of before';
+  try {
+    const present = await readConfig(chain.client, config.id);
+    if (isDeepStrictEqual(present, config)) return;
+    checks.notChecked(what, against, 'it changed during the audit: audit it again');
+  } catch (error) {
+    const why = `the node did not show it again: ${printable((error as Error).message)}`;
+    checks.notChecked(what, against, why);
+  }
 }
 
 const OTHERS = 'other configs of the application';

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AuditError } from '../../../src/commands/audit/errors.ts';
+import type { Rebuild } from '../../../src/commands/audit/rebuild.ts';
 import { retireConfig, updatePcrs } from '../../../src/library/sui/transactions.ts';
 import { created, framework } from '../../src/commands/audit/applications.ts';
 import type { TestRepository } from '../../src/commands/audit/git_server.ts';
@@ -103,6 +104,20 @@ describe('an honest config', () => {
     expect(silent).toMatchObject(codes);
     expect(silent.line).toMatch(/not checked: other registered enclaves \(no URL led to 0x[0-9a-f]{64}\)$/);
   });
+});
+
+test('a config that changes while the image is built is not agreed with', async () => {
+  const deployed = await deploy();
+  const url = await world.serve(deployed);
+  const build: Rebuild = async ({ app }) => {
+    const tx = new Transaction();
+    retireConfig(tx, deployed);
+    await world.submit(tx);
+    return { eif: quickImage(app), relay: Buffer.from('relay') };
+  };
+  const verdict = await world.audit(deployed.configId, [...source, '--url', url], { build });
+  expect(verdict, verdict.out).toMatchObject({ exit: 3, verdict: 'not fully checked' });
+  expect(verdict.line).toMatch(/not checked: the config after the build \(it changed during the audit: /);
 });
 
 describe('a lie', () => {
