@@ -90,6 +90,9 @@ function limitConnecting(sent: http.ClientRequest): void {
   });
 }
 
+/** Of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two. */
+const MAX_INTERIM = 16;
+
 /** @throws what Node reports; an Error for an answer that is refused */
 function exchange(
   sent: http.ClientRequest,
@@ -104,6 +107,12 @@ function exchange(
       signal.removeEventListener('abort', abort);
       // Without an error if the answer switches to another protocol.
       reject(new Error('closed without an answer'));
+    });
+    let interim = 0;
+    sent.on('information', () => {
+      if (++interim <= MAX_INTERIM) return;
+      reject(new Error('too many interim answers'));
+      sent.destroy();
     });
     sent.on('response', (message) => {
       try {

@@ -126,6 +126,9 @@ function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown)
   return error.reason === 'unreachable' && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
+/** Of interim answers (RFC 9110, section 15.2): each costs time, and hosts send one or two. */
+const MAX_INTERIM = 16;
+
 /** Sends a request's body and receives the answer. */
 function exchange(
   sent: http.ClientRequest,
@@ -154,6 +157,10 @@ function exchange(
     sent.on('error', broke);
     // Without an error if the answer switches to another protocol.
     sent.on('close', broke);
+    let interim = 0;
+    sent.on('information', () => {
+      if (++interim > MAX_INTERIM) broke();
+    });
     sent.on('response', (answer) => {
       state = 'receiving';
       let buffer: Buffer = Buffer.alloc(0);

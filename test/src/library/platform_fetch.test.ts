@@ -274,6 +274,16 @@ describe("where the library's differs", () => {
     expect(await outcomeOf(platformFetch, url)).toEqual(YES);
   });
 
+  test('sixteen interim answers are skipped, and the next one ends the request', async () => {
+    const answerAfter = async (count: number) => {
+      const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
+      const { url } = await serveRaw((socket) => socket.write(interim + answer(LENGTH)));
+      return await outcomeOf(platformFetch, url);
+    };
+    expect(await answerAfter(16)).toEqual(YES);
+    expect(await answerAfter(17)).toEqual(FAILED);
+  });
+
   test('no other scheme than http and https, and a redirect only as the caller says', async () => {
     expect(await outcomeOf(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
     await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(

@@ -85,6 +85,23 @@ describe('a request', () => {
 });
 
 describe('an exchange fails', () => {
+  test.each(['100 Continue', '103 Early Hints'])(
+    'at the seventeenth interim answer, which hosts could send without end: %s',
+    async (status) => {
+      const interim = `HTTP/1.1 ${status}\r\n\r\n`;
+      const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}';
+      const ask = async (count: number) => {
+        const { client, open } = await rawHost((socket) => socket.write(interim.repeat(count) + answer));
+        const result = await client.get('/').catch((error) => error.reason);
+        return { result, open };
+      };
+      expect((await ask(16)).result).toMatchObject({ status: 200 });
+      const { result, open } = await ask(17);
+      expect(result).toBe('unreachable');
+      await vi.waitFor(() => expect(open()).toBe(0));
+    },
+  );
+
   const failures: [string, RequestListener, UpstreamError['reason']][] = [
     ['without an answer', (_request, response) => response.destroy(), 'unreachable'],
     ['without an answer in time', () => {}, 'timeout'],
