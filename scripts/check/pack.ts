@@ -16,7 +16,7 @@ import { ROOT, readManifest } from './pack/tarball.ts';
 
 /** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
 const SOURCES = [
-  ...['library', 'service', 'server', 'apps', 'move_bytecode', 'testing', 'commands', 'create'],
+  ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'commands', 'create'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],
 ].map((folder) => `src/${folder}`);
 

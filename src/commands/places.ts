@@ -25,7 +25,7 @@ export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'co
 export const WALLET = join(CLONE, 'out/wallet');
 
 /** The stub of Sui's framework. */
-export const FRAMEWORK_STUB = join(PACKAGE, 'testing/move_framework');
+export const FRAMEWORK_STUB = join(PACKAGE, 'devnet/move_framework');
 
 /**
  * A command as its reader types it here: `make dev ATTEST=emulated` in a clone, `ATTEST=emulated npx --offline sui-enclave dev` with the

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { buildPackage, frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
 import { SourceContent } from '../../src/library/sui/structs.ts';
-import { Config, Enclave, Registrar } from '../src/testing/sui/structs.ts';
+import { Config, Enclave, Registrar } from '../src/devnet/structs.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;

@@ -155,7 +155,7 @@ describe('the choice of a framework', () => {
   });
 
   test('SUI_FRAMEWORK_DIR does not make a framework of the stub', () => {
-    const dir = fileURLToPath(new URL('../../src/testing/move_framework', import.meta.url));
+    const dir = fileURLToPath(new URL('../../src/devnet/move_framework', import.meta.url));
     expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStub).toBe(true);
   });
 

@@ -24,7 +24,7 @@ const TESTING = ['fakes', 'start_server'];
 const FILES = [
   'commands/**/*.{sh,service,path,cjs}',
   'prover/keys/*.json',
-  'testing/move_framework/**/*.{move,toml}',
+  'devnet/move_framework/**/*.{move,toml}',
 ];
 
 /** The Move package of the framework, for the contracts of applications: without its tests. */

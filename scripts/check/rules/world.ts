@@ -5,7 +5,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { packageDigest } from '../../../src/move_bytecode/package_digest.ts';
+import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
 
 export interface NodeUrls {
   readonly url: string;

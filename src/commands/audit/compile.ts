@@ -3,8 +3,8 @@
  * from here alone.
  */
 import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
-import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
-import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
+import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
+import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
 import { ENCLAVE_PACKAGE } from '../places.ts';
 import { printable } from '../printable.ts';
 import { BUILD_NETWORKS, type BuildNetwork } from '../sui/bytecode.ts';

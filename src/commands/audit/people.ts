@@ -7,7 +7,7 @@ import { fromBase64, normalizeStructTag, normalizeSuiAddress } from '@mysten/sui
 import { SuiError } from 'sui-enclave/sui/errors';
 import { suiErrorOf } from 'sui-enclave/sui/failures';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
-import { withoutSelfAddress } from 'sui-enclave-move-bytecode/self_address';
+import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
 import type { Chain } from '../sui/chain.ts';
 import type { AuditedSource } from './source.ts';
 

@@ -69,7 +69,7 @@ export function frameworkOf(env: Readonly<Record<string, string | undefined>>): 
   return {
     fetcher: new LocalPackages(new FrameworkFolder(framework)),
     description: isStub
-      ? `a stub of Sui's framework, not its sources${IS_CLONE ? ' (src/testing/move_framework/README.md)' : ''}`
+      ? `a stub of Sui's framework, not its sources${IS_CLONE ? ' (src/devnet/move_framework/README.md)' : ''}`
       : `Sui's framework in ${framework}`,
     isStub,
     isFetched: false,

@@ -7,7 +7,7 @@ import { quantity } from 'sui-enclave/errors';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { acceptedImages, type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
 import { type SignedArguments, signedArguments } from 'sui-enclave/sui/signed';
-import { readModule } from 'sui-enclave-move-bytecode/module_bytecode';
+import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import * as v from 'valibot';
 import { runAsProcess, UsageError } from '../command.ts';
 import { enclaveUrl, integer, objectId, path, text } from '../values.ts';

@@ -3,7 +3,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHistory } from '../../../src/console/chain/read.ts';
 import { ChainFixture } from '../commands/sui/chain_fixture.ts';
-import { compileModule, publishLineage, send, upgradeLineage } from '../testing/sui/package_lineage.ts';
+import { compileModule, publishLineage, send, upgradeLineage } from '../devnet/package_lineage.ts';
 
 const ENCLAVE = `module own::enclave;
 public struct APP has drop {}

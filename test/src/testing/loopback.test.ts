@@ -6,12 +6,12 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createStaticServer } from '../../../src/commands/dev/site.ts';
 import { createFakeProver, listen, startProvider } from '../../../src/commands/dev/wallet/servers.ts';
+import { createFaucet } from '../../../src/devnet/faucet.ts';
+import { LoopbackNode } from '../../../src/devnet/node.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
 import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { isLoopbackOrigin, LOOPBACK_ORIGINS, originsOnLoopback } from '../../../src/testing/loopback.ts';
 import { startServer } from '../../../src/testing/start_server.ts';
-import { createFaucet } from '../../../src/testing/sui/faucet.ts';
-import { LoopbackNode } from '../../../src/testing/sui/node.ts';
 import { DEV_API_KEY, startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

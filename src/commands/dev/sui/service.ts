@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { certificatesFromPem } from 'sui-enclave/attestation';
+import { createFaucet } from 'sui-enclave-devnet/faucet';
+import { RANDOM } from 'sui-enclave-devnet/ledger';
+import { listen } from 'sui-enclave-devnet/listen';
+import { frameworkModules } from 'sui-enclave-devnet/move/framework';
+import { LoopbackNode } from 'sui-enclave-devnet/node';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
-import { createFaucet } from 'sui-enclave-testing/sui/faucet';
-import { RANDOM } from 'sui-enclave-testing/sui/ledger';
-import { listen } from 'sui-enclave-testing/sui/listen';
-import { frameworkModules } from 'sui-enclave-testing/sui/move/framework';
-import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import { modelChainId } from '../../sui/network.ts';
 import { type Account, developmentAccount } from './account.ts';
 import { builtKeys, signatureChecks } from './signatures.ts';

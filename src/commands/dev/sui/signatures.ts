@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { PROVIDERS } from 'sui-enclave/zklogin';
+import type { LoopbackNode } from 'sui-enclave-devnet/node';
+import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-devnet/zklogin';
 import { readVerifyingKey, type VerifyingKey } from 'sui-enclave-prover/verify';
 import { isLoopbackOrigin } from 'sui-enclave-testing/loopback';
-import type { LoopbackNode } from 'sui-enclave-testing/sui/node';
-import { issuerKeys, type ProofTrust, verifyZkLogin, zkLoginVerifier } from 'sui-enclave-testing/sui/zklogin';
 import { builtProver } from '../../prover/artifacts.ts';
 
 type Verify = LoopbackNode['verify'];

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Configuration, Provider } from 'oidc-provider';
+import { listen as listenOn } from 'sui-enclave-devnet/listen';
 import { answersPreflight, isLoopbackOrigin, readBody } from 'sui-enclave-testing/loopback';
-import { listen as listenOn } from 'sui-enclave-testing/sui/listen';
 
 const PROOFS = new URL('../../../../test/vectors/zklogin-proofs.json', import.meta.url);
 

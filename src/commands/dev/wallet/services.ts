@@ -4,6 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { RANDOM } from 'sui-enclave-devnet/ledger';
+import { LoopbackNode } from 'sui-enclave-devnet/node';
 import { readVerifyingKey } from 'sui-enclave-prover/verify';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -12,8 +14,6 @@ import { loadApplication } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import type { Logger } from 'sui-enclave-service/log';
 import { LOOPBACK_ORIGINS } from 'sui-enclave-testing/loopback';
-import { RANDOM } from 'sui-enclave-testing/sui/ledger';
-import { LoopbackNode } from 'sui-enclave-testing/sui/node';
 import type { Artifacts } from '../../prover/artifacts.ts';
 import { startProver } from '../prover/service.ts';
 import { signatureChecks } from '../sui/signatures.ts';

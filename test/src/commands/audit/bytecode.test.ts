@@ -13,9 +13,9 @@ import { ownRelease, type Release } from '../../../../src/commands/audit/release
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { isModelChain, modelChainId } from '../../../../src/commands/sui/network.ts';
-import { withoutSelfAddress } from '../../../../src/move_bytecode/self_address.ts';
+import { withoutSelfAddress } from '../../../../src/devnet/bytecode/self_address.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { ROOT } from './applications.ts';
 
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];

@@ -7,8 +7,8 @@ import { Compiler } from '../../../../src/commands/audit/compile.ts';
 import { Lineages, readContracts } from '../../../../src/commands/audit/lineage.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { ROOT } from './applications.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;

@@ -4,7 +4,7 @@ import { readContracts } from '../../../../src/commands/audit/lineage.ts';
 import { holdersOf } from '../../../../src/commands/audit/people.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { readConfig } from '../../../../src/library/sui/index.ts';
-import { compileModule, publishLineage, upgradeLineage } from '../../testing/sui/package_lineage.ts';
+import { compileModule, publishLineage, upgradeLineage } from '../../devnet/package_lineage.ts';
 import { ChainFixture } from '../sui/chain_fixture.ts';
 
 let fixture: ChainFixture;

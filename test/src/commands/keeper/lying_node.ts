@@ -5,8 +5,8 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { onTestFinished } from 'vitest';
-import { frame, messageOf, trailer } from '../../../../src/testing/sui/grpc_web.ts';
-import type { LoopbackNode } from '../../../../src/testing/sui/node.ts';
+import { frame, messageOf, trailer } from '../../../../src/devnet/grpc_web.ts';
+import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 
 /** Changes the message of an answer, in protobuf. An error of the node stays as it is. */
 export type Lie = (answer: Uint8Array) => Uint8Array;

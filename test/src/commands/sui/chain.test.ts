@@ -8,6 +8,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
 import { expiryOf } from '../../../../src/commands/sui/expiry.ts';
 import type { CommonOptions } from '../../../../src/commands/sui/options.ts';
+import { Refusal } from '../../../../src/devnet/failures.ts';
+import type { Fault } from '../../../../src/devnet/node.ts';
 import {
   applicationType,
   createEnclaveConfig,
@@ -15,8 +17,6 @@ import {
   parsePcrs,
   updatePcrs,
 } from '../../../../src/library/sui/index.ts';
-import { Refusal } from '../../../../src/testing/sui/failures.ts';
-import type { Fault } from '../../../../src/testing/sui/node.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 
 const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');

@@ -8,6 +8,9 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { Changes } from '../../../../src/devnet/ledger.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import type { Package } from '../../../../src/devnet/packages.ts';
 import {
   applicationType,
   createEnclaveConfig,
@@ -18,10 +21,7 @@ import {
 } from '../../../../src/library/sui/index.ts';
 import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
 import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { Changes } from '../../../../src/testing/sui/ledger.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
-import type { Package } from '../../../../src/testing/sui/packages.ts';
-import { weatherModules } from '../../testing/sui/weather_package.ts';
+import { weatherModules } from '../../devnet/weather_package.ts';
 import { type Result, type Runner, script } from './run_script.ts';
 
 /** The chain of testnet, for a node that commands take for one of it. */
@@ -82,7 +82,7 @@ export class ChainFixture {
   /** A folder that is accepted as the framework's sources: the tests' stub, and the module it lacks. */
   framework(): string {
     const dir = this.file('framework');
-    cpSync(fileURLToPath(new URL('../../../../src/testing/move_framework', import.meta.url)), dir, {
+    cpSync(fileURLToPath(new URL('../../../../src/devnet/move_framework', import.meta.url)), dir, {
       recursive: true,
     });
     mkdirSync(join(dir, 'sui-framework/sources/kiosk'), { recursive: true });

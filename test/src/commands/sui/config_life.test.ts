@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { main } from '../../../../src/commands/sui/retire_config.ts';
-import { Changes, type LedgerObject } from '../../../../src/testing/sui/ledger.ts';
+import { Changes, type LedgerObject } from '../../../../src/devnet/ledger.ts';
+import { Config, PUBLISHER, Publisher } from '../../devnet/structs.ts';
 import { startServer } from '../../server/support.ts';
-import { Config, PUBLISHER, Publisher } from '../../testing/sui/structs.ts';
 import { ChainFixture, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

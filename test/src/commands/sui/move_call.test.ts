@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { moveCall, signedTypeOf } from '../../../../src/commands/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/commands/sui/move_types.ts';
-import type { ModuleInterface } from '../../../../src/move_bytecode/module_bytecode.ts';
+import type { ModuleInterface } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 
 const at = (digit: string) => `0x${digit.padStart(64, '0')}`;
 const APP = at('a');

@@ -1,14 +1,14 @@
 /** The commands for a package whose upgrades add types: each has the id of the version that introduced it. */
 import { readFileSync, rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startWeather } from '../../server/support.ts';
 import {
   compileModule,
   enclaveModules,
   type Lineage,
   publishLineage,
   upgradeLineage,
-} from '../../testing/sui/package_lineage.ts';
+} from '../../devnet/package_lineage.ts';
+import { startWeather } from '../../server/support.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
 const APP = `module own::app;

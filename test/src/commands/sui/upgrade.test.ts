@@ -12,7 +12,7 @@ import {
   enclaveModules,
   publishLineage,
   upgradeLineage,
-} from '../../testing/sui/package_lineage.ts';
+} from '../../devnet/package_lineage.ts';
 import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 

@@ -4,6 +4,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { createElement } from 'react';
 import { renderToString } from 'react-dom/server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { type UsedZkLogin, useZkLogin, type ZkLoginOptions } from '../../../../src/library/react/index.ts';
 import {
   memorySession,
@@ -11,7 +12,6 @@ import {
   type Proof,
   type SessionStore,
 } from '../../../../src/library/zklogin/index.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import { serve } from '../loopback.ts';
 import {
   type Begun,

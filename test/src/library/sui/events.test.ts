@@ -3,14 +3,14 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
-import { startServer } from '../../server/support.ts';
 import {
   compileModule,
   type Lineage,
   publishLineage,
   send,
   upgradeLineage,
-} from '../../testing/sui/package_lineage.ts';
+} from '../../devnet/package_lineage.ts';
+import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
 const contract = { enclavePackage: PACKAGE, application: APPLICATION };

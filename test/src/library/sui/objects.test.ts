@@ -2,9 +2,9 @@ import { bcs } from '@mysten/sui/bcs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { COIN } from '../../../../src/devnet/ledger.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ConfigContent, EnclaveContent } from '../../../../src/library/sui/structs.ts';
-import { COIN } from '../../../../src/testing/sui/ledger.ts';
 import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { compileProbe, SOURCES } from '../../../../scripts/check/rules/probe.ts';
 import { World } from '../../../../scripts/check/rules/world.ts';
 import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import {
   buildTransaction,
   failureOf,
@@ -14,7 +15,6 @@ import {
 } from '../../../../src/library/sui/index.ts';
 import { resultOfSending } from '../../../../src/library/sui/send.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
-import { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 
 let node: LoopbackNode;
 let world: World;

@@ -3,8 +3,8 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
-import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
-import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
+import { LoopbackNode, verifierOf } from '../../../../src/devnet/node.ts';
+import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import { usePage } from './page.ts';
 import { connect, type Given, handOver, redirectOf, register } from './support.ts';
 

@@ -4,6 +4,8 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { onTestFinished, vi } from 'vitest';
+import { LoopbackNode, verifierOf } from '../../../../src/devnet/node.ts';
+import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import {
   epochOf,
   type Login,
@@ -14,8 +16,6 @@ import {
   type SponsorRequest,
   type ZkLoginSession,
 } from '../../../../src/library/zklogin/index.ts';
-import { LoopbackNode, verifierOf } from '../../../../src/testing/sui/node.ts';
-import { verifyZkLogin } from '../../../../src/testing/sui/zklogin.ts';
 import { base64url, vector } from './support.ts';
 
 export const [production, devnet] = vector('proofs');

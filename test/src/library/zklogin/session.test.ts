@@ -15,6 +15,7 @@ import {
   toZkLoginPublicIdentifier,
 } from '@mysten/sui/zklogin';
 import { describe, expect, test } from 'vitest';
+import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 import {
   cancelLogin,
   deriveAddress,
@@ -23,7 +24,6 @@ import {
   type SponsoredTransaction,
   type SponsorRequest,
 } from '../../../../src/library/zklogin/index.ts';
-import type { LoopbackNode } from '../../../../src/testing/sui/node.ts';
 import {
   address,
   aud,

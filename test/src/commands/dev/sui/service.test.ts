@@ -13,8 +13,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { main } from '../../../../../src/commands/dev/sui/main.ts';
 import { type DevSui, startDevSui } from '../../../../../src/commands/dev/sui/service.ts';
 import { isModelChain } from '../../../../../src/commands/sui/network.ts';
+import { digestOf, type LedgerObject } from '../../../../../src/devnet/ledger.ts';
 import { certificatesFromPem } from '../../../../../src/library/attestation/index.ts';
-import { digestOf, type LedgerObject } from '../../../../../src/testing/sui/ledger.ts';
 import { call } from '../../run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'dev-sui-'));

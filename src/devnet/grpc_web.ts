@@ -1,0 +1,38 @@
+/** gRPC-web over HTTP, as far as a loopback Sui node needs it: requests with one message, and the frames of answers. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GrpcStatusCode } from '@mysten/sui/grpc';
+import { fromBase64 } from '@mysten/sui/utils';
+import { readBody } from 'sui-enclave-testing/loopback';
+
+export function isGrpcWeb({ headers }: IncomingMessage): boolean {
+  return headers['content-type']?.startsWith('application/grpc-web') ?? false;
+}
+
+/** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
+export function frame(flag: number, data: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flag);
+  head.writeUInt32BE(data.length, 1);
+  return Buffer.concat([head, data]);
+}
+
+/** The end of an answer. A node leaves out a message that is empty. */
+export function trailer(status: GrpcStatusCode, message = ''): Buffer {
+  const said = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
+  return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${said}`));
+}
+
+/** Of a request, in bytes: a transaction has at most 128 KiB. */
+const MAX_REQUEST = 1_048_576;
+
+/** The message of a request. Null for one that is too large, which is answered. */
+export async function messageOf(
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Uint8Array | null> {
+  const body = await readBody(request, response, MAX_REQUEST);
+  if (body === null) return null;
+  const isText = request.headers['content-type']?.includes('-text') ?? false;
+  const framed = isText ? fromBase64(body.toString()) : body;
+  return framed.subarray(5);
+}

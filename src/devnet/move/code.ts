@@ -1,0 +1,152 @@
+/** The code that a transaction can call: the packages of a chain, and Sui's framework. */
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import type { Datatype } from '../bytecode/module_bytecode.ts';
+import type { FunctionCode } from '../bytecode/module_code.ts';
+import {
+  FRAMEWORK,
+  isSystem,
+  type LoadedModule,
+  modulesOf,
+  originalOf,
+  type Package,
+  type Packages,
+  STANDARD_LIBRARY,
+  typeOriginsOf,
+  versionsOf,
+} from '../packages.ts';
+import type { Linkage } from './linkage.ts';
+import type { Link, Linked } from './program.ts';
+import { Datatypes, format, type MoveType, mapStructs, parseType, type Struct } from './types.ts';
+import { Codec } from './values.ts';
+
+/**
+ * In types, datatypes have the id of their package's first version, as bytecode names them. The chain stores and shows
+ * them with the id of the version that introduced them (`TypeOrigin` of sui-types): `parse` and `nameOf` translate.
+ */
+export class ChainCode {
+  readonly packages: Packages;
+  /** The standard library, and Sui's framework. */
+  readonly #framework: Package;
+  readonly #origins = new Map<string, ReadonlyMap<string, string>>();
+  readonly datatypes: Datatypes;
+  readonly codec: Codec;
+
+  constructor(packages: Packages, framework: Package) {
+    this.packages = packages;
+    this.#framework = framework;
+    this.datatypes = new Datatypes((module, name) => this.#datatype(module, name));
+    this.codec = new Codec(this.datatypes);
+  }
+
+  has(id: string): boolean {
+    return this.#package(id) !== undefined;
+  }
+
+  isFramework(id: string): boolean {
+    return this.#package(id) === this.#framework;
+  }
+
+  /** @param id normalized @param name of the module */
+  module(id: string, name: string): LoadedModule | undefined {
+    const some = this.#package(id);
+    return some && modulesOf(some).get(`${originalOf(this.packages, id)}::${name}`);
+  }
+
+  /** @param id normalized @throws TypeError if there is no such function */
+  function(id: string, moduleName: string, name: string): Linked {
+    const module = this.module(id, moduleName);
+    return linked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
+  }
+
+  /** Finds the functions that code calls, in the packages that a linkage chose. */
+  linker(linkage: Linkage): Link {
+    const functions = new Map<string, Linked>();
+    return (module, name) => {
+      const key = `${module}::${name}`;
+      const cached = functions.get(key);
+      if (cached !== undefined) return cached;
+      const [address = '', moduleName = ''] = module.split('::');
+      const id = linkage.get(address) ?? (isSystem(address) ? address : undefined);
+      if (id === undefined) throw new TypeError(`no package stands for ${address}`);
+      const next = this.function(id, moduleName, name);
+      functions.set(key, next);
+      return next;
+    };
+  }
+
+  /** Reads a type as the chain shows it. */
+  parse(text: string): MoveType {
+    return mapStructs(parseType(text), (struct) => ({
+      ...struct,
+      address: originalOf(this.packages, struct.address),
+    }));
+  }
+
+  /** Reads a type of a transaction, by the id of any version that has it. Undefined: the package has none. */
+  parseArgument(text: string): MoveType | undefined {
+    let isKnown = true;
+    const type = mapStructs(parseType(text), (struct) => {
+      const { address, module, name } = struct;
+      isKnown &&=
+        this.module(address, module)?.face.datatypes.has(name) === true &&
+        (this.isFramework(address) || this.#originsOf(address).has(`${module}::${name}`));
+      return { ...struct, address: originalOf(this.packages, address) };
+    });
+    return isKnown ? type : undefined;
+  }
+
+  /** As the chain shows a type. */
+  nameOf(type: MoveType): string {
+    return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
+  }
+
+  /** The ids of the packages that introduced the datatypes of a type. */
+  packagesOf(type: MoveType): Set<string> {
+    const ids = new Set<string>();
+    mapStructs(type, (struct) => {
+      ids.add(this.#originOf(struct));
+      return struct;
+    });
+    return ids;
+  }
+
+  #originOf({ address, module, name }: Struct): string {
+    const latest = this.#latest(address);
+    return (latest === undefined ? undefined : this.#originsOf(latest).get(`${module}::${name}`)) ?? address;
+  }
+
+  #originsOf(id: string): ReadonlyMap<string, string> {
+    const origins = this.#origins.get(id) ?? typeOriginsOf(this.packages, id);
+    this.#origins.set(id, origins);
+    return origins;
+  }
+
+  #latest(original: string): string | undefined {
+    return versionsOf(this.packages, original).at(-1);
+  }
+
+  #package(id: string): Package | undefined {
+    return id === FRAMEWORK || id === STANDARD_LIBRARY ? this.#framework : this.packages.get(id);
+  }
+
+  /** Versions don't change a datatype: the latest has all of them. */
+  #datatype(module: string, name: string): Datatype | undefined {
+    const [address = '', moduleName = ''] = module.split('::');
+    return this.module(this.#latest(address) ?? address, moduleName)?.face.datatypes.get(name);
+  }
+}
+
+/** A package id in a transaction, whose form is free. */
+export function packageId(text: string): string {
+  return normalizeSuiAddress(text);
+}
+
+function linked(
+  id: string,
+  module: LoadedModule | undefined,
+  code: FunctionCode | undefined,
+  name: string,
+): Linked {
+  if (module === undefined || code === undefined) throw new TypeError(`${id} has no function ${name}`);
+  return { packageId: id, module: module.code, code };
+}

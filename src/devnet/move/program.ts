@@ -1,0 +1,35 @@
+/** What the machine runs: functions, where it finds them, and the native ones. */
+import type { FunctionCode, ModuleCode } from '../bytecode/module_code.ts';
+import type { MoveAbort } from '../failures.ts';
+import type { MoveType } from './types.ts';
+import type { Codec, Value } from './values.ts';
+
+/** A function, in the package whose code it is. */
+export interface Linked {
+  /** The id of the package. */
+  readonly packageId: string;
+  readonly module: ModuleCode;
+  readonly code: FunctionCode;
+}
+
+/** What a native function is given. */
+export interface NativeCall {
+  readonly args: readonly Value[];
+  readonly types: readonly MoveType[];
+  /** Takes from the gas that is left. @throws OutOfGas */
+  charge(count: number): void;
+  abort(code: number): MoveAbort;
+}
+
+/** Returns its results. @throws MoveAbort, OutOfGas */
+export type Native = (call: NativeCall) => readonly Value[];
+
+/** Finds a function that code calls. @param module address and name @throws TypeError if there is none */
+export type Link = (module: string, name: string) => Linked;
+
+/** What code needs beside itself. */
+export interface Program {
+  /** @param name module and function, such as `event::emit` */
+  native(name: string): Native | undefined;
+  readonly codec: Codec;
+}

@@ -1,0 +1,130 @@
+/** Publishes and upgrades packages, with the checks that Sui makes of what they replace and what they link to. */
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { toBase58 } from '@mysten/sui/utils';
+import { incompatibilities } from '../bytecode/compatibility.ts';
+import { readModule } from '../bytecode/module_bytecode.ts';
+import { declarationsOf } from '../bytecode/normalized.ts';
+import { packageDigest } from '../bytecode/package_digest.ts';
+import type { Upgrade } from '../commands.ts';
+import type { Published } from '../engine.ts';
+import { CommandFailure } from '../failures.ts';
+import type { Changes } from '../ledger.ts';
+import { modulesOf, originalOf, type Package } from '../packages.ts';
+import { packageId } from './code.ts';
+import { type Linkage, publicationLinkage } from './linkage.ts';
+
+export interface Publishing {
+  readonly modules: readonly Uint8Array[];
+  readonly dependencies: readonly string[];
+}
+
+/** What an UpgradeCap allows. */
+interface Ticket {
+  readonly packageId: string;
+  readonly policy: number;
+  readonly digest: Uint8Array;
+}
+
+/** Where a package is written to. */
+interface Writing {
+  readonly packages: Map<string, Package>;
+  readonly changes: Changes;
+  /** The index of the command. */
+  readonly command: number;
+}
+
+const UNPUBLISHED = `0x${'0'.repeat(64)}`;
+const POLICY = { compatible: 0, additive: 128, dependenciesOnly: 192 } as const;
+
+/** @throws CommandFailure, Refusal */
+export function publishPackage(
+  writing: Writing,
+  publishing: Publishing,
+): { readonly published: Published; readonly linkage: Linkage } {
+  const id = writing.changes.freshId();
+  return write(writing, publishing, id, id);
+}
+
+/** @throws CommandFailure, Refusal */
+export function upgradePackage(writing: Writing, upgrade: Upgrade, ticket: Ticket): Published {
+  const { packages, command } = writing;
+  const { modules, dependencies } = upgrade;
+  const before = packageId(upgrade.packageId);
+  const refused = (name: string, error: Partial<GrpcTypes.PackageUpgradeError>) =>
+    new CommandFailure(command, 'PACKAGE_UPGRADE_ERROR', `PackageUpgradeError { upgrade_error: ${name} }`, {
+      oneofKind: 'packageUpgradeError',
+      packageUpgradeError: GrpcTypes.PackageUpgradeError.create(error),
+    });
+  const { PackageUpgradeError_PackageUpgradeErrorKind: Kind } = GrpcTypes;
+  if (ticket.packageId !== before) {
+    throw refused(`PackageIDDoesNotMatch { package_id: ${before}, ticket_id: ${ticket.packageId} }`, {
+      kind: Kind.PACKAGE_ID_DOES_NOT_MATCH,
+      packageId: before,
+      ticketId: ticket.packageId,
+    });
+  }
+  const digest = packageDigest(modules, dependencies);
+  if (!Buffer.from(digest).equals(ticket.digest)) {
+    throw refused(`DigestDoesNotMatch { digest: [${digest.join(', ')}] }`, {
+      kind: Kind.DIGEST_DOES_NOT_MATCH,
+      digest: toBase58(digest),
+    });
+  }
+  const old = packages.get(before);
+  if (old === undefined) {
+    throw refused(`UnableToFetchPackage { package_id: ${before} }`, {
+      kind: Kind.UNABLE_TO_FETCH_PACKAGE,
+      packageId: before,
+    });
+  }
+  const { published } = write(writing, upgrade, writing.changes.freshId(), originalOf(packages, before));
+  if (!isPolicy(ticket.policy)) {
+    throw refused(`UnknownUpgradePolicy { policy: ${ticket.policy} }`, {
+      kind: Kind.UNKNOWN_UPGRADE_POLICY,
+      policy: ticket.policy,
+    });
+  }
+  if (!isAllowed(old, published, ticket.policy)) {
+    throw refused('IncompatibleUpgrade', { kind: Kind.INCOMPATIBLE_UPGRADE });
+  }
+  return published;
+}
+
+function write(
+  { packages, command }: Writing,
+  { modules, dependencies }: Publishing,
+  id: string,
+  original: string,
+): { readonly published: Published; readonly linkage: Linkage } {
+  const published = { id, original, modules, dependencies };
+  try {
+    if (modules.some((module) => readModule(module).address !== UNPUBLISHED)) {
+      throw new CommandFailure(command, 'PUBLISH_ERROR_NON_ZERO_ADDRESS', 'PublishErrorNonZeroAddress');
+    }
+    const linkage = publicationLinkage(packages, published, command);
+    packages.set(id, published);
+    return { published, linkage };
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const description = `VMVerificationOrDeserializationError: ${error.message}`;
+    throw new CommandFailure(command, 'VM_VERIFICATION_OR_DESERIALIZATION_ERROR', description);
+  }
+}
+
+function isPolicy(policy: number): boolean {
+  return Object.values(POLICY).some((value) => value === policy);
+}
+
+/** `check_compatibility` of Sui's execution layer. */
+function isAllowed(old: Package, next: Package, policy: number): boolean {
+  const faces = (some: Package) => [...modulesOf(some).values()].map(({ face }) => face);
+  if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
+  const [before, after] = [declarationsIn(old), declarationsIn(next)];
+  const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
+  // Stricter policies fix what functions do, and the strictest lets nothing be added.
+  return isSuperset && (policy === POLICY.additive || before.size === after.size);
+}
+
+function declarationsIn(some: Package): ReadonlyMap<string, string> {
+  return new Map(some.modules.flatMap((module) => [...declarationsOf(module, some.original)]));
+}

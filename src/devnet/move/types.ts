@@ -1,0 +1,182 @@
+/** Move types as text, as `readModule` and gRPC write them, and what follows from the datatypes of a chain's packages. */
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import type { Datatype } from '../bytecode/module_bytecode.ts';
+
+export type MoveType =
+  | { readonly kind: 'primitive'; readonly name: string }
+  | { readonly kind: 'vector'; readonly of: MoveType }
+  | { readonly kind: 'parameter'; readonly index: number }
+  | { readonly kind: 'reference'; readonly isMutable: boolean; readonly of: MoveType }
+  | Struct;
+
+export interface Struct {
+  readonly kind: 'struct';
+  readonly address: string;
+  readonly module: string;
+  readonly name: string;
+  readonly args: readonly MoveType[];
+}
+
+export interface Field {
+  readonly name: string;
+  readonly type: MoveType;
+}
+
+/** Fields, or for an enum those of each variant. */
+export type Layout =
+  | { readonly kind: 'struct'; readonly fields: readonly Field[] }
+  | {
+      readonly kind: 'enum';
+      readonly variants: readonly { readonly name: string; readonly fields: readonly Field[] }[];
+    };
+
+export const ABILITY = { copy: 1, drop: 2, store: 4, key: 8 } as const;
+const VALUE = ABILITY.copy | ABILITY.drop | ABILITY.store;
+const PRIMITIVES = new Set(['bool', 'u8', 'u16', 'u32', 'u64', 'u128', 'u256', 'address', 'signer']);
+
+/** Parts at the commas outside of brackets. */
+export function splitList(text: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let from = 0;
+  for (const [at, character] of [...text].entries()) {
+    if ('<{'.includes(character)) depth += 1;
+    else if ('>}'.includes(character)) depth -= 1;
+    else if (character === ',' && depth === 0) {
+      parts.push(text.slice(from, at));
+      from = at + 1;
+    }
+  }
+  return [...parts, text.slice(from)].map((part) => part.trim()).filter((part) => part !== '');
+}
+
+/** @throws TypeError for a text that is no type */
+export function parseType(text: string): MoveType {
+  const [, reference, rest = text] = /^(&(?:mut )?)(.*)$/.exec(text) ?? [];
+  if (reference !== undefined)
+    return { kind: 'reference', isMutable: reference !== '&', of: parseType(rest) };
+  if (PRIMITIVES.has(text)) return { kind: 'primitive', name: text };
+  const [, index] = /^T(\d+)$/.exec(text) ?? [];
+  if (index !== undefined) return { kind: 'parameter', index: Number(index) };
+  const [, name = '', args = ''] = /^([^<]+)(?:<(.*)>)?$/.exec(text) ?? [];
+  const parsed = splitList(args).map(parseType);
+  const [only] = parsed;
+  if (name === 'vector' && only !== undefined) return { kind: 'vector', of: only };
+  const [address = '', module, struct, ...more] = name.split('::');
+  if (module === undefined || struct === undefined || more.length > 0)
+    throw new TypeError(`${text} is no Move type`);
+  const hex = address.startsWith('0x') ? address : `0x${address}`;
+  return { kind: 'struct', address: normalizeSuiAddress(hex), module, name: struct, args: parsed };
+}
+
+/** The type with arguments in place of its parameters. */
+export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType {
+  switch (type.kind) {
+    case 'primitive':
+      return type;
+    case 'parameter':
+      return args[type.index] ?? type;
+    case 'struct':
+      return { ...type, args: type.args.map((arg) => instantiate(arg, args)) };
+    default:
+      return { ...type, of: instantiate(type.of, args) };
+  }
+}
+
+/** The type with other structs in place of those that it names. */
+export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): MoveType {
+  switch (type.kind) {
+    case 'primitive':
+    case 'parameter':
+      return type;
+    case 'struct':
+      return change({ ...type, args: type.args.map((arg) => mapStructs(arg, change)) });
+    default:
+      return { ...type, of: mapStructs(type.of, change) };
+  }
+}
+
+/** As an object's type. */
+export function format(type: MoveType): string {
+  switch (type.kind) {
+    case 'primitive':
+      return type.name;
+    case 'parameter':
+      return `T${type.index}`;
+    case 'vector':
+      return `vector<${format(type.of)}>`;
+    case 'reference':
+      return `&${type.isMutable ? 'mut ' : ''}${format(type.of)}`;
+    case 'struct':
+      return `${type.address}::${type.module}::${type.name}${typeArguments(type.args)}`;
+  }
+}
+
+export function typeArguments(types: readonly MoveType[]): string {
+  return types.length === 0 ? '' : `<${types.map(format).join(',')}>`;
+}
+
+/** The value that is passed, whether by value or by reference. */
+export function valueType(type: MoveType): MoveType {
+  return type.kind === 'reference' ? type.of : type;
+}
+
+/** Finds a datatype by its module, as address and name, and by its own name. */
+export type FindDatatype = (module: string, name: string) => Datatype | undefined;
+
+/** The datatypes that a transaction can name. */
+export class Datatypes {
+  readonly #find: FindDatatype;
+  readonly #layouts = new Map<Datatype, Layout>();
+
+  constructor(find: FindDatatype) {
+    this.#find = find;
+  }
+
+  /** @throws TypeError for a type that no module declares */
+  of({ address, module, name }: Struct): Datatype {
+    const datatype = this.#find(`${address}::${module}`, name);
+    if (datatype === undefined) throw new TypeError(`no module declares ${address}::${module}::${name}`);
+    return datatype;
+  }
+
+  layoutOf(struct: Struct): Layout {
+    const datatype = this.of(struct);
+    const layout = this.#layouts.get(datatype) ?? layoutOf(datatype);
+    this.#layouts.set(datatype, layout);
+    return layout;
+  }
+
+  /** As Sui computes them of an instance: an argument that is not phantom must have what the type promises. */
+  abilitiesOf(type: MoveType): number {
+    if (type.kind === 'vector') return VALUE & this.abilitiesOf(type.of);
+    if (type.kind !== 'struct') return type.kind === 'primitive' && type.name === 'signer' ? 2 : VALUE;
+    const { abilities, typeParameters } = this.of(type);
+    const inner = typeParameters
+      .split(',')
+      .flatMap((parameter, index) => (parameter.endsWith('phantom') ? [] : (type.args[index] ?? [])))
+      .map((argument) => this.abilitiesOf(argument));
+    const held = inner.reduce((all, abilities) => all & abilities, VALUE);
+    // A key needs store of what it holds.
+    const key = (held & ABILITY.store) === 0 ? 0 : ABILITY.key;
+    return abilities & (held | key);
+  }
+}
+
+/** Reads the text that `readModule` gives. */
+export function layoutOf({ layout }: Datatype): Layout {
+  const [, kind, body = ''] = /^(struct|enum) \{(.*)\}$/.exec(layout) ?? [];
+  if (kind === 'struct') return { kind, fields: fieldsOf(body) };
+  const variants = splitList(body).map((text) => {
+    const [, name = '', fields = ''] = /^(\w+) \{(.*)\}$/.exec(text) ?? [];
+    return { name, fields: fieldsOf(fields) };
+  });
+  return { kind: 'enum', variants };
+}
+
+function fieldsOf(text: string): Field[] {
+  return splitList(text).map((field) => {
+    const at = field.indexOf(': ');
+    return { name: field.slice(0, at), type: parseType(field.slice(at + 2)) };
+  });
+}

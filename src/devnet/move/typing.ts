@@ -1,0 +1,310 @@
+/**
+ * Finds the functions of a transaction and the types of its arguments, before anything runs: `loading/translate.rs` and
+ * `typing/translate.rs` of Sui's execution layer.
+ */
+import type { DeclaredFunction } from '../bytecode/module_bytecode.ts';
+import type { Argument, Call, Command, Upgrade } from '../commands.ts';
+import type { ObjectInput } from '../engine.ts';
+import { argumentFailure, CommandFailure, Refusal, typeArgumentFailure } from '../failures.ts';
+import { type ChainCode, packageId } from './code.ts';
+import { callLinkage, type Linkage } from './linkage.ts';
+import type { Linked } from './program.ts';
+import { ABILITY, format, instantiate, type MoveType, parseType, type Struct, splitList } from './types.ts';
+
+/** How a command takes an argument. */
+export type Use = 'move' | 'copy' | 'borrow' | 'borrow mutably';
+
+export interface TypedArgument {
+  /** Its index in the command. */
+  readonly at: number;
+  readonly argument: Argument;
+  /** Where the value is. Bytes that are used as two types are two values. */
+  readonly place: string;
+  readonly use: Use;
+  /** Of the value. */
+  readonly type: MoveType;
+}
+
+interface Typed {
+  /** In the order in which the command takes them. */
+  readonly args: readonly TypedArgument[];
+  readonly results: readonly MoveType[];
+}
+
+export interface TypedCall extends Typed {
+  readonly kind: 'call';
+  readonly packageId: string;
+  readonly linked: Linked;
+  readonly declared: DeclaredFunction;
+  readonly linkage: Linkage;
+  readonly types: readonly MoveType[];
+  /** With contexts, which no argument stands for. */
+  readonly parameters: readonly MoveType[];
+}
+
+export type TypedCommand =
+  | TypedCall
+  /** The recipient is the last argument. */
+  | (Typed & { readonly kind: 'transfer' })
+  /** The coin is the first argument. */
+  | (Typed & { readonly kind: 'split' | 'merge' })
+  | (Typed & { readonly kind: 'vector'; readonly of: MoveType })
+  | (Typed & { readonly kind: 'publish'; readonly command: Extract<Command, { kind: 'publish' }> })
+  | (Typed & { readonly kind: 'upgrade'; readonly command: Upgrade });
+
+/** Bytes of a transaction that a command uses as a value of a type. */
+export interface PureUse {
+  readonly input: number;
+  readonly type: MoveType;
+  readonly command: number;
+  readonly at: number;
+}
+
+/** What the inputs of a transaction are. */
+export interface TypedInputs {
+  readonly inputs: readonly (Uint8Array | ObjectInput)[];
+  /** The first use of each input's bytes as each type. */
+  readonly pure: readonly PureUse[];
+}
+
+export const GAS = 'gas';
+export const inputPlace = (index: number) => `input ${index}`;
+export const purePlace = (index: number, type: MoveType) => `input ${index} as ${format(type)}`;
+export const resultPlace = (command: number, index: number) => `result ${command}, ${index}`;
+
+export const COIN_OF_SUI = parseType('0x2::coin::Coin<0x2::sui::SUI>');
+export const UPGRADE_CAP = parseType('0x2::package::UpgradeCap');
+const UPGRADE_TICKET = parseType('0x2::package::UpgradeTicket');
+const UPGRADE_RECEIPT = parseType('0x2::package::UpgradeReceipt');
+const U64 = parseType('u64');
+const ADDRESS = parseType('address');
+const COIN = /^0x0*2::coin::Coin</;
+
+/** An argument whose place is known: without a type, it is bytes. */
+interface Located {
+  readonly at: number;
+  readonly argument: Argument;
+  readonly place: string;
+  readonly type: MoveType | undefined;
+  readonly input: number;
+}
+
+/** Types the commands one after the other. */
+export class Typing {
+  readonly #code: ChainCode;
+  readonly #inputs: readonly (Uint8Array | ObjectInput)[];
+  readonly #objectTypes = new Map<number, MoveType>();
+  readonly #results: (readonly MoveType[])[] = [];
+  /** The only types that inputs are of, since a command changed them. */
+  readonly #fixed = new Map<number, MoveType>();
+  readonly #pure = new Map<string, PureUse>();
+  #command = 0;
+
+  constructor(code: ChainCode, inputs: readonly (Uint8Array | ObjectInput)[]) {
+    this.#code = code;
+    this.#inputs = inputs;
+    for (const [index, input] of inputs.entries()) {
+      if (!(input instanceof Uint8Array)) this.#objectTypes.set(index, code.parse(input.object.type));
+    }
+  }
+
+  /** @throws CommandFailure, Refusal */
+  commands(commands: readonly Command[]): TypedCommand[] {
+    return commands.map((command, index) => {
+      this.#command = index;
+      const typed = this.#typed(command);
+      this.#results.push(typed.results);
+      return typed;
+    });
+  }
+
+  get inputs(): TypedInputs {
+    return { inputs: this.#inputs, pure: [...this.#pure.values()] };
+  }
+
+  #typed(command: Command): TypedCommand {
+    switch (command.kind) {
+      case 'call':
+        return this.#call(command.call, command.args);
+      case 'transfer': {
+        const objects = this.#locateAll(command.objects, 0);
+        const to = this.#locate(command.to, objects.length);
+        const values = objects.map((located) =>
+          this.#constrained(located, ABILITY.store | ABILITY.key, 'InvalidTransferObject'),
+        );
+        return { kind: 'transfer', args: [...values, this.#argument(to, ADDRESS)], results: [] };
+      }
+      case 'split': {
+        const coin = this.#locate(command.coin, 0);
+        const amounts = this.#locateAll(command.amounts, 1);
+        const { type, argument } = this.#coin(coin);
+        const values = amounts.map((amount) => this.#argument(amount, U64));
+        return { kind: 'split', args: [argument, ...values], results: values.map(() => type) };
+      }
+      case 'merge': {
+        const coin = this.#locate(command.coin, 0);
+        const coins = this.#locateAll(command.coins, 1);
+        const { type, argument } = this.#coin(coin);
+        return {
+          kind: 'merge',
+          args: [argument, ...coins.map((source) => this.#argument(source, type))],
+          results: [],
+        };
+      }
+      case 'vector':
+        return this.#vector(command.type, command.items);
+      case 'publish':
+        return { kind: 'publish', command, args: [], results: [UPGRADE_CAP] };
+      case 'upgrade': {
+        const ticket = this.#argument(this.#locate(command.ticket, 0), UPGRADE_TICKET);
+        return { kind: 'upgrade', command, args: [ticket], results: [UPGRADE_RECEIPT] };
+      }
+    }
+  }
+
+  #call({ package: id, module, function: name, typeArguments }: Call, args: readonly Argument[]): TypedCall {
+    const callee = packageId(id);
+    if (!this.#code.has(callee)) throw new Refusal('NOT_FOUND', `Object ${id} not found`);
+    const declared = this.#code.module(callee, module)?.face.declared.get(name);
+    if (declared === undefined) {
+      const full = `${id}::${module}::${name}`;
+      if (this.#code.isFramework(callee))
+        throw new Refusal('UNIMPLEMENTED', `the stub of Sui's framework has no ${full}`);
+      throw new CommandFailure(this.#command, 'FUNCTION_NOT_FOUND', 'FunctionNotFound');
+    }
+    const types = this.#typeArguments(typeArguments, declared);
+    const linkage = callLinkage(this.#code.packages, {
+      id: callee,
+      isPrivate: declared.visibility !== 'public',
+      typePackages: new Set(types.flatMap((type) => [...this.#code.packagesOf(type)])),
+      command: this.#command,
+    });
+    const parameters = splitList(declared.parameters).map((text) => instantiate(parseType(text), types));
+    const taken = parameters.filter((type) => !isContext(type));
+    if (taken.length !== args.length) {
+      throw new CommandFailure(this.#command, 'ARITY_MISMATCH', 'ArityMismatch');
+    }
+    const located = this.#locateAll(args, 0);
+    return {
+      kind: 'call',
+      packageId: callee,
+      linked: this.#code.function(callee, module, name),
+      declared,
+      linkage,
+      types,
+      parameters,
+      args: located.map((argument, index) => this.#argument(argument, taken[index] as MoveType)),
+      results: splitList(declared.returns).map((text) => instantiate(parseType(text), types)),
+    };
+  }
+
+  #typeArguments(texts: readonly string[], { constraints }: DeclaredFunction): MoveType[] {
+    if (texts.length !== constraints.length) {
+      throw new CommandFailure(this.#command, 'TYPE_ARITY_MISMATCH', 'TypeArityMismatch');
+    }
+    return texts.map((text, at) => {
+      const type = this.#typeArgument(text, at);
+      const missing = (constraints[at] ?? 0) & ~this.#abilities(type);
+      if (missing !== 0) throw typeArgumentFailure(this.#command, at, 'ConstraintNotSatisfied');
+      return type;
+    });
+  }
+
+  #typeArgument(text: string, at: number): MoveType {
+    const type = this.#code.parseArgument(text);
+    if (type === undefined) throw typeArgumentFailure(this.#command, at, 'TypeNotFound');
+    return type;
+  }
+
+  #vector(text: string | undefined, items: readonly Argument[]): TypedCommand {
+    const located = this.#locateAll(items, 0);
+    const of =
+      text === undefined
+        ? this.#constrained(located[0], ABILITY.key, 'InvalidMakeMoveVecNonObjectArgument').type
+        : this.#typeArgument(text, 0);
+    const args = located.map((item) => this.#argument(item, of));
+    return { kind: 'vector', of, args, results: [{ kind: 'vector', of }] };
+  }
+
+  #abilities(type: MoveType): number {
+    return this.#code.datatypes.abilitiesOf(type);
+  }
+
+  #locateAll(args: readonly Argument[], from: number): Located[] {
+    return args.map((argument, index) => this.#locate(argument, from + index));
+  }
+
+  #locate(argument: Argument, at: number): Located {
+    if ('gas' in argument) return { at, argument, place: GAS, type: COIN_OF_SUI, input: -1 };
+    if ('input' in argument) {
+      const { input } = argument;
+      if (this.#inputs[input] === undefined) throw this.#outOfBounds(at, input);
+      return { at, argument, place: inputPlace(input), type: this.#objectTypes.get(input), input };
+    }
+    const { result, nested } = argument;
+    const results = this.#results[result];
+    if (results === undefined) throw this.#outOfBounds(at, result);
+    if (nested === undefined && results.length !== 1) {
+      const text = `result_idx: ${result}`;
+      throw argumentFailure(this.#command, at, 'InvalidResultArity', { index: result, text });
+    }
+    const type = results[nested ?? 0];
+    if (type === undefined) {
+      const text = `result_idx: ${result}, secondary_idx: ${nested}`;
+      const indexError = { index: result, ...(nested !== undefined && { subresult: nested }), text };
+      throw argumentFailure(this.#command, at, 'SecondaryIndexOutOfBounds', indexError);
+    }
+    return { at, argument, place: resultPlace(result, nested ?? 0), type, input: -1 };
+  }
+
+  #outOfBounds(at: number, index: number): CommandFailure {
+    return argumentFailure(this.#command, at, 'IndexOutOfBounds', { index, text: `idx: ${index}` });
+  }
+
+  #argument({ at, argument, place, type, input }: Located, parameter: MoveType): TypedArgument {
+    const isReference = parameter.kind === 'reference';
+    const value = isReference ? parameter.of : parameter;
+    const use = isReference
+      ? parameter.isMutable
+        ? 'borrow mutably'
+        : 'borrow'
+      : (this.#abilities(value) & ABILITY.copy) !== 0
+        ? 'copy'
+        : 'move';
+    const actual = type ?? this.#fixed.get(input);
+    if (actual !== undefined && format(actual) !== format(value)) {
+      throw argumentFailure(this.#command, at, 'TypeMismatch');
+    }
+    if (type !== undefined) return { at, argument, place, use, type: value };
+    const pure = purePlace(input, value);
+    if (!this.#pure.has(pure)) this.#pure.set(pure, { input, type: value, command: this.#command, at });
+    if (use === 'borrow mutably') this.#fixed.set(input, value);
+    return { at, argument, place: pure, use, type: value };
+  }
+
+  /** An argument whose own type decides. */
+  #constrained(
+    located: Located | undefined,
+    abilities: number,
+    problem: 'InvalidTransferObject' | 'InvalidMakeMoveVecNonObjectArgument',
+  ): TypedArgument {
+    const { at = 0, type } = located ?? {};
+    if (located === undefined || type === undefined || (abilities & ~this.#abilities(type)) !== 0) {
+      throw argumentFailure(this.#command, at, problem);
+    }
+    return this.#argument(located, type);
+  }
+
+  #coin(located: Located): { readonly type: Struct; readonly argument: TypedArgument } {
+    const { type, at } = located;
+    if (type?.kind !== 'struct' || !COIN.test(format(type))) {
+      throw argumentFailure(this.#command, at, 'TypeMismatch');
+    }
+    return { type, argument: this.#argument(located, { kind: 'reference', isMutable: true, of: type }) };
+  }
+}
+
+export function isContext(type: MoveType): boolean {
+  const value = type.kind === 'reference' ? type.of : type;
+  return value.kind === 'struct' && value.module === 'tx_context' && /^0x0*2$/.test(value.address);
+}

@@ -1,0 +1,410 @@
+/**
+ * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
+ * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas, and executes the bytecode
+ * of the packages that were published (`move/`). Tests can make it fail.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { bcs } from '@mysten/sui/bcs';
+import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { normalizeStructTag, toBase58, toBase64 } from '@mysten/sui/utils';
+import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mysten/sui/verify';
+import { answersPreflight } from 'sui-enclave-testing/loopback';
+import type { TransactionData } from './commands.ts';
+import {
+  datatypeOf,
+  functionOf,
+  objectOf,
+  packageDescription,
+  packageObject,
+  versionList,
+} from './descriptions.ts';
+import { EventLog } from './events.ts';
+import { Executor } from './executor.ts';
+import { Refusal } from './failures.ts';
+import { answerFaucet } from './faucet.ts';
+import { frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
+import { History, LEDGER_PATH } from './history.ts';
+import { lockedRefusal, ownedInputs } from './inputs.ts';
+import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
+import { listen } from './listen.ts';
+import { balancesOf, commandOutputs, describedIfEmpty } from './results.ts';
+import { TransactionLog, timestampOf } from './transactions.ts';
+
+/** A fault: what a method does instead of answering. */
+export type Fault =
+  | { readonly status: keyof typeof GrpcStatusCode; readonly message: string }
+  | 'reset'
+  | 'hang'
+  | 'garbage'
+  | 'executes, and does not answer'
+  | 'executes, and says ABORTED';
+
+/** What a signature is for. Default: a transaction. */
+export type Scope = 'TransactionData' | 'PersonalMessage';
+
+export function verifierOf(scope: Scope | undefined) {
+  return scope === 'PersonalMessage' ? verifyPersonalMessageSignature : verifyTransactionSignature;
+}
+
+/** Several messages are a stream. */
+type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
+
+const PAGE = 2;
+/** How many calls are remembered. */
+const MAX_CALLS = 10_000;
+
+export class LoopbackNode {
+  readonly ledger = new Ledger();
+  readonly executor: Executor;
+  readonly events = new EventLog();
+  readonly #history = new History();
+  /** Faults, by the name of the method. */
+  readonly faults = new Map<string, Fault>();
+  /** Changes answers: objects by id, before they are sent. */
+  lie: (object: LedgerObject) => LedgerObject = (object) => object;
+  epoch = 100n;
+  /** The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1. */
+  lowestCheckpoint = 0n;
+  /** How long reads and simulations do not show what was executed: nodes answer a send before that. */
+  lagMs = 0;
+  /** How long the listing of an address' objects does not show it: on nodes, longer than other reads. */
+  listingLagMs = 0;
+  /** Whether pages of this machine may read its answers. */
+  servesPages = false;
+  /** Whether it is its own faucet, at `POST /v2/gas`. */
+  isFaucet = false;
+  /** In base58: the digest of the first checkpoint. */
+  chainId = toBase58(new Uint8Array(32).fill(0x2a));
+  /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
+  verify: (data: Uint8Array, signature: string, sender: string, scope?: Scope) => Promise<unknown> = (
+    data,
+    signature,
+    address,
+    scope,
+  ) => verifierOf(scope)(data, signature, { address });
+  /** Methods called so far, the latest 10,000. */
+  readonly calls: string[] = [];
+  readonly transactions = new TransactionLog();
+  /** The ledger before each transaction that some read may not show yet, the oldest first. */
+  #hidden: { readonly shownMs: number; readonly listedMs: number; readonly before: Ledger }[] = [];
+  #last: Promise<unknown> = Promise.resolve();
+  /** Owned objects of transactions that wait or run. */
+  readonly #locked = new Set<string>();
+  // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would close an idle
+  // connection that the client is about to use again.
+  readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+    this.#answer(request, response).catch((error) => response.destroy(error));
+  });
+
+  private constructor(root: Uint8Array) {
+    this.executor = new Executor(this.ledger, root);
+    this.executor.epoch = () => this.epoch;
+  }
+
+  /**
+   * @param root DER of the root that its model of `nitro_attestation` pins
+   * @param port 0 lets the system choose
+   * @throws ConfigError if it can't listen there
+   */
+  static async start(root: Uint8Array, port = 0): Promise<LoopbackNode> {
+    const node = new LoopbackNode(root);
+    await listen(node.#server, 'PORT', port);
+    return node;
+  }
+
+  /** The ledger as reads show it. */
+  get #visible(): Ledger {
+    return this.#before('shownMs');
+  }
+
+  /** The ledger as listings of owned objects show it. */
+  get #listed(): Ledger {
+    return this.#before('listedMs');
+  }
+
+  #before(at: 'shownMs' | 'listedMs'): Ledger {
+    const now = performance.now();
+    this.#hidden = this.#hidden.filter(({ listedMs }) => now < listedMs);
+    return this.#hidden.find((hidden) => now < hidden[at])?.before ?? this.ledger;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  close(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = (request.url ?? '').slice(1);
+    const name = path.split('/').at(-1) ?? '';
+    if (this.servesPages && answersPreflight(request, response)) return;
+    if (this.servesPages && request.method === 'GET' && path === LEDGER_PATH) {
+      response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
+      return void response.end(JSON.stringify(this.#history.page(this.#visible)));
+    }
+    if (this.isFaucet && path === 'v2/gas') {
+      return await answerFaucet(request, response, (address, mist) => this.ledger.give(address, mist));
+    }
+    if (!isGrpcWeb(request))
+      return void response.writeHead(415, { 'content-type': 'text/plain' }).end(ONLY_GRPC);
+    const method = Object.hasOwn(this.#methods, path) ? this.#methods[path] : undefined;
+    if (method) this.calls.push(name);
+    if (this.calls.length > MAX_CALLS) this.calls.shift();
+    const fault = this.faults.get(name);
+    if (fault === 'reset') return void request.socket.destroy();
+    if (fault === 'hang') return;
+    const message = await messageOf(request, response);
+    if (message === null) return;
+    response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
+    if (fault === 'garbage') return void response.end(frame(0, Buffer.from('<html>')));
+    if (typeof fault === 'object') {
+      return void response.end(trailer(GrpcStatusCode[fault.status], fault.message));
+    }
+    try {
+      if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
+      const messages = [await method(message)].flat();
+      if (fault === 'executes, and says ABORTED') {
+        return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
+      }
+      if (fault !== undefined) return void request.socket.destroy();
+      const frames = messages.map((message) => frame(0, message));
+      response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
+    } catch (error) {
+      const { status, message } = error instanceof Refusal ? error : faultOf(error);
+      response.end(trailer(GrpcStatusCode[status], message));
+    }
+  }
+
+  readonly #methods: Readonly<Record<string, Method>> = {
+    'sui.rpc.v2.LedgerService/BatchGetObjects': (bytes) => {
+      const { requests } = GrpcTypes.BatchGetObjectsRequest.fromBinary(bytes);
+      const objects = requests.map(({ objectId = '' }): GrpcTypes.GetObjectResult => {
+        const visible = this.#visible;
+        const object = this.executor.over(visible).find(objectId);
+        if (object) return { result: { oneofKind: 'object', object: this.#object(object) } };
+        if (visible.packages.has(objectId)) {
+          const object = packageObject(visible, objectId);
+          const publication = previous(this.transactions.publisherOf(objectId));
+          return { result: { oneofKind: 'object', object: { ...object, ...publication } } };
+        }
+        const error = {
+          code: GrpcStatusCode.NOT_FOUND,
+          message: `Object ${objectId} not found`,
+          details: [],
+        };
+        return { result: { oneofKind: 'error', error } };
+      });
+      return GrpcTypes.BatchGetObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.LedgerService/GetServiceInfo': () =>
+      GrpcTypes.GetServiceInfoResponse.toBinary(
+        GrpcTypes.GetServiceInfoResponse.create({
+          chainId: this.chainId,
+          timestamp: timestampOf(this.executor.now()),
+          lowestAvailableCheckpoint: this.lowestCheckpoint,
+        }),
+      ),
+    'sui.rpc.v2.LedgerService/GetEpoch': () => {
+      const systemState = GrpcTypes.SystemState.create({ epoch: this.epoch, epochStartTimestampMs: 1n });
+      const epoch = GrpcTypes.Epoch.create({ epoch: this.epoch, systemState, referenceGasPrice: 1000n });
+      return GrpcTypes.GetEpochResponse.toBinary({ epoch });
+    },
+    'sui.rpc.v2.LedgerService/GetTransaction': (bytes) => {
+      const { digest = '' } = GrpcTypes.GetTransactionRequest.fromBinary(bytes);
+      const transaction = this.#isVisible(digest) ? this.transactions.get(digest) : undefined;
+      if (!transaction) throw new Refusal('NOT_FOUND', `Transaction ${digest} not found`);
+      return GrpcTypes.GetTransactionResponse.toBinary({ transaction });
+    },
+    'sui.rpc.v2.LedgerService/ListTransactions': (bytes) => this.transactions.list(bytes),
+    'sui.rpc.v2.LedgerService/ListEvents': (bytes) => this.events.list(bytes),
+    'sui.rpc.v2.StateService/ListOwnedObjects': (bytes) => {
+      const { owner = '', objectType } = GrpcTypes.ListOwnedObjectsRequest.fromBinary(bytes);
+      const ledger = this.#listed;
+      const objects = ledger
+        .owned(owner)
+        .filter(({ type }) => objectType === undefined || isOfType(type, objectType))
+        .map((object) => {
+          const balance = ledger.isCoin(object) ? { balance: ledger.balanceOf(object) } : {};
+          return { ...this.#object(object), ...balance };
+        });
+      return GrpcTypes.ListOwnedObjectsResponse.toBinary({ objects });
+    },
+    'sui.rpc.v2.StateService/GetBalance': (bytes) => {
+      const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
+      const named = normalizeStructTag(coinType);
+      const own = balancesOf(this.#listed, owner).find((balance) => balance.coinType === named);
+      const none = { coinType: named, balance: 0n, coinBalance: 0n };
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: own ?? none });
+    },
+    'sui.rpc.v2.StateService/ListBalances': (bytes) => {
+      const { owner = '' } = GrpcTypes.ListBalancesRequest.fromBinary(bytes);
+      return GrpcTypes.ListBalancesResponse.toBinary({ balances: balancesOf(this.#listed, owner) });
+    },
+    'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
+      const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
+      const size = Math.min(pageSize ?? PAGE, PAGE);
+      const from = pageToken ? Number(Buffer.from(pageToken).toString()) : 0;
+      const all = this.#visible.fields(parent);
+      const dynamicFields = all.slice(from, from + size).map(({ id, content }) =>
+        GrpcTypes.DynamicField.create({
+          kind: GrpcTypes.DynamicField_DynamicFieldKind.FIELD,
+          parent,
+          fieldId: id,
+          name: { name: CLAIMED, value: content.subarray(32, 64) },
+          valueType: '0x2::derived_object::ClaimedStatus',
+        }),
+      );
+      const more = from + size < all.length;
+      return GrpcTypes.ListDynamicFieldsResponse.toBinary({
+        dynamicFields,
+        ...(more && { nextPageToken: Buffer.from(String(from + size)) }),
+      });
+    },
+    'sui.rpc.v2.MovePackageService/GetPackage': (bytes) => {
+      const { packageId = '' } = GrpcTypes.GetPackageRequest.fromBinary(bytes);
+      return GrpcTypes.GetPackageResponse.toBinary({
+        package: packageDescription(this.#visible, packageId),
+      });
+    },
+    'sui.rpc.v2.MovePackageService/ListPackageVersions': (bytes) => {
+      const { packageId = '' } = GrpcTypes.ListPackageVersionsRequest.fromBinary(bytes);
+      const versions = versionList(this.#visible, packageId);
+      return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
+    },
+    'sui.rpc.v2.MovePackageService/GetFunction': async (bytes) => {
+      const described = await functionOf(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
+      return GrpcTypes.GetFunctionResponse.toBinary({ function: described });
+    },
+    'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
+      const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
+      return GrpcTypes.GetDatatypeResponse.toBinary({ datatype });
+    },
+    'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
+      const request = GrpcTypes.VerifySignatureRequest.fromBinary(bytes);
+      const { message, signature, address = '' } = request;
+      const value = message?.value ?? new Uint8Array();
+      const scope = message?.name as Scope;
+      const data = scope === 'PersonalMessage' ? Uint8Array.from(bcs.byteVector().parse(value)) : value;
+      const reason = await this.verify(
+        data,
+        toBase64(signature?.bcs?.value ?? new Uint8Array()),
+        address,
+        scope,
+      )
+        .then(() => undefined)
+        .catch((error: Error) => error.message);
+      return GrpcTypes.VerifySignatureResponse.toBinary({
+        isValid: reason === undefined,
+        ...(reason !== undefined && { reason }),
+      });
+    },
+    'sui.rpc.v2.TransactionExecutionService/SimulateTransaction': async (bytes) => {
+      const { transaction, checks } = GrpcTypes.SimulateTransactionRequest.fromBinary(bytes);
+      const isChecked = checks !== GrpcTypes.SimulateTransactionRequest_TransactionChecks.DISABLED;
+      const visible = this.#visible;
+      const executor = visible === this.ledger ? this.executor : this.executor.over(visible);
+      const { resolved, status, gas, results } = await executor.simulate(
+        transaction as GrpcTypes.Transaction,
+        isChecked,
+      );
+      return GrpcTypes.SimulateTransactionResponse.toBinary({
+        transaction: GrpcTypes.ExecutedTransaction.create({
+          transaction: resolved,
+          effects: GrpcTypes.TransactionEffects.create({ status, epoch: this.epoch, gasUsed: gas }),
+        }),
+        commandOutputs: commandOutputs(results),
+      });
+    },
+    'sui.rpc.v2.TransactionExecutionService/ExecuteTransaction': async (bytes) => {
+      const { transaction, signatures } = GrpcTypes.ExecuteTransactionRequest.fromBinary(bytes);
+      const data = transaction?.bcs?.value ?? new Uint8Array();
+      const digest = TransactionDataBuilder.getDigestFromBytes(data);
+      const { V1: parsed } = bcs.TransactionData.parse(data);
+      // The sender's signature, then that of the sponsor who pays the gas.
+      const signers = [...new Set([parsed.sender, parsed.gasData.owner ?? parsed.sender])];
+      if (signatures.length !== signers.length) {
+        const message = `Expect ${signers.length} signer signatures but got ${signatures.length}`;
+        throw new Refusal('INVALID_ARGUMENT', message);
+      }
+      for (const [index, signer] of signers.entries()) {
+        const given = toBase64(signatures[index]?.bcs?.value ?? new Uint8Array());
+        await this.verify(data, given, signer).catch(({ message }: Error) => {
+          throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
+        });
+      }
+      return await this.#inTurn(parsed, () => this.#execute(parsed, data, digest, signatures));
+    },
+  };
+
+  /** Executes one transaction after the other: an engine may take seconds. Their owned objects are locked until then. */
+  async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
+    const locks = ownedInputs(data);
+    const locked = locks.find(({ objectId }) => this.#locked.has(objectId));
+    if (locked !== undefined) throw lockedRefusal(locked);
+    for (const { objectId } of locks) this.#locked.add(objectId);
+    const turn = this.#last.then(execute);
+    this.#last = turn.catch(() => undefined);
+    try {
+      return await turn;
+    } finally {
+      for (const { objectId } of locks) this.#locked.delete(objectId);
+    }
+  }
+
+  async #execute(
+    data: TransactionData,
+    bytes: Uint8Array,
+    digest: string,
+    signatures: GrpcTypes.UserSignature[],
+  ): Promise<Uint8Array> {
+    const before = this.ledger.copy();
+    const { effects: executed, events: emitted } = await this.executor.execute(data, digest);
+    const atMs = this.executor.now();
+    const effects = this.transactions.record(executed, { sender: data.sender, atMs, bytes });
+    const events = this.events.record(emitted, data, digest);
+    const now = performance.now();
+    const listedMs = now + Math.max(this.lagMs, this.listingLagMs);
+    if (listedMs > now) this.#hidden.push({ shownMs: now + this.lagMs, listedMs, before });
+    this.#history.record(data, digest, effects, events);
+    return GrpcTypes.ExecuteTransactionResponse.toBinary({
+      transaction: GrpcTypes.ExecutedTransaction.create({
+        digest,
+        signatures,
+        effects,
+        events: { events },
+        ...describedIfEmpty(data),
+      }),
+    });
+  }
+
+  /** Whether reads show that it was executed. */
+  #isVisible(digest: string): boolean {
+    return this.#visible.executed.includes(digest);
+  }
+
+  #object(object: LedgerObject): GrpcTypes.Object {
+    return { ...objectOf(this.lie(object)), ...previous(this.transactions.writerOf(object)) };
+  }
+}
+
+const ONLY_GRPC =
+  'A model of a Sui node: it speaks gRPC-web only. Use SuiGrpcClient of @mysten/sui/grpc, not JSON-RPC or GraphQL.\n';
+
+/** @param filter a type, or the name of a generic one for all of its instances */
+function isOfType(type: string, filter: string): boolean {
+  const wanted = normalizeStructTag(filter);
+  return type === wanted || type.startsWith(`${wanted}<`);
+}
+
+function previous(previousTransaction: string | undefined): { previousTransaction?: string } {
+  return previousTransaction === undefined ? {} : { previousTransaction };
+}
+
+function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {
+  return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
+}

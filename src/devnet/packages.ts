@@ -1,0 +1,136 @@
+/** The packages of a chain, and the tables that Sui stores with each of them (`MovePackage` of sui-types). */
+import { bcs } from '@mysten/sui/bcs';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { type ModuleInterface, readModule } from './bytecode/module_bytecode.ts';
+import { type ModuleCode, readCode } from './bytecode/module_code.ts';
+
+/** A package of the chain. */
+export interface Package {
+  /** The id under which it was first published. */
+  readonly original: string;
+  readonly modules: readonly Uint8Array[];
+  /** The ids of the packages that it was published with. */
+  readonly dependencies: readonly string[];
+}
+
+/** By id, the oldest first. */
+export type Packages = ReadonlyMap<string, Package>;
+
+/** The package that stands for another in the code of a third. */
+export interface Upgraded {
+  readonly id: string;
+  readonly version: number;
+}
+
+export interface LoadedModule {
+  readonly code: ModuleCode;
+  readonly face: ModuleInterface;
+}
+
+export const STANDARD_LIBRARY = normalizeSuiAddress('0x1');
+export const FRAMEWORK = normalizeSuiAddress('0x2');
+/** Packages that validators upgrade in place: they have one id and, here, one version. */
+const SYSTEM = new Set([STANDARD_LIBRARY, FRAMEWORK, ...['0x3', '0xb'].map((id) => normalizeSuiAddress(id))]);
+
+const PackageObject = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+    typeOrigins: bcs.vector(
+      bcs.struct('TypeOrigin', { module: bcs.string(), name: bcs.string(), package: bcs.Address }),
+    ),
+    linkage: bcs.map(
+      bcs.Address,
+      bcs.struct('UpgradeInfo', { upgradedId: bcs.Address, upgradedVersion: bcs.u64() }),
+    ),
+  }),
+});
+
+/** The modules of packages, by name after their address: a package never changes. */
+const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
+
+/** By address and name. @throws RangeError for what is not a module */
+export function modulesOf(some: Package): ReadonlyMap<string, LoadedModule> {
+  const cached = loaded.get(some);
+  if (cached !== undefined) return cached;
+  const modules = some.modules.map((bytes) => ({
+    code: readCode(bytes, some.original),
+    face: readModule(bytes, some.original),
+  }));
+  const named = new Map(modules.map((module) => [module.code.module, module]));
+  loaded.set(some, named);
+  return named;
+}
+
+export function isSystem(id: string): boolean {
+  return SYSTEM.has(id);
+}
+
+/** The id under which a package was first published. */
+export function originalOf(packages: Packages, id: string): string {
+  return packages.get(id)?.original ?? id;
+}
+
+/** The ids of a package's versions, the oldest first. */
+export function versionsOf(packages: Packages, original: string): string[] {
+  return [...packages].filter(([, some]) => some.original === original).map(([id]) => id);
+}
+
+/** Counts from 1. */
+export function versionOf(packages: Packages, id: string): number {
+  return isSystem(id) ? 1 : versionsOf(packages, originalOf(packages, id)).indexOf(id) + 1;
+}
+
+/** The ids of the versions that introduced the datatypes of a package, by `module::Name`. */
+export function typeOriginsOf(packages: Packages, id: string): ReadonlyMap<string, string> {
+  const versions = versionsOf(packages, originalOf(packages, id));
+  const origins = new Map<string, string>();
+  for (const version of versions.slice(0, versions.indexOf(id) + 1)) {
+    const some = packages.get(version);
+    for (const { face } of some === undefined ? [] : modulesOf(some).values()) {
+      for (const name of face.datatypes.keys()) {
+        const type = `${face.name}::${name}`;
+        if (!origins.has(type)) origins.set(type, version);
+      }
+    }
+  }
+  return origins;
+}
+
+/** Flat and transitive: for each package below it, by the original id, the one that a package was published with. */
+export function linkageOf(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
+  const dependencies = packages.get(id)?.dependencies ?? [];
+  return new Map(
+    dependencies.map((dependency) => {
+      const upgraded = normalizeSuiAddress(dependency);
+      const version = versionOf(packages, upgraded);
+      return [originalOf(packages, upgraded), { id: upgraded, version }] as const;
+    }),
+  );
+}
+
+/** A package as an object in BCS. */
+export function packageBytes(packages: Packages, id: string): Uint8Array {
+  const some = packages.get(id);
+  const modules = some === undefined ? [] : [...modulesOf(some).values()];
+  const named = modules.map(({ face }, index) => [face.name, some?.modules[index] ?? []] as const);
+  return PackageObject.serialize({
+    Package: {
+      id,
+      version: versionOf(packages, id),
+      modules: new Map(named),
+      typeOrigins: [...typeOriginsOf(packages, id)].map(([type, origin]) => {
+        const [module = '', name = ''] = type.split('::');
+        return { module, name, package: origin };
+      }),
+      linkage: new Map(
+        [...linkageOf(packages, id)].map(([original, upgraded]) => [
+          original,
+          { upgradedId: upgraded.id, upgradedVersion: upgraded.version },
+        ]),
+      ),
+    },
+  }).toBytes();
+}

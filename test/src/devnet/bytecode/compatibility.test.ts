@@ -1,0 +1,247 @@
+/** What a compiled module shows of itself, and which changes to it an upgrade may make. */
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
+import { incompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
+import { type ModuleInterface, readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
+import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
+
+const SELF = `0x${'5'.repeat(64)}`;
+
+const BASE = `module dice::dice;
+use std::string::String;
+public struct Die has copy, drop, store { sides: u64, name: String }
+public struct Box<phantom T, U: store> has key { id: UID, inner: vector<U> }
+public enum Throw has copy, drop { Missed, Hit { points: u64 } }
+public fun sides(die: &Die): u64 { die.sides }
+public fun keep<T: copy + drop>(value: &mut T, other: T): (T, u64) { *value = other; (other, 1) }
+public fun points(t: &Throw): u64 { match (t) { Throw::Missed => 0, Throw::Hit { points } => *points } }
+public fun new<T, U: store>(inner: vector<U>, ctx: &mut TxContext): Box<T, U> { Box { id: object::new(ctx), inner } }
+public fun all(): (u8, u16, u32, u64, u128, u256, vector<u64>) {
+    let mut many = vector[1, 2, 3];
+    let mut i = 0;
+    while (i < many.length()) { many.swap(0, i); i = i + 1 };
+    many.push_back(18446744073709551615);
+    (255, 65535, 4294967295, many.pop_back(), 0xffffffffffffffffffffffffffffffff, 0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff, many)
+}
+public(package) fun internal(die: Die): Die { die }
+entry fun roll(_: u64) {}
+fun own() {}
+#[allow(unused_function)]
+fun unused() { own(); roll(1); }
+`;
+
+/** The modules of a package with this source. */
+async function compile(source: string): Promise<Uint8Array[]> {
+  const files = { 'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n', 'sources/dice.move': source };
+  const { fetcher } = frameworkOf({});
+  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in result) throw new Error(result.error);
+  return result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+}
+
+async function interfaceOf(source: string): Promise<ModuleInterface[]> {
+  return (await compile(source)).map((module) => readModule(module, SELF));
+}
+
+let base: ModuleInterface[];
+beforeAll(async () => {
+  await initMovePackageBuilder();
+  base = await interfaceOf(BASE);
+});
+
+describe('a module is read', () => {
+  test('with its types, and with its public functions only', () => {
+    const [dice] = base as [ModuleInterface];
+    expect(dice.name).toBe('dice');
+    expect([...dice.functions.keys()].sort()).toEqual(['all', 'keep', 'new', 'points', 'sides']);
+    expect(dice.functions.get('keep')).toMatchObject({
+      constraints: [3],
+      parameters: '&mut T0,T0',
+      returns: 'T0,u64',
+    });
+    expect(dice.functions.get('all')).toMatchObject({ returns: 'u8,u16,u32,u64,u128,u256,vector<u64>' });
+    expect(dice.functions.get('new')?.returns).toBe(`${SELF}::dice::Box<T0,T1>`);
+    const std = `0x${'1'.padStart(64, '0')}`;
+    expect(dice.datatypes.get('Die')).toMatchObject({
+      abilities: 7,
+      layout: `struct {sides: u64,name: ${std}::string::String}`,
+    });
+    expect(dice.datatypes.get('Box')).toMatchObject({ abilities: 8, typeParameters: '0 phantom,4' });
+    expect(dice.datatypes.get('Throw')).toMatchObject({
+      abilities: 3,
+      layout: 'enum {Missed {},Hit {points: u64}}',
+    });
+  });
+
+  test('if it is one of move/: the names are those of the sources', async () => {
+    const { modules } = await buildPackage('enclave', frameworkOf({}));
+    const read = modules.map((module) => readModule(new Uint8Array(Buffer.from(module, 'base64'))));
+    expect(read.map(({ name }) => name).sort()).toEqual(['attested', 'enclave', 'once', 'pcrs', 'source']);
+    const enclave = read.find(({ name }) => name === 'enclave');
+    expect(enclave?.functions.has('assert_signed')).toBe(true);
+    expect(enclave?.functions.has('enclave_of')).toBe(false);
+    expect(enclave?.datatypes.get('Rotation')).toMatchObject({ abilities: 0 });
+  });
+
+  test('and anything else is refused', async () => {
+    const [module] = (await compile(BASE)) as [Uint8Array];
+    const other = Uint8Array.from(module);
+    other[4] = 9;
+    expect(() => readModule(other)).toThrow('version 9 of the binary format');
+    expect(() => readModule(new Uint8Array())).toThrow(RangeError);
+    expect(() => readModule(Buffer.from('<html>, and not a module'))).toThrow('not a Move module');
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: module.length - 1 }),
+        fc.integer({ min: 1, max: 255 }),
+        (at, by) => {
+          const changed = Uint8Array.from(module);
+          changed[at] = (changed[at] ?? 0) ^ by;
+          try {
+            readModule(changed);
+          } catch (error) {
+            expect(error).toBeInstanceOf(RangeError);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  test('cut anywhere, it is refused', async () => {
+    const [module] = (await compile(BASE)) as [Uint8Array];
+    for (let length = 0; length < module.length; length += 1) {
+      expect(() => readModule(module.subarray(0, length)), String(length)).toThrow(RangeError);
+    }
+  });
+});
+
+describe('an upgrade may', () => {
+  test.each<[string, (source: string) => string]>([
+    ['change nothing', (source) => source],
+    ['change what a function does', (source) => source.replace('{ die.sides }', '{ die.sides + 1 }')],
+    ['add a function', (source) => `${source}public fun more(): u64 { 1 }\n`],
+    ['add a type', (source) => `${source}public struct More has drop {}\n`],
+    [
+      'change a function that is not public',
+      (source) => source.replace('fun own()', 'fun own2()').replace('own();', 'own2();'),
+    ],
+    [
+      'remove an entry function',
+      (source) => source.replace('entry fun roll(_: u64) {}', '').replace('roll(1);', ''),
+    ],
+    ['make a function public', (source) => source.replace('\nfun own()', '\npublic fun own()')],
+    [
+      'require less of a type parameter',
+      (source) =>
+        source.replace(
+          'keep<T: copy + drop>(value: &mut T, other: T): (T, u64) { *value = other; (other, 1) }',
+          'keep<T: drop>(value: &mut T, other: T): (T, u64) { abort 1 }',
+        ),
+    ],
+  ])('%s', async (_, change) => {
+    expect(incompatibilities(base, await interfaceOf(change(BASE)))).toEqual([]);
+  });
+});
+
+describe('an upgrade may not', () => {
+  test.each<[string, (source: string) => string, string]>([
+    ['rename its module', (s) => s.replace('dice::dice;', 'dice::coin;'), 'the module dice is gone'],
+    [
+      'remove a public function',
+      (s) => s.replace(/public fun sides.*\n/, ''),
+      'the public function dice::sides is gone',
+    ],
+    [
+      'make one private',
+      (s) => s.replace('public fun sides', '#[allow(unused_function)]\nfun sides'),
+      'dice::sides is gone, or not public',
+    ],
+    [
+      'make one of the package only',
+      (s) => s.replace('public fun sides', 'public(package) fun sides'),
+      'dice::sides is gone, or not public',
+    ],
+    [
+      'change a parameter',
+      (s) => s.replace('sides(die: &Die)', 'sides(die: &mut Die)'),
+      `took (&${SELF}::dice::Die), and takes (&mut ${SELF}::dice::Die)`,
+    ],
+    [
+      'change what a function returns',
+      (s) => s.replace('): u64 { die.sides }', '): u128 { die.sides as u128 }'),
+      'returned (u64), and returns (u128)',
+    ],
+    [
+      'require more of a type parameter',
+      (s) => s.replace('T: copy + drop', 'T: copy + drop + store'),
+      'dice::keep requires more',
+    ],
+    [
+      'add a type parameter',
+      (s) => s.replace('sides(die', 'sides<T>(die'),
+      'dice::sides requires more of its type parameters, or has others',
+    ],
+    [
+      'remove a type',
+      (s) => s.replace(/public enum.*\n/, '').replace(/public fun points.*\n/, ''),
+      'the type dice::Throw is gone',
+    ],
+    [
+      'add an ability',
+      (s) => s.replace('Throw has copy, drop', 'Throw has copy, drop, store'),
+      'dice::Throw has other abilities',
+    ],
+    [
+      'add a field',
+      (s) => s.replace('sides: u64, name', 'sides: u64, colour: u8, name'),
+      'the type dice::Die was',
+    ],
+    [
+      'swap fields',
+      (s) => s.replace('sides: u64, name: String', 'name: String, sides: u64'),
+      'the type dice::Die was',
+    ],
+    [
+      'rename a field',
+      (s) => s.replace('sides: u64', 'faces: u64').replace('die.sides', 'die.faces'),
+      'the type dice::Die was',
+    ],
+    [
+      'add a variant',
+      (s) =>
+        s
+          .replace('Missed, Hit', 'Missed, Lost, Hit')
+          .replace('Throw::Missed => 0,', 'Throw::Missed => 0, Throw::Lost => 0,'),
+      'the type dice::Throw was',
+    ],
+    [
+      'change what a type parameter must be',
+      (s) =>
+        s
+          .replace('Box<phantom T, U: store>', 'Box<phantom T: drop, U: store>')
+          .replace('new<T, U', 'new<T: drop, U'),
+      'dice::Box has other type parameters',
+    ],
+  ])('%s', async (_, change, message) => {
+    const changed = change(BASE);
+    expect(changed).not.toBe(BASE);
+    const found = incompatibilities(base, await interfaceOf(changed));
+    expect(found.join('\n')).toContain(message);
+  });
+});
+
+test("a package's digest is the compiler's own", async () => {
+  const { fetcher } = frameworkOf({});
+  const files = {
+    'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',
+    'sources/dice.move': `${BASE}`,
+  };
+  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in result) throw new Error(result.error);
+  const modules = result.modules.map((module) => Buffer.from(module, 'base64'));
+  expect([...packageDigest(modules, result.dependencies)]).toEqual(result.digest);
+  expect([...packageDigest(modules, [...result.dependencies].reverse())]).toEqual(result.digest);
+});

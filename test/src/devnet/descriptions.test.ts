@@ -1,0 +1,61 @@
+/** The model describes structs as full nodes do, so that signed types can be compared with them. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import schema from '../../../src/apps/weather/schema.json' with { type: 'json' };
+import { modelChainId } from '../../../src/commands/sui/network.ts';
+import { readSchema } from '../../../src/library/client/index.ts';
+import { structDifference } from '../../../src/library/sui/index.ts';
+import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let packageId: string;
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+  fixture.node.chainId = modelChainId(Uint8Array.of(1, 2, 3, 4));
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+  packageId = String((await fixture.done('publish', 'weather', '--network', 'localnet'))['package']);
+});
+afterAll(() => fixture.close());
+
+const datatype = async (moduleName: string, name: string) =>
+  (await client.movePackageService.getDatatype({ packageId, moduleName, name })).response.datatype;
+
+test('the struct that weather signs is that of its contract', async () => {
+  const [signed] = readSchema(schema).signs;
+  const onChain = await datatype('weather', 'WeatherResponse');
+  if (!signed || !onChain) throw new Error('there is none');
+  expect(structDifference(signed, onChain)).toBeUndefined();
+  const renamed = { ...signed, fields: signed.fields.toReversed() };
+  expect(structDifference(renamed, onChain)).toContain(
+    'is signed as temperature, and on chain it is location',
+  );
+});
+
+test('parameters, vectors and options are described by what is in them', async () => {
+  const config = await datatype('enclave', 'EnclaveConfig');
+  expect(config).toMatchObject({
+    typeName: `${packageId}::enclave::EnclaveConfig`,
+    typeParameters: [{ isPhantom: true }],
+  });
+  const field = (name: string) => config?.fields.find((item) => item.name === name)?.type;
+  expect(field('registrars')).toMatchObject({
+    type: 10,
+    typeName: expect.stringMatching(/::vec_set::VecSet$/),
+    typeParameterInstantiation: [{ type: 10, typeName: expect.stringMatching(/::object::ID$/) }],
+  });
+  expect(field('max_key_age_ms')).toMatchObject({
+    type: 10,
+    typeName: expect.stringMatching(/::option::Option$/),
+    typeParameterInstantiation: [{ type: 6 }],
+  });
+  const enclave = await datatype('enclave', 'Enclave');
+  expect(enclave?.fields.map(({ type }) => type)).toContainEqual(
+    expect.objectContaining({ type: 9, typeParameterInstantiation: [expect.objectContaining({ type: 3 })] }),
+  );
+});
+
+test('what is not there is not found', async () => {
+  await expect(datatype('weather', 'None')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(datatype('none', 'WeatherResponse')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+});

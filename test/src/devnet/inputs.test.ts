@@ -1,0 +1,132 @@
+/** What the loopback node refuses of a transaction's inputs before it executes anything. */
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Inputs, Transaction } from '@mysten/sui/transactions';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Changes, type LedgerObject } from '../../../src/devnet/ledger.ts';
+import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+
+const SOMEONE = `0x${'5'.repeat(64)}`;
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let coins: LedgerObject[];
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+  const { ledger } = fixture.node;
+  ledger.give(fixture.address, 1_000_000_000n);
+  coins = ledger.coins(fixture.address).map(({ object }) => object);
+}, 30_000);
+afterEach(() => fixture.close());
+
+async function build(add: (tx: Transaction) => void): Promise<Uint8Array<ArrayBuffer>> {
+  const tx = new Transaction();
+  tx.setSender(fixture.address);
+  add(tx);
+  return await tx.build({ client });
+}
+
+async function send(transaction: Uint8Array<ArrayBuffer>): Promise<unknown> {
+  const { signature } = await fixture.admin.signTransaction(transaction);
+  return await client.executeTransaction({ transaction, signatures: [signature] });
+}
+
+async function referenceTo({ id: objectId }: LedgerObject) {
+  const { object } = await client.getObject({ objectId });
+  return { objectId, version: object.version, digest: object.digest };
+}
+
+/** Builds without a node: `coin` pays. */
+async function unresolved(add: (tx: Transaction) => void, budget = 10_000_000) {
+  const [coin] = coins as [LedgerObject];
+  const payment = [await referenceTo(coin)];
+  return await build((tx) => {
+    tx.setGasPrice(1000);
+    tx.setGasBudget(budget);
+    tx.setGasPayment(payment);
+    tx.setExpiration({ None: true });
+    add(tx);
+  });
+}
+
+const timestampOf = (tx: Transaction, clock: Parameters<Transaction['object']>[0]) =>
+  tx.moveCall({ target: '0x2::clock::timestamp_ms', arguments: [tx.object(clock)] });
+
+test('a shared object that is not there is not the clock', async () => {
+  const shared = { objectId: SOMEONE, initialSharedVersion: '1', mutable: false };
+  const bytes = await unresolved((tx) => timestampOf(tx, Inputs.SharedObjectRef(shared)));
+  await expect(send(bytes)).rejects.toThrow(/Could not find the referenced object/);
+});
+
+test('the clock can not be changed', async () => {
+  const shared = { objectId: '0x6', initialSharedVersion: '1', mutable: true };
+  const bytes = await unresolved((tx) => timestampOf(tx, Inputs.SharedObjectRef(shared)));
+  await expect(send(bytes)).rejects.toThrow(/immutable parameter expected/);
+});
+
+test('an owned object that is named as a shared one', async () => {
+  const [, other] = coins as [LedgerObject, LedgerObject];
+  const shared = { objectId: other.id, initialSharedVersion: '1', mutable: true };
+  const bytes = await unresolved((tx) =>
+    tx.transferObjects([tx.object(Inputs.SharedObjectRef(shared))], SOMEONE),
+  );
+  await expect(send(bytes)).rejects.toThrow(/is not shared/);
+});
+
+test('an object that is named twice, or that pays as well', async () => {
+  const [paying, other] = coins as [LedgerObject, LedgerObject];
+  const sendTwice = async (object: LedgerObject, isDoubled: boolean) => {
+    const reference = await referenceTo(object);
+    const bytes = await unresolved((tx) => {
+      tx.transferObjects([tx.object(Inputs.ObjectRef(reference))], SOMEONE);
+      // The SDK would make one input of both.
+      tx.addBuildPlugin(async (data, _, next) => {
+        const [input] = data.inputs;
+        if (isDoubled && input !== undefined) data.inputs.push(structuredClone(input));
+        await next();
+      });
+    });
+    return await send(bytes);
+  };
+  await expect(sendTwice(other, true)).rejects.toThrow(/cannot appear more than one/);
+  await expect(sendTwice(paying, false)).rejects.toThrow(/cannot appear more than one/);
+});
+
+test('an object in a dynamic field, which belongs to another object', async () => {
+  const { ledger } = fixture.node;
+  const [, other] = coins as [LedgerObject, LedgerObject];
+  const changes = new Changes(ledger, 'a child');
+  changes.write({ ...other, owner: { kind: 'object', address: SOMEONE } });
+  ledger.commit('a child', changes);
+  await expect(build((tx) => tx.transferObjects([tx.object(other.id)], SOMEONE))).rejects.toThrow(
+    /is owned by object 0x5{64}/,
+  );
+});
+
+test('a budget that the coins do not have', async () => {
+  const { ledger } = fixture.node;
+  const [coin] = coins as [LedgerObject];
+  const bytes = await unresolved((tx) => timestampOf(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);
+  await expect(send(bytes)).rejects.toThrow(/is lower than the needed amount/);
+});
+
+test('the budget is not spent twice: what commands may take is what is left of it', async () => {
+  const { ledger } = fixture.node;
+  const [coin] = coins as [LedgerObject];
+  const [budget, balance] = [10_000_000, Number(ledger.balanceOf(coin))];
+  const spend = (amount: number) => async () => {
+    const bytes = await unresolved((tx) => {
+      const [split] = tx.splitCoins(tx.gas, [amount]);
+      tx.transferObjects([split], SOMEONE);
+    }, budget);
+    const { signature } = await fixture.admin.signTransaction(bytes);
+    const { $kind, FailedTransaction: failed } = await client.executeTransaction({
+      transaction: bytes,
+      signatures: [signature],
+    });
+    return failed?.status.error?.message ?? $kind;
+  };
+  expect(await spend(balance - budget + 1)()).toBe('InsufficientCoinBalance in command 0');
+  const left = Number(ledger.balanceOf(ledger.objects.get(coin.id) as LedgerObject));
+  expect(await spend(left - budget)()).toBe('Transaction');
+});

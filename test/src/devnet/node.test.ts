@@ -1,0 +1,208 @@
+/** The loopback node does as a real one does: seen on a validator and full node of Sui 1.63. */
+import { parseTransactionEffectsBcs } from '@mysten/sui/client';
+import { SuiGrpcClient } from '@mysten/sui/grpc';
+import { Transaction } from '@mysten/sui/transactions';
+import { decode, encode } from 'cborg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  applicationType,
+  createEnclaveConfig,
+  destroyEnclave,
+  newEnclaveConfig,
+  parsePcrs,
+  registerEnclave,
+  shareConfig,
+  updatePcrs,
+} from '../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from '../commands/sui/chain_fixture.ts';
+
+const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
+
+let fixture: ChainFixture;
+let client: SuiGrpcClient;
+let capId: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  client = new SuiGrpcClient({ network: 'localnet', baseUrl: fixture.node.url });
+  capId = fixture.publish();
+});
+afterEach(() => fixture.close());
+
+const creation = () => ({ ...CALL, capId, name: 'weather', image: parsePcrs(fixture.nsm.pcrsFile()) });
+
+async function signed(add: (tx: Transaction) => void) {
+  const tx = new Transaction();
+  tx.setSender(fixture.address);
+  add(tx);
+  const transaction = await tx.build({ client });
+  const { signature } = await fixture.admin.signTransaction(transaction);
+  return { tx, transaction, signatures: [signature] };
+}
+
+async function send(add: (tx: Transaction) => void) {
+  const { tx, transaction, signatures } = await signed(add);
+  const include = { effects: true, events: true } as const;
+  const { Transaction: done } = await client.executeTransaction({ transaction, signatures, include });
+  if (done === undefined) throw new Error('it failed');
+  const { gasUsed, changedObjects } = done.effects;
+  const [computation, storage, rebate] = [
+    gasUsed.computationCost,
+    gasUsed.storageCost,
+    gasUsed.storageRebate,
+  ].map(Number);
+  return {
+    ...done,
+    budget: Number(tx.getData().gasData.budget),
+    gas: [computation, storage, rebate].map((mist = 0) => mist / 1e9),
+    net: ((computation ?? 0) + (storage ?? 0) - (rebate ?? 0)) / 1e9,
+    created: changedObjects
+      .filter(({ idOperation }) => idOperation === 'Created')
+      .map(({ objectId }) => objectId),
+  };
+}
+
+test('a config that is not shared can not be left', async () => {
+  const left = signed((tx) => void newEnclaveConfig(tx, creation()));
+  await expect(left).rejects.toThrow(/UnusedValueWithoutDrop \{ result_idx: 1, secondary_idx: 0 \}/);
+  await signed((tx) => shareConfig(tx, { ...CALL, config: newEnclaveConfig(tx, creation()) }));
+});
+
+test('an object of another application is of the wrong type', async () => {
+  const application = applicationType(PACKAGE, 'source', 'Source');
+  const wrong = signed((tx) => createEnclaveConfig(tx, { ...creation(), application }));
+  await expect(wrong).rejects.toThrow(/CommandArgumentError \{ arg_idx: 0, kind: TypeMismatch \}/);
+});
+
+test('what is executed is answered with its events, and the epoch of the system state', async () => {
+  const { events, epoch } = await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(events).toMatchObject([
+    {
+      module: 'enclave',
+      sender: fixture.address,
+      eventType: expect.stringContaining('::EnclaveConfigCreated<'),
+    },
+  ]);
+  const { systemState } = await client.core.getCurrentSystemState();
+  expect(epoch).toBe(systemState.epoch);
+});
+
+test('what is executed is answered with its signatures, and with effects in BCS that say the same', async () => {
+  const { effects, signatures, digest } = await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(signatures).toHaveLength(1);
+  const { changedObjects, ...read } = parseTransactionEffectsBcs(effects.bcs ?? new Uint8Array());
+  expect(read).toMatchObject({ transactionDigest: digest, status: effects.status, gasUsed: effects.gasUsed });
+  const said = (changed: typeof changedObjects) =>
+    changed.map(({ objectId, idOperation }) => ({ objectId, idOperation }));
+  expect(said(changedObjects)).toEqual(said(effects.changedObjects));
+  const created = changedObjects.filter(({ idOperation }) => idOperation === 'Created');
+  expect(created.length).toBeGreaterThan(0);
+  for (const { objectId, outputDigest } of created) {
+    expect((await client.getObject({ objectId })).object.digest).toBe(outputDigest);
+  }
+});
+
+test('an owned object that is only read gets a new version', async () => {
+  const versionOf = () => fixture.node.ledger.objects.get(capId)?.version ?? 0n;
+  const before = versionOf();
+  await send((tx) => createEnclaveConfig(tx, creation()));
+  expect(versionOf()).toBeGreaterThan(before);
+});
+
+test('listings of owned objects may lag behind other reads', async () => {
+  fixture.node.listingLagMs = 60_000;
+  const before = fixture.node.ledger.objects.get(capId)?.version;
+  await send((tx) => createEnclaveConfig(tx, creation()));
+  const { objects } = await client.listOwnedObjects({ owner: fixture.address });
+  expect(objects.find(({ objectId }) => objectId === capId)?.version).toBe(String(before));
+  const { object } = await client.getObject({ objectId: capId });
+  expect(BigInt(object.version)).toBeGreaterThan(before ?? 0n);
+});
+
+test('of two transactions with the same object one is executed, and the other conflicts', async () => {
+  const both = await Promise.all([0, 1].map(() => signed((tx) => createEnclaveConfig(tx, creation()))));
+  const { executor, calls } = fixture.node;
+  const { engine } = executor;
+  // The first waits for the second.
+  executor.engine = async (execution) => {
+    const sends = () => calls.filter((name) => name === 'ExecuteTransaction').length;
+    await expect.poll(sends).toBe(2);
+    return await engine(execution);
+  };
+  const sent = both.map(({ transaction, signatures }) =>
+    client.executeTransaction({ transaction, signatures }),
+  );
+  const results = await Promise.allSettled(sent);
+  expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+  expect(results.find(({ status }) => status === 'rejected')).toMatchObject({
+    reason: { message: expect.stringContaining('already locked by a different transaction') },
+  });
+});
+
+async function attestation(): Promise<Uint8Array> {
+  const public_key = new Uint8Array(32).fill(9);
+  const answer = decode(await fixture.nsm.transact(encode({ Attestation: { public_key } })));
+  return answer.Attestation.document;
+}
+
+/** In SUI. */
+const REGISTRAR = (32 * 7600) / 1e9;
+
+/** In SUI: computation, storage, rebate and the proposed budget, which are rounded to the last digit. */
+test.each([
+  ['create_config', [0.001, 0.005996, 0.002663, 0.1593]],
+  ['register_enclave', [0.014, 0.010784, 0.005936, 0.1738]],
+  // Of a config with a registrar, whose 32 bytes are taken off.
+  ['update_pcrs', [0.001, 0.00624 - REGISTRAR, 0.006177 - 0.99 * REGISTRAR, 0.156]],
+])('the gas of %s is within 3 %% of what was measured', async (name, measured) => {
+  const made = await send((tx) => createEnclaveConfig(tx, creation()));
+  const [configId = ''] = made.created;
+  const call = { ...CALL, configId, capId };
+  const document = await attestation();
+  const image = parsePcrs(fixture.nsm.pcrsFile().replace(/^./gm, '7'));
+  const paid = {
+    create_config: async () => made,
+    register_enclave: () => send((tx) => registerEnclave(tx, { ...call, attestation: document })),
+    update_pcrs: () => send((tx) => updatePcrs(tx, { ...call, image })),
+  };
+  const { gas, budget } = await paid[name as keyof typeof paid]();
+  for (const [index, figure] of [...gas, budget / 1e9].entries()) {
+    const expected = measured[index] ?? 0;
+    expect(Math.abs(figure - expected) / expected, `${figure} for ${expected}`).toBeLessThan(0.03);
+  }
+});
+
+test('destroying an enclave gives back what was measured', async () => {
+  const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
+  const call = { ...CALL, configId, capId };
+  const document = await attestation();
+  const { created } = await send((tx) => registerEnclave(tx, { ...call, attestation: document }));
+  const isEnclave = (id: string) => fixture.node.ledger.objects.get(id)?.type.includes('::Enclave<');
+  const enclaveId = created.find(isEnclave) ?? '';
+  const { net } = await send((tx) => destroyEnclave(tx, { ...call, enclaveId }));
+  expect(Math.abs(net + 0.00126)).toBeLessThan(0.00126 * 0.03);
+});
+
+test('a page may list what happened, the latest first, and only where pages may ask', async () => {
+  const [configId = ''] = (await send((tx) => createEnclaveConfig(tx, creation()))).created;
+  await expect(
+    send((tx) => updatePcrs(tx, { ...CALL, configId: capId, capId, image: creation().image })),
+  ).rejects.toThrow();
+  const url = `${fixture.node.url}/model/ledger`;
+  expect((await fetch(url)).status).toBe(415);
+  fixture.node.servesPages = true;
+  const origin = 'http://localhost:5173';
+  const answer = await fetch(url, { headers: { origin } });
+  expect(answer.headers.get('access-control-allow-origin')).toBe(origin);
+  expect(await answer.json()).toMatchObject({
+    model: true,
+    counts: { transactions: 1, events: 1 },
+    transactions: [
+      { sender: fixture.address, calls: [`${PACKAGE}::enclave::create_enclave_config`], failure: null },
+    ],
+    objects: expect.arrayContaining([
+      expect.objectContaining({ id: configId, kind: 'shared', owner: 'shared' }),
+      expect.objectContaining({ id: capId, kind: 'address', owner: fixture.address }),
+    ]),
+    events: [{ type: expect.stringContaining('::enclave::EnclaveConfigCreated<'), sender: fixture.address }],
+  });
+});

@@ -1,0 +1,103 @@
+/** Packages that upgrades extend, on the model of a Sui node. */
+import { Transaction } from '@mysten/sui/transactions';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import { Chain, type Executed } from '../../../src/commands/sui/chain.ts';
+import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { readModule } from '../../../src/devnet/bytecode/module_bytecode.ts';
+import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
+import { publishPackage, upgradePackage } from '../../../src/library/sui/index.ts';
+import type { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { weatherModules } from './weather_package.ts';
+
+const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
+
+/** A package, by its latest version. */
+export interface Lineage {
+  readonly packageId: string;
+  readonly upgradeCap: string;
+  /** What the last publication or upgrade created. */
+  readonly created: Executed['created'];
+}
+
+/** The modules of `move/enclave`, for a package that holds them itself. */
+export async function enclaveModules(): Promise<readonly Uint8Array[]> {
+  return (await weatherModules()).filter((module) => readModule(module).name !== 'weather');
+}
+
+/** Compiles one module of the address `own`. Where it names the address `enclave`, its package must hold `move/enclave` too. */
+export async function compileModule(source: string): Promise<readonly Uint8Array[]> {
+  await initMovePackageBuilder();
+  const dependency = source.includes('enclave::enclave::')
+    ? '\n[dependencies]\nenclave = { local = "../enclave" }\n'
+    : '';
+  const files = {
+    'Move.toml': `[package]
+name = "own"
+edition = "2024"
+${dependency}
+[addresses]
+own = "0x0"
+`,
+    'sources/own.move': source,
+  };
+  const { fetcher } = frameworkOf({});
+  const options = { network: 'devnet', silenceWarnings: true, withUnpublishedDependencies: true } as const;
+  const result = await dumpMovePackage({ files, fetcher, ...options });
+  if ('error' in result) throw new Error(result.error);
+  return result.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
+}
+
+/** Sends a transaction of the fixture's admin. */
+export async function send(fixture: ChainFixture, build: (tx: Transaction) => void): Promise<Executed> {
+  const chain = new Chain({ 'rpc-url': fixture.node.url }, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
+  const tx = new Transaction();
+  build(tx);
+  const sent: Executed[] = [];
+  await chain.submit(tx, {
+    title: '',
+    fields: {},
+    report(executed) {
+      sent.push(executed);
+      return {};
+    },
+  });
+  const [executed] = sent;
+  if (executed === undefined) throw new Error('nothing was sent');
+  return executed;
+}
+
+export async function publishLineage(
+  fixture: ChainFixture,
+  modules: readonly Uint8Array[],
+): Promise<Lineage> {
+  const { packageId = '', created } = await send(fixture, (tx) =>
+    publishPackage(tx, { ...bytecodeOf(modules), owner: fixture.address }),
+  );
+  const upgradeCap = created.find(({ type }) => type.endsWith('::package::UpgradeCap'))?.id ?? '';
+  return { packageId, upgradeCap, created };
+}
+
+export async function upgradeLineage(
+  fixture: ChainFixture,
+  { packageId: before, upgradeCap }: Lineage,
+  modules: readonly Uint8Array[],
+): Promise<Lineage> {
+  const { packageId = '', created } = await send(fixture, (tx) =>
+    upgradePackage(tx, {
+      ...bytecodeOf(modules),
+      upgradeCapId: upgradeCap,
+      packageId: before,
+      digest: packageDigest(modules, FRAMEWORK),
+      policy: 0,
+    }),
+  );
+  return { packageId, upgradeCap, created };
+}
+
+function bytecodeOf(modules: readonly Uint8Array[]) {
+  return {
+    modules: modules.map((module) => Buffer.from(module).toString('base64')),
+    dependencies: FRAMEWORK,
+  };
+}
