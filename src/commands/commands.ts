@@ -1,5 +1,5 @@
 /** The commands of the program, each loaded only if it runs. */
-import type { Main } from './command.ts';
+import type { Io, Main } from './command.ts';
 
 /** Who runs them, in the order of the help. */
 export const READERS = {
@@ -10,13 +10,24 @@ export const READERS = {
   maintainer: 'Maintain this repository',
 } as const;
 
+export interface CommandModule {
+  readonly main: Main;
+  /**
+   * Takes standard output and standard error of this process for the command, before it runs: for one whose libraries may
+   * print text of an enemy.
+   *
+   * @param asJson whether standard output has one JSON document
+   */
+  takeOutput?(io: Io, asJson: boolean): Io;
+}
+
 export interface Entry {
   readonly reader: keyof typeof READERS;
   /** One line for the help, as a verb and its object. */
   readonly summary: string;
   /** Whether it needs a clone of this repository, so that the installed package does not have it. */
   readonly inClone?: boolean;
-  load(): Promise<{ readonly main: Main }>;
+  load(): Promise<CommandModule>;
 }
 
 export const COMMANDS: Readonly<Record<string, Entry>> = {
@@ -50,6 +61,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     reader: 'author',
     summary: 'start a model of a Sui node on loopback',
     load: () => import('./dev/sui/main.ts'),
+  },
+  compile: {
+    reader: 'author',
+    summary: 'compile a package of move/ to a file, for publish and upgrade on another machine',
+    load: () => import('./sui/write_bytecode.ts'),
   },
   submit: {
     reader: 'author',

@@ -2,7 +2,7 @@
 /** The program `sui-enclave`: runs a command by its name, or lists the commands. */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { EXIT, type Io, type Main, runAsProcess } from './command.ts';
+import { type Environment, EXIT, type Io, type Main, runAsProcess } from './command.ts';
 import { COMMANDS, type Entry, READERS } from './commands.ts';
 import { IS_CLONE } from './places.ts';
 
@@ -43,7 +43,10 @@ function refuse(error: string, argv: readonly string[], io: Io): number {
   return EXIT.notTried;
 }
 
-export const main: Main = async (argv, env, io) => {
+export const main: Main = (argv, env, io) => run(argv, env, io, false);
+
+/** @param ownsProcess whether a command may take the output of this process */
+async function run(argv: readonly string[], env: Environment, io: Io, ownsProcess: boolean): Promise<number> {
   const program = env['npm_lifecycle_event'] === 'sui-enclave' ? 'npm run sui-enclave --' : 'sui-enclave';
   const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
   const [name, ...rest] = nameIn(isHelp ? argv.slice(1) : argv);
@@ -61,28 +64,24 @@ export const main: Main = async (argv, env, io) => {
   if (!available([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }
-  const command = await entry.load();
-  return await command.main(isHelp ? ['--help'] : rest, env, io);
-};
+  const { main: runCommand, takeOutput } = await entry.load();
+  const output = ownsProcess && takeOutput ? takeOutput(io, argv.includes('--json')) : io;
+  return await runCommand(isHelp ? ['--help'] : rest, env, output);
+}
 
 /** Which version this is, its Node, and the Node and the register of the boot system in every image that it builds. */
 async function describeVersion() {
-  const { bootRegister, frameworkVersion, pinnedNodeVersion } = await import('./image/source.ts');
-  const node = process.versions.node;
-  const json = { version: frameworkVersion(), node, image_node: pinnedNodeVersion(), pcr1: bootRegister() };
-  const text = `${json.version}\nNode: ${node} here, ${json.image_node} in its images\nPCR1 of its images: ${json.pcr1}`;
+  const { readRelease } = await import('./release.ts');
+  const { version, imageNode, pcr1 } = readRelease();
+  const json = { version, node: process.versions.node, image_node: imageNode, pcr1 };
+  const text = `${json.version}\nNode: ${json.node} here, ${json.image_node} in its images\nPCR1 of its images: ${json.pcr1}`;
   return { json, text };
 }
 
 /** Runs the command line of this process. */
 export async function runProgram(): Promise<void> {
   enableCompileCache(fileURLToPath(new URL(cache, import.meta.url)));
-  await runAsProcess(async (argv, env, io) => {
-    const [name] = nameIn(argv);
-    if (name !== 'audit') return await main(argv, env, io);
-    const { takeOutput } = await import('./audit/output.ts');
-    return await main(argv, env, takeOutput(io, argv.includes('--json')));
-  });
+  await runAsProcess((argv, env, io) => run(argv, env, io, true));
 }
 
 if (import.meta.main) await runProgram();

@@ -371,6 +371,8 @@ async function compareEnclaves(
   return enclaves;
 }
 
+export { takeOutput };
+
 export const main = auditCommand({ rebuild, framework: ownFramework });
 
 if (import.meta.main) {

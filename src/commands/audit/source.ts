@@ -18,9 +18,9 @@ import { ImageError } from '../image/errors.ts';
 import { BESIDE, readFiles } from '../image/files.ts';
 import { pinned } from '../image/npm.ts';
 import { makeEnvironment } from '../image/settings.ts';
-import { frameworkVersion } from '../image/source.ts';
 import { FRAMEWORK, IS_CLONE } from '../places.ts';
 import { printable } from '../printable.ts';
+import { readRelease } from '../release.ts';
 import { AuditError } from './errors.ts';
 import { nameAt, readTrustedLock } from './lockfile.ts';
 import type { Tree } from './tree.ts';
@@ -39,7 +39,7 @@ export interface OwnFramework {
 export function ownFramework(): OwnFramework {
   const file = join(FRAMEWORK, 'packages.json');
   const packages = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
-  return { folder: FRAMEWORK, version: frameworkVersion(), packages };
+  return { folder: FRAMEWORK, version: readRelease().version, packages };
 }
 
 /** An application in a commit. */

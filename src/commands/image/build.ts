@@ -14,6 +14,7 @@ import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { command, runAsProcess } from '../command.ts';
 import { EXIT } from '../command_line.ts';
+import { readRelease } from '../release.ts';
 import { path, text } from '../values.ts';
 import { makeBase } from './base.ts';
 import { readBundled } from './bundle.ts';
@@ -40,7 +41,7 @@ import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
 import { fetchPackages } from './npm.ts';
 import type { NpmRegistry } from './npm_registry.ts';
 import { sbomOf } from './sbom.ts';
-import { APP_DIR_OPTION, findSource, frameworkVersion } from './source.ts';
+import { APP_DIR_OPTION, findSource } from './source.ts';
 import { versionOf } from './version.ts';
 
 /** The lock file of Debian's packages, from the folder of the framework. */
@@ -147,7 +148,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     );
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
-      frameworkVersion: frameworkVersion(),
+      frameworkVersion: readRelease().version,
       packages: given.packages,
       bundled,
       debian: files,

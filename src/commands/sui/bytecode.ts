@@ -1,20 +1,12 @@
 /** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import type { Bytecode } from './bytecode_file.ts';
 import { SuiCommandError } from './errors.ts';
 import { compilerError, type Framework, packageAtPath, sourcesForDependents } from './move_packages.ts';
 
 /** The networks that Move packages are built for: each has addresses and a framework of its own. */
 export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
 export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
-
-export interface Bytecode {
-  /** The packages of `move/` whose modules these are, dependencies first. */
-  readonly packages: readonly string[];
-  /** Base64, dependencies first. */
-  readonly modules: readonly string[];
-  /** Ids of the published packages that the modules link to. */
-  readonly dependencies: readonly string[];
-}
 
 /**
  * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others

@@ -66,7 +66,7 @@ export interface SuiCommand<A extends SuiArguments, O extends Options> {
    * The steps of the command, from its arguments alone: the part of a dry run that needs no network. Called before every
    * run, to find mistakes in the arguments.
    */
-  plan(input: Input<A, O>): readonly string[];
+  plan(input: Input<A, O>): readonly string[] | Promise<readonly string[]>;
   run(input: Input<A, O>, chain: Chain): Promise<Outcome>;
 }
 
@@ -188,7 +188,7 @@ async function execute(
   { env, io, asJson }: Context,
 ): Promise<Result> {
   // Also finds the mistakes that only the command knows.
-  const steps = spec.plan(input);
+  const steps = await spec.plan(input);
   await checkNodeAndSigner(spec, options, env);
   const plan = options['dry-run'] ? steps : null;
   const chain = new Chain(options, env);

@@ -31,6 +31,10 @@ export const SUI_COMMAND_CODES = {
   NOT_CONFIRMED: [notTried, 'The step can not be undone, and nobody confirmed it. Nothing was sent.'],
   FRAMEWORK_UNREACHABLE: [notTried, "Sui's framework could not be fetched."],
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],
+  BYTECODE_FILE: [
+    notTried,
+    'A file of bytecode is not the one that was compiled, or is of another package or network. Nothing was sent.',
+  ],
   ALREADY_PUBLISHED: [failed, '`Published.toml` says that the package is already on the network.'],
   INCOMPATIBLE: [failed, 'The package can not replace the one on chain. Nothing was sent.'],
   STUB_FRAMEWORK: [failed, "The bytecode was compiled against a stub of Sui's framework."],

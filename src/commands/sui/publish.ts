@@ -10,10 +10,8 @@ import { text } from '../values.ts';
 import { awaitListing, capabilitiesIn } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { checkPackage, compile, publishedPath } from './compile.ts';
+import { BYTECODE_OPTIONS, describeBytecode, loadBytecode } from './compiled.ts';
 import { SuiCommandError } from './errors.ts';
-import { frameworkOf } from './move_packages.ts';
-import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
 
@@ -115,15 +113,15 @@ export const main = suiCommand({
     "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the UpgradeCap, the capability to upgrade it, and the EnclaveCap of its application.\nSet FRAMEWORK=fetch to fetch Sui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy. The package is\ncompiled for --network, which is required with --rpc-url too.",
   arguments: ARGUMENTS,
   options: {
-    ...PUBLISHED_OPTION,
+    ...BYTECODE_OPTIONS,
     again: { help: 'publish the package even if it is recorded as published' },
     immutable: { help: 'destroy the UpgradeCap: nobody can ever change the package' },
   },
-  plan({ args, env, options }) {
-    checkPackage(args.package);
+  async plan({ args, env, options }) {
+    const source = await describeBytecode(args.package, options, env);
     return [
       ...(options.again ? [] : ['end here if the deployment file has the package']),
-      `compile move/${args.package} on ${frameworkOf(env).description}`,
+      source,
       `end here if that is a stub, unless the node is that of ${typed('dev-sui')}`,
       options.immutable
         ? 'publish the modules, and make the package immutable'
@@ -136,7 +134,7 @@ export const main = suiCommand({
     const { again, immutable: isImmutable } = options;
     const there = again ? undefined : await present(input, chain);
     if (there !== undefined) return there;
-    const compiled = await compile(name, env, chain, { again });
+    const compiled = await loadBytecode(name, options, env, chain);
     const { modules, dependencies, title, framework, bytes } = compiled;
     const linkedEnclave = await findLinkedEnclave(chain, dependencies);
     const tx = new Transaction();
@@ -148,7 +146,7 @@ export const main = suiCommand({
     });
     const { package: publishedAt, upgradeCap, enclaveCaps } = outcome.fields as Partial<Published>;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
-      await notePublication(chain, publishedPath(name, options.published), {
+      await notePublication(chain, compiled.published, {
         publishedAt,
         originalId: publishedAt,
         version: 1n,

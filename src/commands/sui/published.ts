@@ -64,11 +64,11 @@ export function readPublished(path: string): string {
  */
 export async function notePublication(
   chain: Chain,
-  path: string,
+  path: string | undefined,
   publication: Omit<Publication, 'chainId'>,
 ): Promise<void> {
   const { network = '' } = chain;
-  if (CHAIN_IDS[network] === undefined) return;
+  if (path === undefined || CHAIN_IDS[network] === undefined) return;
   try {
     const chainId = await chain.id();
     writeFileSync(path, withPublication(readPublished(path), network, { ...publication, chainId }));

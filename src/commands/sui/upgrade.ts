@@ -12,11 +12,9 @@ import { runAsProcess, UsageError } from '../command.ts';
 import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
-import { checkPackage, compile, publishedPath } from './compile.ts';
+import { BYTECODE_OPTIONS, describeBytecode, loadBytecode } from './compiled.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import { frameworkOf } from './move_packages.ts';
-import { PUBLISHED_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication, readPublished, upgradeCapIn } from './published.ts';
 
@@ -99,11 +97,10 @@ export const main = suiCommand({
   purpose:
     'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before anything is\nsent, it compares modules, types and public functions with those on chain, and refuses if one that others may use is\nmissing or changed; the node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may\nbe left out if the deployment file or Published.toml names it.',
   arguments: { package: { schema: text }, upgrade_cap_id: { schema: objectId, optional: true } },
-  options: PUBLISHED_OPTION,
-  plan({ args, env }) {
-    checkPackage(args.package);
+  options: BYTECODE_OPTIONS,
+  async plan({ args, options, env }) {
     return [
-      `compile move/${args.package} on ${frameworkOf(env).description}`,
+      await describeBytecode(args.package, options, env),
       'end here if that is a stub',
       'read the package of the UpgradeCap, and end here if the new one is not compatible with it',
       'authorize the upgrade, upgrade and commit it, in one transaction',
@@ -111,16 +108,16 @@ export const main = suiCommand({
   },
   async run({ args, options, env, deployments }, chain) {
     const { package: name, upgrade_cap_id: given } = args;
-    const path = publishedPath(name, options.published);
     await deployments?.checkChain(chain);
+    const bytecode = await loadBytecode(name, { ...options, again: true }, env, chain);
+    const path = bytecode.published;
     const noted = deployments?.read()?.applications.get(name);
-    const capId = given ?? noted?.upgradeCap ?? upgradeCapIn(readPublished(path), chain.network ?? '');
-    if (capId === undefined) {
+    const capId = given ?? noted?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
+    if (!capId) {
       throw new UsageError(
-        `give <upgrade_cap_id>: ${path} names none for ${chain.network ?? 'a network without a name: give --network'}`,
+        `give <upgrade_cap_id>: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,
       );
     }
-    const bytecode = await compile(name, env, chain, { again: true });
     const cap = await readUpgradeCap(chain, capId);
     const { originalId, modules: before } = await chain.package(cap.packageId);
     await checkCompatible(before, bytecode.modules, originalId);

