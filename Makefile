@@ -22,23 +22,23 @@ help:
 # Starts the server against fakes of its upstreams, and restarts it when a file that it has loaded changes; ATTEST=emulated adds
 # an emulated NSM.
 dev: install addon
-	@exec node src/commands/main.ts dev
+	@exec node src/cli/main.ts dev
 
 # Serves a wallet's page to try zkLogin by hand, with the salt service and fakes of provider and Sui node. The proving
 # service is the real one where prover-dev has built it, and a fake elsewhere. PORT is the page's, and the next four are
 # those of the others.
 dev-wallet: install
-	@CACHE=$(CACHE) exec node src/commands/main.ts dev_wallet
+	@CACHE=$(CACHE) exec node src/cli/main.ts dev_wallet
 
 # Starts a model of a Sui node on loopback for the commands, with a funded account and the root of ATTEST=emulated. PORT is
 # the node's, FAUCET_PORT the faucet's.
 dev-sui: install
-	@exec node src/commands/main.ts dev_sui
+	@exec node src/cli/main.ts dev_sui
 
 # Starts everything at once in one terminal: a model of a Sui node with the contract, two emulated enclaves that are
 # registered there, the console, the wallet's page and the example dapp, which it builds first. PORT is the first of ten ports.
 play: install addon examples/dapp/dist/index.html
-	@exec node src/commands/main.ts play
+	@exec node src/cli/main.ts play
 
 # The example dapp, with the packed library, as its own lockfile says.
 examples/dapp/dist/index.html: $(INSTALLED) $(shell git ls-files examples/dapp src/library)
@@ -212,7 +212,7 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/commands/image/clock.lock.json
+LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/toolchain/image/clock.lock.json
 # The containers of the proving service start from a base of their own.
 DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
@@ -222,7 +222,7 @@ DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json. NODE_BINARY is a file with another Node 24
 # than the pinned one: the registers, PCR1 among them, are then of no commit.
 image: install
-	@node src/commands/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
+	@node src/cli/main.ts build --app-dir $(APP_DIR) --channel $(CHANNEL) --cache $(CACHE)/packages
 
 # Compares PCR1 of the image with that of this version, which depends on no application: enclave/pcr1.txt.
 check-pcr1: image
@@ -230,13 +230,13 @@ check-pcr1: image
 
 # Builds the image again without caches, in another folder, with another user, time zone and clock, and compares every byte.
 verify-build: image
-	@node src/commands/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
+	@node src/cli/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
 # Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
 test-images: image
 	@node test/e2e/boot/applications.ts
-	@node src/commands/main.ts build --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
-	@node src/commands/main.ts build --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
+	@node src/cli/main.ts build --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
+	@node src/cli/main.ts build --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images build/test/relay
@@ -250,21 +250,21 @@ test-audit: install addon
 # Fetches every locked file, so that versions that are gone are found before a build needs them.
 .PHONY: check-locks
 check-locks: install
-	@node src/commands/main.ts check_locks --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
+	@node src/cli/main.ts check_locks --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
 
 # On the parent instance: runs out/nitro.eif in an enclave.
 .PHONY: run_enclave run-debug
 run_enclave: install
-	@exec node src/commands/main.ts run_enclave
+	@exec node src/cli/main.ts run_enclave
 
 # Runs it in debug mode, with the enclave's console. Its attestation proves nothing then.
 run-debug: install
-	@exec node src/commands/main.ts run_enclave --debug
+	@exec node src/cli/main.ts run_enclave --debug
 
 # Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
 update-lock: install
-	@node src/commands/main.ts update_lock $(LOCKS)
-	@node src/commands/main.ts update_lock $(DEPLOY_LOCKS)
+	@node src/cli/main.ts update_lock $(LOCKS)
+	@node src/cli/main.ts update_lock $(DEPLOY_LOCKS)
 
 # --- zkLogin's prover ---
 .PHONY: prover prover-dev test-prover bench-prover bench-prover-service
@@ -276,17 +276,17 @@ export PROVER_ENGINE ?= build/prover/prover
 # Starts the proving service on a development key: front end and backend, which a wallet under development can ask. SIZE=full
 # takes every token, ISSUER is an issuer of your own, PORT is the front end's. The first start builds it.
 prover: install
-	@SIZE=$(SIZE) node src/commands/main.ts dev_prover --check-only
+	@SIZE=$(SIZE) node src/cli/main.ts dev_prover --check-only
 	@$(MAKE) --no-print-directory prover-dev SIZE=$(SIZE)
-	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/commands/main.ts dev_prover
+	@CACHE=$(CACHE) SIZE=$(SIZE) exec node src/cli/main.ts dev_prover
 
 # Compiles zkLogin's circuit and its witness generators, and makes a development key with which anyone can forge.
 prover-dev: install $(CIRCUIT_TOOLS) $(PROVER_ENGINE)
-	@node src/commands/main.ts build_circuit --size $(SIZE) --cache $(CACHE)
+	@node src/cli/main.ts build_circuit --size $(SIZE) --cache $(CACHE)
 
-build/prover/prover: src/commands/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
+build/prover/prover: src/toolchain/prover/engine.ts $(shell find src/prover/native -name '*.go' -o -name '*.s' -o -name 'go.*') | $(INSTALLED)
 	@echo 'Building the proving engine: a few seconds, or a minute if its Go toolchain must be installed first'
-	@node src/commands/main.ts build_engine --out $@
+	@node src/cli/main.ts build_engine --out $@
 
 # Its compiler and snarkjs have a lock of their own: nothing else needs them.
 $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-lock.json
@@ -295,7 +295,7 @@ $(CIRCUIT_TOOLS): src/prover/circuit/package.json src/prover/circuit/package-loc
 # Runs the engine's tests, attacks the small circuit rule by rule, and checks its proofs against snarkjs. The engine's
 # tests run while the circuit is compiled, which takes two minutes of a single core.
 test-prover: install $(PROVER_ENGINE)
-	@node src/commands/main.ts build_engine --test & tests=$$!; \
+	@node src/cli/main.ts build_engine --test & tests=$$!; \
 	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
 	wait $$tests && exit $$built
 	CACHE=$(CACHE) npm run --silent test:prover
@@ -313,7 +313,7 @@ bench-prover-service: install
 
 # Builds the containers of front end, backend and HAProxy.
 prover-images: install
-	@node src/commands/main.ts prover_images --cache $(CACHE)/packages
+	@node src/cli/main.ts prover_images --cache $(CACHE)/packages
 
 # Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before emulated enclaves, also
 # during a rollout; needs Debian's haproxy.

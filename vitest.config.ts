@@ -7,7 +7,7 @@ process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cach
 /** They change or watch their process, or start others. */
 const ISOLATED = [
   'test/enclave/**/*.test.ts',
-  'test/src/commands/{keeper,parent,salt,sui,verify}/**/*.test.ts',
+  'test/src/cli/{keeper,parent,salt,sui,verify}/**/*.test.ts',
   'test/src/server/nsm/{addon,device}.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',

@@ -29,7 +29,7 @@ struct Settings {
 };
 
 // Lines `env NAME=VALUE`, `forward LISTEN PARENT`, `inbound LISTEN TARGET`, `secrets` and `events`,
-// as src/commands/image/settings.ts writes them. Returns false, with a reason, for any other line.
+// as src/cli/image/settings.ts writes them. Returns false, with a reason, for any other line.
 bool parse_settings(const std::string& text, Settings& settings, std::string& reason);
 
 }  // namespace enclave

@@ -1,4 +1,4 @@
-// What the relay does for one enclave: the file NAME.conf, which src/commands/parent/relay.ts writes.
+// What the relay does for one enclave: the file NAME.conf, which src/cli/parent/relay.ts writes.
 #pragma once
 
 #include <map>

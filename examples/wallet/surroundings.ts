@@ -1,6 +1,6 @@
 /** What the page talks to. The server writes the addresses into the page. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
-import type { Settings } from '../../src/commands/dev/wallet/page_server.ts';
+import type { Settings } from '../../src/toolchain/dev/wallet/page_server.ts';
 
 export const settings: Settings = JSON.parse(document.querySelector('#settings')?.textContent ?? '');
 

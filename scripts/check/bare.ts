@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { command, type Io, runAsProcess, UsageError } from '../../src/commands/command.ts';
+import { command, type Io, runAsProcess, UsageError } from '../../src/cli/command.ts';
 import { CodedError } from '../../src/library/errors.ts';
 
 /** Every code of a BareError, and what it means. */

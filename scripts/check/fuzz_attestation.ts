@@ -8,8 +8,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';
-import { command, runAsProcess } from '../../src/commands/command.ts';
-import { integer } from '../../src/commands/values.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
+import { integer } from '../../src/cli/values.ts';
 import { decodeAttestation } from '../../src/library/attestation/index.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 import { readCall } from '../../src/library/sealing/request.ts';

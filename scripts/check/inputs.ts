@@ -5,8 +5,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
-import { command, runAsProcess } from '../../src/commands/command.ts';
-import { path } from '../../src/commands/values.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
+import { path } from '../../src/cli/values.ts';
 import { buildInput } from '../../src/prover/input.ts';
 import { PROFILES } from '../../src/prover/profile.ts';
 

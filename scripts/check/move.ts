@@ -1,11 +1,11 @@
 /** `npm run test:move [package…]`: the unit tests of the packages in `move/`, without the Sui CLI. */
 import { join } from 'node:path';
-import { command, EXIT, runAsProcess, UsageError } from '../../src/commands/command.ts';
-import { testMove } from '../../src/commands/dev/test.ts';
-import { findProject } from '../../src/commands/project.ts';
-import { frameworkOf } from '../../src/commands/sui/move_packages.ts';
-import { text } from '../../src/commands/values.ts';
+import { command, EXIT, runAsProcess, UsageError } from '../../src/cli/command.ts';
+import { text } from '../../src/cli/values.ts';
 import { applicationNames } from '../../src/server/load_application.ts';
+import { testMove } from '../../src/toolchain/dev/test.ts';
+import { frameworkOf } from '../../src/toolchain/move/packages.ts';
+import { findProject } from '../../src/toolchain/project.ts';
 
 export const main = command({
   name: 'test_move',

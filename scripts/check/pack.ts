@@ -5,9 +5,9 @@
  * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
-import { command, type Result, runAsProcess } from '../../src/commands/command.ts';
-import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/commands/image/measurements.ts';
+import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
 import { ConfigError, quantity } from '../../src/library/errors.ts';
+import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/toolchain/image/measurements.ts';
 import { compileCommands, packCommands } from './pack/commands.ts';
 import { packCreate } from './pack/create.ts';
 import { packLibrary } from './pack/library.ts';

@@ -1,7 +1,7 @@
 /** `npm run board`: the board for Grafana, from its panels in the code. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { command, runAsProcess } from '../../src/commands/command.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
 import { boardJson } from './observe_board.ts';
 
 const FILE = 'deploy/observe/board.json';

@@ -5,8 +5,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { command, runAsProcess } from '../../src/commands/command.ts';
-import { path } from '../../src/commands/values.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
+import { path } from '../../src/cli/values.ts';
 import { CodedError, quantity } from '../../src/library/errors.ts';
 
 /** Every code of a SiteError, and what it means. */

@@ -7,7 +7,6 @@ import { SALT_ERRORS } from '../../src/apps/salt/errors.ts';
 import { SALT_SETTINGS } from '../../src/apps/salt/settings.ts';
 import { WEATHER_ERRORS } from '../../src/apps/weather/errors.ts';
 import { WEATHER_SETTINGS } from '../../src/apps/weather/settings.ts';
-import { AUDIT_CODES } from '../../src/commands/audit/errors.ts';
 import { EnclaveError } from '../../src/library/errors.ts';
 import { BACKEND_SETTINGS } from '../../src/prover/backend/config.ts';
 import { BACKEND_ERRORS } from '../../src/prover/backend/errors.ts';
@@ -19,6 +18,7 @@ import { parseManifest } from '../../src/server/manifest.ts';
 import { NSM_ERRORS } from '../../src/server/nsm/errors.ts';
 import { type ErrorTable, SERVER_ERRORS } from '../../src/service/errors.ts';
 import type { Setting, SettingTable } from '../../src/service/settings.ts';
+import { AUDIT_CODES } from '../../src/toolchain/audit/errors.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -46,7 +46,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
       ],
     ]),
   },
-  'src/commands/audit/README.md': { codes: exitTable(AUDIT_CODES) },
+  'src/toolchain/audit/README.md': { codes: exitTable(AUDIT_CODES) },
   'src/apps/salt/README.md': {
     settings: settingTable(SALT_SETTINGS, {
       folder: 'src/apps/salt',

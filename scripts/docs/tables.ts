@@ -1,5 +1,5 @@
 /** `npm run tables`: the tables of settings and errors in the READMEs, from those in the code. */
-import { command, runAsProcess } from '../../src/commands/command.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
 import { writeTables } from './page_tables.ts';
 
 export const main = command({

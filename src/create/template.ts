@@ -38,8 +38,8 @@ export function filesInClone(template: TemplateName, name: string): Files {
   const files = [...applicationFiles(template, name)].map(([path, content]): [string, string] => [
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
     content
-      .replaceAll("'sui-enclave-cli/testing/", "'sui-enclave-testing/")
-      .replaceAll('../../node_modules/sui-enclave-cli/move/enclave', '../enclave'),
+      .replaceAll("'sui-enclave-toolchain/testing/", "'sui-enclave-testing/")
+      .replaceAll('../../node_modules/sui-enclave-toolchain/move/enclave', '../enclave'),
   ]);
   return new Map(files);
 }

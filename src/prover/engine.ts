@@ -289,7 +289,7 @@ function parse(body: Buffer): unknown {
 /**
  * Proves a witness in a worker that is started for it and stopped afterwards. Does not verify the proof.
  *
- * @param engine path of the program that src/commands/prover/engine.ts builds
+ * @param engine path of the program that src/toolchain/prover/engine.ts builds
  * @param zkey path of the proving key
  * @param witness the contents of a `.wtns` file
  * @param timeoutMs for the loading of the key, and again for the proof

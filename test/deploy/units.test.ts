@@ -25,7 +25,7 @@ describe.each(['backend', 'frontend'])('the unit of the %s', (part) => {
     expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
     expect(existsSync(join(ROOT, script))).toBe(true);
     expect(unit).toContain('DynamicUser=yes');
-    const watcher = read('src/commands/provision/sui-enclave-provision.service');
+    const watcher = read('src/cli/provision/sui-enclave-provision.service');
     expect(restrictions(unit)).toEqual(
       restrictions(watcher).filter((line) => !line.startsWith('RestartPrevent')),
     );

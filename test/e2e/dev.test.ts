@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { shareModules } from '../../src/commands/image/share_modules.ts';
+import { shareModules } from '../../src/toolchain/image/share_modules.ts';
 
-const VERIFY = fileURLToPath(new URL('../../src/commands/verify/verify_enclave.ts', import.meta.url));
+const VERIFY = fileURLToPath(new URL('../../src/cli/verify/verify_enclave.ts', import.meta.url));
 const OUT = new URL('../../out/', import.meta.url);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Starts the process of `make dev`, on a free port. @param root of the repository, or of a copy */
 function dev(env: Record<string, string>, root = ROOT) {
-  const child = spawn(process.execPath, ['src/commands/dev/main.ts'], {
+  const child = spawn(process.execPath, ['src/toolchain/dev/main.ts'], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -231,7 +231,7 @@ describe('a save', () => {
 
     // No server has loaded these.
     saveByRename('src/library/sui/send.ts', (text) => `${text}\n`);
-    saveByRename('src/commands/dev/new_app.ts', (text) => `${text}\n`);
+    saveByRename('src/toolchain/dev/new_app.ts', (text) => `${text}\n`);
     const refusal = async () => {
       const headers = { 'content-type': 'application/json' };
       return (await fetch(url, { method: 'POST', headers, body: '{"payload":{"location":""}}' })).text();

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { expect, onTestFinished, test } from 'vitest';
-import { requireFree } from '../../src/commands/dev/wallet/ports.ts';
-import { freePorts } from '../src/commands/dev/wallet/free_ports.ts';
+import { requireFree } from '../../src/toolchain/dev/wallet/ports.ts';
+import { freePorts } from '../src/toolchain/dev/wallet/free_ports.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/commands/dev/wallet/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../src/toolchain/dev/wallet/main.ts', import.meta.url));
 
 test('make dev-wallet starts the page and every service that it calls, prints which are fakes, and ends with Ctrl-C', async () => {
   const ports = await freePorts();

@@ -1,7 +1,7 @@
 /** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ChainFixture, TESTNET_CHAIN } from '../src/commands/sui/chain_fixture.ts';
-import { scriptProcess } from '../src/commands/sui/run_script.ts';
+import { ChainFixture, TESTNET_CHAIN } from '../src/cli/sui/chain_fixture.ts';
+import { scriptProcess } from '../src/cli/sui/run_script.ts';
 import { startWeather } from '../src/server/support.ts';
 
 let fixture: ChainFixture;

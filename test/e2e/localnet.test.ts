@@ -20,8 +20,6 @@ import { Transaction } from '@mysten/sui/transactions';
 import { genAddressSeed } from '@mysten/sui/zklogin';
 import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test } from 'vitest';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
-import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts';
-import { signatureChecks } from '../../src/commands/dev/sui/signatures.ts';
 import { certificatesFromPem } from '../../src/library/attestation/index.ts';
 import { EnclaveClient } from '../../src/library/client/index.ts';
 import { updateWeather } from '../../src/library/sui/index.ts';
@@ -34,8 +32,10 @@ import {
 import { type OpenSession, saveSession } from '../../src/library/zklogin/storage.ts';
 import { readVerifyingKey } from '../../src/prover/verify.ts';
 import { DevelopmentTrust } from '../../src/testing/development_trust.ts';
-import { callScript } from '../src/commands/run.ts';
-import { script } from '../src/commands/sui/run_script.ts';
+import { type DevSui, startDevSui } from '../../src/toolchain/dev/sui/service.ts';
+import { signatureChecks } from '../../src/toolchain/dev/sui/signatures.ts';
+import { callScript } from '../src/cli/run.ts';
+import { script } from '../src/cli/sui/run_script.ts';
 import { startWeather, type TestServer } from '../src/server/support.ts';
 
 const {

@@ -12,8 +12,8 @@ import { effectOn, makeObjects, type Probe, probeOf } from '../../scripts/check/
 import { CASES } from '../../scripts/check/rules/cases.ts';
 import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
 import { createdIn, packageIn, World } from '../../scripts/check/rules/world.ts';
-import { type DevSui, startDevSui } from '../../src/commands/dev/sui/service.ts';
 import { buildTransaction, sendTransaction } from '../../src/library/sui/index.ts';
+import { type DevSui, startDevSui } from '../../src/toolchain/dev/sui/service.ts';
 
 const { SUI_RPC_URL: rpcUrl, SUI_FAUCET_URL: faucetUrl } = process.env;
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { bundle } from '../../src/commands/image/bundle.ts';
+import { bundle } from '../../src/toolchain/image/bundle.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
 
@@ -266,7 +266,7 @@ describe('the production entry', () => {
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
     // The same search finds them where they are.
-    expect(relative(reach(`${root}src/commands/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
+    expect(relative(reach(`${root}src/toolchain/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
   });
 
   test.each(['src/server/main.ts', 'the bundle of an image'])(
@@ -296,7 +296,7 @@ describe('the production entry', () => {
       onTestFinished(() => void child.kill('SIGKILL'));
       const asked: unknown[] = [];
       child.on('message', (message) => asked.push(message));
-      // As src/commands/dev/main.ts sends it, and as it might be expected elsewhere.
+      // As src/toolchain/dev/main.ts sends it, and as it might be expected elsewhere.
       for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
       let output = '';
       child.stdout?.on('data', (chunk) => {
@@ -311,11 +311,11 @@ describe('the production entry', () => {
   );
 
   test('has no seed to give to boot()', () => {
-    for (const file of ['src/server/main.ts', 'src/server/start.ts', 'src/commands/image/bundle.ts']) {
+    for (const file of ['src/server/main.ts', 'src/server/start.ts', 'src/toolchain/image/bundle.ts']) {
       expect(readFileSync(root + file, 'utf8')).not.toMatch(/seed/i);
     }
     // Where they would be if they did.
-    expect(readFileSync(`${root}src/commands/dev/serve.ts`, 'utf8')).toMatch(/signingSeed/);
+    expect(readFileSync(`${root}src/toolchain/dev/serve.ts`, 'utf8')).toMatch(/signingSeed/);
     expect(readFileSync(`${root}src/server/boot.ts`, 'utf8')).toMatch(/signingSeed/);
   });
 

@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PRINTING = [
   '*.md',
   '{src,scripts,deploy,enclave,move}/**/*.md',
-  '{src/commands,src/create,scripts/check/pack}/**/*.{ts,txt}',
+  '{src/cli,src/toolchain,src/create,scripts/check/pack}/**/*.{ts,txt}',
   'src/create/templates/repository/.ci/run',
 ];
 /** What may ask a registry for a package that is not installed. */

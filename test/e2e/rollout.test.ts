@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { RolloutFixture } from '../src/commands/rollout/rollout_fixture.ts';
-import { callScript } from '../src/commands/run.ts';
+import { RolloutFixture } from '../src/cli/rollout/rollout_fixture.ts';
+import { callScript } from '../src/cli/run.ts';
 import { startServer } from '../src/server/support.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../src/commands/rollout/rollout.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../src/cli/rollout/rollout.ts', import.meta.url));
 const ADMIN = /^ {2}(sui-enclave (?:update_pcrs|end_overlap|rotate) (?!.*--unsigned).*)$/gm;
 
 let fixture: RolloutFixture;

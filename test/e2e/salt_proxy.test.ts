@@ -15,7 +15,7 @@ test('no key is asked for through a proxy, whatever the environment says', async
     proxy.listen(0, '127.0.0.1', resolve);
   });
   const HTTP_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-  const main = fileURLToPath(new URL('../../src/commands/dev/main.ts', import.meta.url));
+  const main = fileURLToPath(new URL('../../src/toolchain/dev/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main], {
     env: { APP: 'salt', PORT: '0', NODE_USE_ENV_PROXY: '1', HTTP_PROXY, http_proxy: HTTP_PROXY },
   });

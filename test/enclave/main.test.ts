@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The sources that the image's build compiles to its init. */
 function imageSources(): string[] {
-  const build = readFileSync(join(ROOT, 'src/commands/image/programs.sh'), 'utf8');
+  const build = readFileSync(join(ROOT, 'src/toolchain/image/programs.sh'), 'utf8');
   const [, patterns = ''] = /^g\+\+ .*\$linking (.+) -o \/programs\/init$/m.exec(build) ?? [];
   const sources = patterns.split(' ').flatMap((pattern) => globSync(pattern, { cwd: ROOT }));
   expect(sources).toContain('enclave/init/main.cc');

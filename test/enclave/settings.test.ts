@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { makeEnvironment, makeSettings } from '../../src/commands/image/settings.ts';
+import { makeEnvironment, makeSettings } from '../../src/cli/image/settings.ts';
 import { canRun, INIT, temporaryFolder } from './init.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../enclave/server.env', import.meta.url), 'utf8');

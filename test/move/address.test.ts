@@ -3,7 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
+import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 
 const KEY_TYPE = '0x0::enclave::EnclaveKey';
 const EnclaveKey = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });

@@ -1,7 +1,7 @@
 /** The contract that src/library/sui/README.md shows: it compiles without a warning, and does what the page says. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
+import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 
 const README = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
 const [, source = ''] = /```move\n(module app::rewards;\n.*?)```/s.exec(README) ?? [];

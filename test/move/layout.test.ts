@@ -4,9 +4,9 @@ import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
-import { buildPackage, frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
 import { SourceContent } from '../../src/library/sui/structs.ts';
+import { buildPackage, frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 import { Config, Enclave, Registrar } from '../src/devnet/structs.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;

@@ -1,6 +1,6 @@
 /** From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's VM. */
 import { describe, expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/commands/sui/move_packages.ts';
+import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 import { startWeather } from '../src/server/support.ts';
 import { moveText } from './vectors.ts';
 

@@ -1,12 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import {
-  buildPackage,
-  frameworkOf,
-  packageNames,
-  testPackage,
-} from '../../src/commands/sui/move_packages.ts';
+import { buildPackage, frameworkOf, packageNames, testPackage } from '../../src/toolchain/move/packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 
 const framework = frameworkOf(process.env);

@@ -3,7 +3,7 @@
  * verifications of a real document, one after the other. Fails over `LIMIT_MS` with Web Crypto.
  */
 import { readFileSync } from 'node:fs';
-import { command, EXIT, runAsProcess } from '../../../src/commands/command.ts';
+import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
 import { parseCertificate } from '../../../src/library/attestation/certificate.ts';
 import { PROTECTED_HEADER, signedBytes } from '../../../src/library/attestation/cose.ts';
 import { type EcdsaInput, signatureFromDer, verifyEcdsa } from '../../../src/library/attestation/ecdsa.ts';

@@ -6,8 +6,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { command, type Result, runAsProcess } from '../../../src/commands/command.ts';
-import { integer } from '../../../src/commands/values.ts';
+import { command, type Result, runAsProcess } from '../../../src/cli/command.ts';
+import { integer } from '../../../src/cli/values.ts';
 import { quantity } from '../../../src/library/errors.ts';
 import { measureVerification } from './attestation.ts';
 import { drawChart } from './chart.ts';

@@ -9,7 +9,12 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { command, EXIT, type Io, runAsProcess } from '../../../src/commands/command.ts';
+import { command, EXIT, type Io, runAsProcess } from '../../../src/cli/command.ts';
+import { circuitSize } from '../../../src/cli/values.ts';
+import { ConfigError } from '../../../src/library/errors.ts';
+import { buildInput } from '../../../src/prover/input.ts';
+import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
+import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
 import {
   type Artifacts,
   builtArtifacts,
@@ -17,12 +22,7 @@ import {
   ENGINE,
   generatorOf,
   wasmGeneratorOf,
-} from '../../../src/commands/prover/artifacts.ts';
-import { circuitSize } from '../../../src/commands/values.ts';
-import { ConfigError } from '../../../src/library/errors.ts';
-import { buildInput } from '../../../src/prover/input.ts';
-import { type CircuitSize, PROFILES } from '../../../src/prover/profile.ts';
-import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
+} from '../../../src/toolchain/prover/artifacts.ts';
 import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
 

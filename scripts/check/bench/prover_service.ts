@@ -3,14 +3,14 @@
  * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
  */
 import { readFileSync } from 'node:fs';
-import { command, runAsProcess } from '../../../src/commands/command.ts';
-import { startProver } from '../../../src/commands/dev/prover/service.ts';
-import { builtArtifacts } from '../../../src/commands/prover/artifacts.ts';
-import { circuitSize, integer } from '../../../src/commands/values.ts';
+import { command, runAsProcess } from '../../../src/cli/command.ts';
+import { circuitSize, integer } from '../../../src/cli/values.ts';
 import { getProof } from '../../../src/library/zklogin/index.ts';
 import type { CircuitSize } from '../../../src/prover/profile.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
+import { startProver } from '../../../src/toolchain/dev/prover/service.ts';
+import { builtArtifacts } from '../../../src/toolchain/prover/artifacts.ts';
 import { formatTable } from './table.ts';
 
 /** As many as a backend works on and lets wait, so that none is refused. */

@@ -4,7 +4,7 @@
  * over `LIMIT`.
  */
 import { diffieHellman, generateKeyPairSync } from 'node:crypto';
-import { command, EXIT, runAsProcess } from '../../../src/commands/command.ts';
+import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
 import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import { sealAnswer } from '../../../src/library/sealing/response.ts';
 import { SealingKey, sealAesGcm } from '../../../src/server/sealing_key.ts';

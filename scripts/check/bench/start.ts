@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { bundle } from '../../../src/commands/image/bundle.ts';
+import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { median } from './measure.ts';
 import type { Comparison } from './table.ts';
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/commands/image/measurements.ts';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { compile } from './compile.ts';
 import { layFramework } from './framework.ts';
 import { NODE, PACKED_WITH_SERVER } from './server.ts';

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import type { Channel } from '../../../src/commands/image/measurements.ts';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { compile } from './compile.ts';
 import { NODE } from './server.ts';
 import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';

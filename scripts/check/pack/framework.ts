@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/commands/image/context.ts';
+import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/toolchain/image/context.ts';
 import { ROOT, type Tarball } from './tarball.ts';
 
 /** Beside the sources: the recipe, and what `verify-build` adds to a base. */
-const FILES = ['Containerfile', 'test/src/commands/image/clock.lock.json'];
+const FILES = ['Containerfile', 'test/src/toolchain/image/clock.lock.json'];
 
 /**
  * @param folder that of the package

@@ -1,7 +1,7 @@
 /** The published library. Each of its entries is a folder with a README. */
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/commands/image/measurements.ts';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { runCompiler } from './compile.ts';
 import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 

@@ -1,7 +1,7 @@
 /** The published server. The service and the modules of the library that it imports are in it. */
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Channel } from '../../../src/commands/image/measurements.ts';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 import { compile, modulesIn } from './compile.ts';
 import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 

@@ -350,7 +350,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       }
       const cache = ['--cache', join(ROOT, 'build/packages'), '--json'];
       const own = JSON.parse(await enclave(['bundle_digest', ...cache], { quiet: true }));
-      const argv = ['src/commands/main.ts', 'bundle_digest', '--app-dir', copy.slice(ROOT.length), ...cache];
+      const argv = ['src/cli/main.ts', 'bundle_digest', '--app-dir', copy.slice(ROOT.length), ...cache];
       const { stdout } = await run(process.execPath, argv, { cwd: ROOT });
       expectEqual(own, JSON.parse(stdout));
       rmSync(copy, { recursive: true });

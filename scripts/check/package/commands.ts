@@ -1,7 +1,7 @@
 /** Installs the tarball of the commands in the project of the server's steps, beside the server. */
 import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMMANDS } from '../../../src/commands/commands.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import { quantity } from '../../../src/library/errors.ts';
 import {
   checkDependencies,
@@ -15,7 +15,7 @@ import {
 } from './support.ts';
 
 /** In an application's folder it is `stand_in.ts`. */
-const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-cli/testing/fakes';
+const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-toolchain/testing/fakes';
 
 export async function start(): Promise<Fakes> {
   const { origin, close } = await listenOnLoopback((_request, response) => response.end('{}'));
@@ -31,7 +31,7 @@ export async function start(): Promise<Fakes> {
 `;
 
 /** As the page of the package has it. */
-const TEST = `import { startServer } from 'sui-enclave-cli/testing/start_server';
+const TEST = `import { startServer } from 'sui-enclave-toolchain/testing/start_server';
 import { expect, test } from 'vitest';
 
 test('answers signed', async () => {

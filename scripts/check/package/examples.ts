@@ -45,7 +45,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
     // Without the prover that may be built here: proofs are of a fake, and not checked.
     const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...more });
-    const child = spawn(process.execPath, ['src/commands/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
+    const child = spawn(process.execPath, ['src/cli/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);
     let printed = '';
     for (const stream of [child.stdout, child.stderr]) {
@@ -93,7 +93,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       ...{ SUI_ENCLAVE_NETWORK: 'localnet', SUI_ENCLAVE_ROOT: root },
     });
     const admin = async (...argv: string[]) => {
-      const command = ['src/commands/main.ts', ...argv, '--rpc-url', node, '--json'];
+      const command = ['src/cli/main.ts', ...argv, '--rpc-url', node, '--json'];
       return JSON.parse((await run(process.execPath, command, { cwd: ROOT, env })).stdout);
     };
     const { package: appPackage } = await admin('publish', 'weather');

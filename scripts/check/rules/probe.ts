@@ -1,7 +1,7 @@
 /** Move packages that probe the rules of transactions, as sources and as bytecode. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
-import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
 import { readModule } from '../../../src/devnet/bytecode/module_bytecode.ts';
+import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
 
 const PROBE = `
 module own::probe;

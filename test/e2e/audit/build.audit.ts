@@ -3,10 +3,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rebuild } from '../../../src/commands/audit/rebuild.ts';
-import { measureImage } from '../../../src/commands/image/eif/measure.ts';
-import { readEif } from '../../../src/commands/image/eif/read.ts';
-import { clonedFiles, ROOT } from '../../src/commands/audit/applications.ts';
+import { measureImage } from '../../../src/cli/image/eif/measure.ts';
+import { readEif } from '../../../src/cli/image/eif/read.ts';
+import { rebuild } from '../../../src/toolchain/audit/rebuild.ts';
+import { clonedFiles, ROOT } from '../../src/toolchain/audit/applications.ts';
 import { type Application, recordOf, World } from './world.ts';
 
 const IMAGE = join(ROOT, 'out/nitro.eif');

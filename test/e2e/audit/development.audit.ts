@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { developmentMeasurementsOf } from '../../../src/commands/image/measurements.ts';
 import type { Image } from '../../../src/library/attestation/image.ts';
 import { retireConfig } from '../../../src/library/sui/transactions.ts';
 import { developmentRegisters } from '../../../src/testing/emulated_nsm.ts';
-import { framework } from '../../src/commands/audit/applications.ts';
-import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { developmentMeasurementsOf } from '../../../src/toolchain/image/measurements.ts';
+import { framework } from '../../src/toolchain/audit/applications.ts';
+import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
 const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };

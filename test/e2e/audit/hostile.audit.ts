@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { created, framework, ROOT } from '../../src/commands/audit/applications.ts';
-import type { Files, TestRepository } from '../../src/commands/audit/git_server.ts';
+import { created, framework, ROOT } from '../../src/toolchain/audit/applications.ts';
+import type { Files, TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, World } from './world.ts';
 
 const hasStrace = spawnSync('strace', ['-V']).status === 0;
@@ -44,14 +44,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
   const log = join(world.root, 'strace.log');
   const own = join(temporary, `run-${readdirSync(temporary).length}`);
   mkdirSync(own);
-  const argv = [
-    join(ROOT, 'src/commands/main.ts'),
-    'audit',
-    configId,
-    '--rpc-url',
-    world.node.url,
-    ...options,
-  ];
+  const argv = [join(ROOT, 'src/cli/main.ts'), 'audit', configId, '--rpc-url', world.node.url, ...options];
   const child = spawn(
     'strace',
     ['-f', '--seccomp-bpf', '-qq', '-s', '400', '-e', `trace=${CALLS}`, '-o', log, process.execPath, ...argv],

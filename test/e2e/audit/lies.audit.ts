@@ -5,11 +5,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { AuditError } from '../../../src/commands/audit/errors.ts';
-import type { Rebuild } from '../../../src/commands/audit/rebuild.ts';
 import { retireConfig, updatePcrs } from '../../../src/library/sui/transactions.ts';
-import { created, framework } from '../../src/commands/audit/applications.ts';
-import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { AuditError } from '../../../src/toolchain/audit/errors.ts';
+import type { Rebuild } from '../../../src/toolchain/audit/rebuild.ts';
+import { created, framework } from '../../src/toolchain/audit/applications.ts';
+import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, quickImage, type Verdict, World } from './world.ts';
 
 const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };
@@ -202,7 +202,7 @@ describe('a lie', () => {
   });
 
   async function configSource(configId: string) {
-    const { Chain } = await import('../../../src/commands/sui/chain.ts');
+    const { Chain } = await import('../../../src/cli/sui/chain.ts');
     const { readConfig } = await import('../../../src/library/sui/objects.ts');
     const { source: named } = await readConfig(new Chain({ 'rpc-url': world.node.url }, {}).client, configId);
     if (named === null) throw new Error('the config has no source');

@@ -1,7 +1,7 @@
 /** Contracts of weather for the tests of packages on chain, and an audit of what was published. */
 import { expect } from 'vitest';
-import type { Sources } from '../../../src/commands/sui/move_packages.ts';
-import { framework } from '../../src/commands/audit/applications.ts';
+import type { Sources } from '../../../src/toolchain/move/packages.ts';
+import { framework } from '../../src/toolchain/audit/applications.ts';
 import { type Application, ENCLAVE, type Published, type Verdict, type World } from './world.ts';
 
 export const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };

@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findStart } from '../../../src/commands/audit/start.ts';
-import { Chain } from '../../../src/commands/sui/chain.ts';
+import { Chain } from '../../../src/cli/sui/chain.ts';
 import { listEnclaves, readConfig } from '../../../src/library/sui/objects.ts';
 import { retireConfig } from '../../../src/library/sui/transactions.ts';
-import { created, framework } from '../../src/commands/audit/applications.ts';
-import type { TestRepository } from '../../src/commands/audit/git_server.ts';
+import { findStart } from '../../../src/toolchain/audit/start.ts';
+import { created, framework } from '../../src/toolchain/audit/applications.ts';
+import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
 
 const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', module: 'weather' };

@@ -1,9 +1,9 @@
 /** Every version of every package that contracts can be made to run counts: those that are linked, and those that are older or newer. */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { sourcesIn } from '../../../src/commands/audit/move_sources.ts';
-import { ENCLAVE_PACKAGE } from '../../../src/commands/places.ts';
 import { updatePcrs } from '../../../src/library/sui/transactions.ts';
+import { sourcesIn } from '../../../src/toolchain/audit/move_sources.ts';
+import { ENCLAVE_PACKAGE } from '../../../src/toolchain/places.ts';
 import {
   auditOf,
   compile,

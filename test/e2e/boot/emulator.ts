@@ -12,11 +12,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { makeBase } from '../../../src/commands/image/base.ts';
-import { buildContainer } from '../../../src/commands/image/container.ts';
-import { fetchAll } from '../../../src/commands/image/fetch.ts';
-import { readLock } from '../../../src/commands/image/lock.ts';
-import { findMirrors } from '../../../src/commands/image/mirrors.ts';
+import { makeBase } from '../../../src/toolchain/image/base.ts';
+import { buildContainer } from '../../../src/toolchain/image/container.ts';
+import { fetchAll } from '../../../src/toolchain/image/fetch.ts';
+import { readLock } from '../../../src/toolchain/image/lock.ts';
+import { findMirrors } from '../../../src/toolchain/image/mirrors.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LOCKS = ['enclave/debian.lock.json', 'test/e2e/boot/emulator.lock.json'].map((path) =>

@@ -2,7 +2,6 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { decode } from 'cborg';
-import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import {
   caBundle,
   createRoot,
@@ -13,6 +12,7 @@ import {
   signDocument,
   toPem,
 } from '../../../src/testing/attestation_ca.ts';
+import { listen } from '../../../src/toolchain/dev/wallet/servers.ts';
 import type { Machine } from './machine.ts';
 
 export interface Payload extends Omit<DocumentFields, 'pcrs'> {

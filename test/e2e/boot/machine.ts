@@ -9,7 +9,7 @@ import { request as httpRequest } from 'node:http';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ImageParts } from '../../../src/commands/image/eif/format.ts';
+import type { ImageParts } from '../../../src/cli/image/eif/format.ts';
 import { readTraffic, type Traffic } from './record.ts';
 
 const HEARTBEAT_PORT = 9000;

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { readEif } from '../../../src/commands/image/eif/read.ts';
+import { readEif } from '../../../src/cli/image/eif/read.ts';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
 import { payloadOf, signAgain } from './gateway.ts';
@@ -77,7 +77,7 @@ describe('the production image', () => {
     writeFileSync(join(machine.dir, 'document'), signAgain(document, root));
     writeFileSync(join(machine.dir, 'root.pem'), toPem(root.certificate));
     const { stdout } = await promisify(execFile)(process.execPath, [
-      ...['src/commands/verify/verify_enclave.ts', '--file', join(machine.dir, 'document'), '--pcrs', PCRS],
+      ...['src/cli/verify/verify_enclave.ts', '--file', join(machine.dir, 'document'), '--pcrs', PCRS],
       ...['--root', join(machine.dir, 'root.pem'), '--pk', await publicKey(machine), '--json'],
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ verdict: 'trusted' });

@@ -50,7 +50,7 @@ async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<str
   writeFileSync(secrets, JSON.stringify({ SALT_SEED: seed }), { mode: 0o600 });
   writeFileSync(root, gateway.rootPem);
   const files = ['--pcrs', pcrs, '--secrets', secrets, '--key', PROVISIONER_KEY, '--root', root];
-  const command = ['src/commands/provision/provision.ts', gateway.url, ...files, '--json'];
+  const command = ['src/cli/provision/provision.ts', gateway.url, ...files, '--json'];
   const { code, stdout } = await promisify(execFile)(process.execPath, command).then(
     (done) => ({ code: 0, ...done }),
     (failed: { code: number; stdout: string }) => failed,

@@ -23,7 +23,7 @@ beforeAll(async () => {
   node = /^(http\S+) {2}a MODEL/m.exec(sui.output)?.[1] ?? '';
   dev = await start('main.ts', { ATTEST: 'emulated', OUT: sui.folder }, /npm run verify -- \S+/);
   enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
-  const publish = ['src/commands/main.ts', 'publish', 'weather', '--network', 'localnet', '--rpc-url', node];
+  const publish = ['src/cli/main.ts', 'publish', 'weather', '--network', 'localnet', '--rpc-url', node];
   const { stdout } = await promisify(execFile)(process.execPath, [...publish, '--json'], {
     env: {
       PATH: process.env['PATH'] ?? '',

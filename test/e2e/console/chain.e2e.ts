@@ -8,7 +8,7 @@ import type { Browser, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigContent } from '../../../src/library/sui/structs.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
-import { ChainFixture } from '../../src/commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
 import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
 import { documentOf, enclaveWith } from './enclaves.ts';
 
@@ -57,7 +57,7 @@ describe('the chain of make dev-sui', () => {
       SUI_PRIVATE_KEY: readFileSync(join(sui.folder, 'dev-sui.key'), 'utf8').trim(),
       DEPLOYMENTS: join(sui.folder, 'deployments'),
     };
-    const all = ['src/commands/main.ts', name, ...args, '--network', 'localnet', '--rpc-url', node, '--json'];
+    const all = ['src/cli/main.ts', name, ...args, '--network', 'localnet', '--rpc-url', node, '--json'];
     return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout);
   }
 

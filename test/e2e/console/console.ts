@@ -22,10 +22,10 @@ export interface Running {
   close(): Promise<void>;
 }
 
-/** @param entry below src/commands/dev @param ready what it prints when it answers */
+/** @param entry below src/toolchain/dev @param ready what it prints when it answers */
 export async function start(entry: string, env: Record<string, string>, ready: RegExp): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'console-'));
-  const child = spawn(process.execPath, [`src/commands/dev/${entry}`], {
+  const child = spawn(process.execPath, [`src/toolchain/dev/${entry}`], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', OUT: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

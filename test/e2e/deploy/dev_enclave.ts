@@ -10,7 +10,7 @@ import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const DEV = fileURLToPath(new URL('../../../src/commands/dev/main.ts', import.meta.url));
+const DEV = fileURLToPath(new URL('../../../src/toolchain/dev/main.ts', import.meta.url));
 const [verb = '', folder = '', port = '', image = ''] = process.argv.slice(2);
 const pidFile = join(folder, `${port}.pid`);
 

@@ -3,7 +3,7 @@
  *
  * Argument: a folder (a URL that ends in a slash) with the development root.
  */
-import { startDevSui } from '../../../src/commands/dev/sui/service.ts';
+import { startDevSui } from '../../../src/toolchain/dev/sui/service.ts';
 
 const folder = new URL(process.argv[2] ?? '');
 const { node, faucetUrl } = await startDevSui({ port: 0, faucetPort: 0, folder, env: {} });

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { artifactsOf, ENGINE, generatorOf } from '../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
+import { artifactsOf, ENGINE, generatorOf } from '../../../src/toolchain/prover/artifacts.ts';
 import { OUR_KEY, requestWith } from '../../src/prover/support.ts';
 import { HAPROXY, isInstalled, REAL_BACKEND, Site, stop, until } from './setup.ts';
 

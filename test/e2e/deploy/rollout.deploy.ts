@@ -21,11 +21,11 @@ import {
 } from '../../../src/library/client/index.ts';
 import { sendTransaction, updateWeather, type WeatherReading } from '../../../src/library/sui/index.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
-import { script } from '../../src/commands/sui/run_script.ts';
+import { script } from '../../src/cli/sui/run_script.ts';
 import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';
 
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
-const ROLLOUT = path('../../../src/commands/rollout/rollout.ts');
+const ROLLOUT = path('../../../src/cli/rollout/rollout.ts');
 const CALLS = 1000;
 const AT_ONCE = 8;
 /** Readings in a transaction. */

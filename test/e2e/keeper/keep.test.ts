@@ -2,9 +2,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { parseKeeperFile } from '../../../src/commands/keeper/file.ts';
-import { type World, worldOf } from '../../../src/commands/keeper/world.ts';
-import { KeeperFixture, type Operator } from '../../src/commands/keeper/keeper_fixture.ts';
+import { parseKeeperFile } from '../../../src/cli/keeper/file.ts';
+import { type World, worldOf } from '../../../src/cli/keeper/world.ts';
+import { KeeperFixture, type Operator } from '../../src/cli/keeper/keeper_fixture.ts';
 import { startServer, type TestServer } from '../../src/server/support.ts';
 
 let fixture: KeeperFixture;
@@ -282,7 +282,7 @@ describe('nothing is tried', () => {
   test('without a signer, or without the file', async () => {
     const path = fixture.write(fixture.content(['https://one.example']));
     const { key } = fixture.operator;
-    const { callScript } = await import('../../src/commands/run.ts');
+    const { callScript } = await import('../../src/cli/run.ts');
     expect(await callScript('keeper/keep.ts', [path, '--once'])).toMatchObject({
       status: 2,
       stderr: expect.stringMatching(/^NO_SENDER: /),

@@ -4,11 +4,11 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../enclave/init.ts';
-import { KeeperFixture } from '../../src/commands/keeper/keeper_fixture.ts';
+import { KeeperFixture } from '../../src/cli/keeper/keeper_fixture.ts';
 import { Host } from '../../src/library/client/host.ts';
 import { startServer } from '../../src/server/support.ts';
 
-const SCRIPT = fileURLToPath(new URL('../../../src/commands/keeper/keep.ts', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../../../src/cli/keeper/keep.ts', import.meta.url));
 
 const WITHIN = { timeout: 10_000 };
 

@@ -1,9 +1,9 @@
 /** What each program answers at `/metrics`, when all is well. */
 import { readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
-import { ALERTS } from '../../../src/commands/keeper/alerts.ts';
-import { Metrics as KeeperMetrics } from '../../../src/commands/keeper/metrics.ts';
-import { Metrics as WatcherMetrics } from '../../../src/commands/provision/metrics.ts';
+import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
+import { Metrics as KeeperMetrics } from '../../../src/cli/keeper/metrics.ts';
+import { Metrics as WatcherMetrics } from '../../../src/cli/provision/metrics.ts';
 import { startBackend } from '../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../src/prover/backend/config.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { bundle } from '../../../src/commands/image/bundle.ts';
-import { makeEnvironment, makeSettings } from '../../../src/commands/image/settings.ts';
-import { shareModules } from '../../../src/commands/image/share_modules.ts';
+import { makeEnvironment, makeSettings } from '../../../src/cli/image/settings.ts';
 import { parseManifest } from '../../../src/server/manifest.ts';
+import { bundle } from '../../../src/toolchain/image/bundle.ts';
+import { shareModules } from '../../../src/toolchain/image/share_modules.ts';
 import { filesOf } from '../../page_files.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -34,7 +34,7 @@ beforeAll(async () => {
     writeFileSync(join(dir, path), text);
   }
   for (const name of ['gen', 'schema']) {
-    const { code, output } = await run(process.execPath, 'src/commands/main.ts', name, 'price');
+    const { code, output } = await run(process.execPath, 'src/cli/main.ts', name, 'price');
     expect(code, output).toBe(0);
   }
 });
@@ -60,7 +60,7 @@ function runWith(
 
 function dev(
   env: Record<string, string>,
-  program = 'src/commands/dev/main.ts',
+  program = 'src/toolchain/dev/main.ts',
 ): { child: ChildProcess; output: () => string } {
   const child = spawn(process.execPath, [program], { cwd: dir, env: { APP: 'price', PORT: '0', ...env } });
   onTestFinished(() => {
@@ -177,7 +177,7 @@ describe('the application of the page', () => {
   });
 
   test('has a contract that runs on make dev-sui: published, called by submit, upgraded, and refuses what is stale', async () => {
-    const sui = dev({ FAUCET_PORT: '0' }, 'src/commands/dev/sui/main.ts');
+    const sui = dev({ FAUCET_PORT: '0' }, 'src/toolchain/dev/sui/main.ts');
     await expect.poll(sui.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
     const [node = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(sui.output()) ?? [];
     const enclave = dev({ ATTEST: 'emulated' });
@@ -186,7 +186,7 @@ describe('the application of the page', () => {
     const key = { SUI_PRIVATE_KEY: readFileSync(join(dir, 'out/dev-sui.key'), 'utf8').trim() };
     const command = async (name: string, ...args: string[]) => {
       const to = ['--network', 'localnet', '--rpc-url', node];
-      return await runWith(key, process.execPath, `src/commands/sui/${name}.ts`, ...args, ...to);
+      return await runWith(key, process.execPath, `src/cli/sui/${name}.ts`, ...args, ...to);
     };
     const done = async (name: string, ...args: string[]) => {
       const { code, output } = await command(name, ...args);
@@ -234,7 +234,7 @@ describe('npm run new_app -- market_news', () => {
   beforeAll(async () => {
     // A clone does not contain the page's own application.
     for (const path of ['src/apps/price', 'move/price']) rmSync(join(dir, path), { recursive: true });
-    const made = await run(process.execPath, 'src/commands/dev/new_app.ts', NAME);
+    const made = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
     expect(made.code, made.output).toBe(0);
     output = made.output;
     written = output.split('\n').filter((line) => line.includes('/') && existsSync(join(dir, line)));
@@ -272,7 +272,7 @@ describe('npm run new_app -- market_news', () => {
   }, 120_000);
 
   test('changes nothing that exists', async () => {
-    const again = await run(process.execPath, 'src/commands/dev/new_app.ts', NAME);
+    const again = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
     expect(again).toEqual({ code: 1, output: expect.stringMatching(/exists already: choose another name/) });
   });
 });

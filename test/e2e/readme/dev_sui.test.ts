@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
-import { scriptProcess } from '../../src/commands/sui/run_script.ts';
+import { type DevSui, startDevSui } from '../../../src/toolchain/dev/sui/service.ts';
+import { scriptProcess } from '../../src/cli/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
 const EXPORT = 'export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)';

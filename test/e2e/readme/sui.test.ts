@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/library/sui/index.ts';
-import { ChainFixture, TESTNET_CHAIN } from '../../src/commands/sui/chain_fixture.ts';
-import { scriptProcess } from '../../src/commands/sui/run_script.ts';
+import { ChainFixture, TESTNET_CHAIN } from '../../src/cli/sui/chain_fixture.ts';
+import { scriptProcess } from '../../src/cli/sui/run_script.ts';
 import { startWeather } from '../../src/server/support.ts';
 
 const README = readFileSync(new URL('../../../src/library/sui/README.md', import.meta.url), 'utf8');

@@ -11,13 +11,13 @@ import {
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { formatPcrs, measureImage } from '../../../src/commands/image/eif/measure.ts';
-import { readEif } from '../../../src/commands/image/eif/read.ts';
-import { writeImage } from '../../src/commands/parent/fakes.ts';
+import { formatPcrs, measureImage } from '../../../src/cli/image/eif/measure.ts';
+import { readEif } from '../../../src/cli/image/eif/read.ts';
+import { writeImage } from '../../src/cli/parent/fakes.ts';
 import { Machine, until, whyNot } from './machine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PROGRAM = ['/opt/sui-enclave/node_modules/.bin/node', '/opt/sui-enclave/src/commands/main.ts'] as const;
+const PROGRAM = ['/opt/sui-enclave/node_modules/.bin/node', '/opt/sui-enclave/src/cli/main.ts'] as const;
 /** In place of vsock: test/enclave/vsock_stand_in.cc. */
 const NETWORK = 'Environment=VSOCK_NET=127.9.9 ASAN_OPTIONS=detect_leaks=0';
 const NO_SECRETS = 'endpoints: []\nsecrets: []\n';

@@ -82,8 +82,8 @@ async function help(id: string): Promise<void> {
   });
   await new Promise<void>((resolve) => server.listen(3000, `${network}.${cid}`, resolve));
   // Here alone: the other calls must be fast.
-  const { measureImage } = await import('../../../src/commands/image/eif/measure.ts');
-  const { readEif } = await import('../../../src/commands/image/eif/read.ts');
+  const { measureImage } = await import('../../../src/cli/image/eif/measure.ts');
+  const { readEif } = await import('../../../src/cli/image/eif/read.ts');
   const { pcr0 } = measureImage(readEif(readFileSync(values['eif-path'])));
   const enclave = {
     ...{ EnclaveName: name, EnclaveID: id, EnclaveCID: cid, ProcessID: process.pid, Flags: 'NONE' },

@@ -6,12 +6,12 @@ import { pathToFileURL } from 'node:url';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Admin, adminOn, publishWeather } from '../../../src/commands/dev/sui/admin.ts';
-import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
-import type { WalletEnclave } from '../../../src/commands/dev/wallet/page_server.ts';
-import { startWalletServices } from '../../../src/commands/dev/wallet/services.ts';
-import { type Artifacts, builtProver } from '../../../src/commands/prover/artifacts.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { type Admin, adminOn, publishWeather } from '../../../src/toolchain/dev/sui/admin.ts';
+import { type DevSui, startDevSui } from '../../../src/toolchain/dev/sui/service.ts';
+import type { WalletEnclave } from '../../../src/toolchain/dev/wallet/page_server.ts';
+import { startWalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
+import { type Artifacts, builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { inspect, launch, type Running, start } from '../console/console.ts';
 import { addressOf, button, failureOf, logIn, newContext, problem, ready } from './wallet_page.ts';
 

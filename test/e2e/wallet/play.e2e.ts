@@ -5,7 +5,7 @@ import { connect, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { builtProver } from '../../../src/commands/prover/artifacts.ts';
+import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { launch } from '../console/console.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';
 import { rolldown } from 'rolldown';
 import { expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../../src/commands/dev/wallet/servers.ts';
-import { startWalletServices } from '../../../src/commands/dev/wallet/services.ts';
 import { createLog } from '../../../src/service/log.ts';
+import { listen } from '../../../src/toolchain/dev/wallet/servers.ts';
+import { startWalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
 import type { Addresses } from './readme/my_wallet.ts';
 
 async function servePage(addresses: Addresses): Promise<string> {

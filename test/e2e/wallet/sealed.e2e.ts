@@ -11,7 +11,6 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { deriveSalt } from '../../../src/apps/salt/derive.ts';
 import { start as startFakes } from '../../../src/apps/salt/stand_in.ts';
-import { listen } from '../../../src/commands/dev/wallet/servers.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../src/library/attestation/index.ts';
 import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';
 import { boot } from '../../../src/server/boot.ts';
@@ -20,6 +19,7 @@ import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Fakes } from '../../../src/testing/fakes.ts';
+import { listen } from '../../../src/toolchain/dev/wallet/servers.ts';
 import { Host, type Passing } from '../../src/library/client/host.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

@@ -5,9 +5,9 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { CLIENTS } from '../../../src/commands/dev/wallet/servers.ts';
 import { verifierOf } from '../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../src/devnet/zklogin.ts';
+import { CLIENTS } from '../../../src/toolchain/dev/wallet/servers.ts';
 import type { Outcome } from './standard_page.ts';
 import { type DappServices, startDappServices } from './standard_services.ts';
 

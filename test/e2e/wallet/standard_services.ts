@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { exportJWK, generateKeyPair } from 'jose';
 import { Provider } from 'oidc-provider';
 import { rolldown } from 'rolldown';
-import { CLIENTS, createFakeProver, listen } from '../../../src/commands/dev/wallet/servers.ts';
 import { LoopbackNode } from '../../../src/devnet/node.ts';
 import { decodeJwtPayload } from '../../../src/library/zklogin/index.ts';
+import { CLIENTS, createFakeProver, listen } from '../../../src/toolchain/dev/wallet/servers.ts';
 import type { PageSettings } from './standard_page.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;

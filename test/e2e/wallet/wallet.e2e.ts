@@ -4,11 +4,11 @@
  */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { CLIENTS, type How } from '../../../src/commands/dev/wallet/servers.ts';
-import { startWalletServices, type WalletServices } from '../../../src/commands/dev/wallet/services.ts';
-import { builtProver } from '../../../src/commands/prover/artifacts.ts';
 import { createLog } from '../../../src/service/log.ts';
-import { freePorts } from '../../src/commands/dev/wallet/free_ports.ts';
+import { CLIENTS, type How } from '../../../src/toolchain/dev/wallet/servers.ts';
+import { startWalletServices, type WalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
+import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
+import { freePorts } from '../../src/toolchain/dev/wallet/free_ports.ts';
 import { inspect, launch } from '../console/console.ts';
 import {
   addressOf,

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { main, readPages, readSteps } from '../../../scripts/check/bare.ts';
-import { call } from '../../src/commands/run.ts';
+import { call } from '../../src/cli/run.ts';
 
 const STEPS = readSteps(readPages());
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { compareNodes, main } from '../../../scripts/check/differential.ts';
-import { type DevSui, startDevSui } from '../../../src/commands/dev/sui/service.ts';
-import { call } from '../../src/commands/run.ts';
+import { type DevSui, startDevSui } from '../../../src/toolchain/dev/sui/service.ts';
+import { call } from '../../src/cli/run.ts';
 
 let folder: string;
 let models: [DevSui, DevSui];

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { main } from '../../../scripts/check/inputs.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import { call } from '../../src/commands/run.ts';
+import { call } from '../../src/cli/run.ts';
 import { GIVEN } from '../../src/prover/support.ts';
 
 test('npm run inputs writes the input of each token', async () => {

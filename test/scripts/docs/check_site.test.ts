@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { checkSite, main } from '../../../scripts/docs/check_site.ts';
-import { call } from '../../src/commands/run.ts';
+import { call } from '../../src/cli/run.ts';
 
 let site: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 /** The application that src/apps/README.md shows; test/e2e/readme/apps.test.ts runs it. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../../src/commands/commands.ts';
+import { COMMANDS } from '../../../src/cli/commands.ts';
 import { filesInClone, repositoryFiles } from '../../../src/create/template.ts';
 import * as face from '../../../src/server/index.ts';
 import { filesOf } from '../../page_files.ts';

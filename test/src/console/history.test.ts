@@ -2,7 +2,7 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { expect, onTestFinished, test } from 'vitest';
 import { readHistory } from '../../../src/console/chain/read.ts';
-import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../cli/sui/chain_fixture.ts';
 import { compileModule, publishLineage, send, upgradeLineage } from '../devnet/package_lineage.ts';
 
 const ENCLAVE = `module own::enclave;

@@ -3,10 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { compareGenerated } from '../../../src/commands/dev/test.ts';
-import { generatedFiles } from '../../../src/commands/gen/gen.ts';
-import { type Project, repositoryAt } from '../../../src/commands/project.ts';
-import { schemaFileOf } from '../../../src/commands/schema/app_schema.ts';
 import {
   derivedFiles,
   type Files,
@@ -15,6 +11,10 @@ import {
   type TemplateName,
   writeFiles,
 } from '../../../src/create/template.ts';
+import { compareGenerated } from '../../../src/toolchain/dev/test.ts';
+import { generatedFiles } from '../../../src/toolchain/gen/gen.ts';
+import { type Project, repositoryAt } from '../../../src/toolchain/project.ts';
+import { schemaFileOf } from '../../../src/toolchain/schema/app_schema.ts';
 
 const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
 const LONGEST = 'a_name_that_has_32_characters_ab';

@@ -283,7 +283,7 @@ test('a folder with files is left as it is, one with an empty git repository is 
   expect(printed).toContain('"code": "EXISTS"');
 });
 
-test.each(['src/commands/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that runs TypeScript', (path) => {
+test.each(['src/cli/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that runs TypeScript', (path) => {
   const program = fileURLToPath(new URL(`../../../${path}`, import.meta.url));
   const run = () =>
     execFileSync(process.execPath, ['--no-strip-types', program, '--help'], {

@@ -2,10 +2,10 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import schema from '../../../src/apps/weather/schema.json' with { type: 'json' };
-import { modelChainId } from '../../../src/commands/sui/network.ts';
+import { modelChainId } from '../../../src/cli/sui/network.ts';
 import { readSchema } from '../../../src/library/client/index.ts';
 import { structDifference } from '../../../src/library/sui/index.ts';
-import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../cli/sui/chain_fixture.ts';
 
 let fixture: ChainFixture;
 let client: SuiGrpcClient;

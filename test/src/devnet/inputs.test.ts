@@ -3,7 +3,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Inputs, Transaction } from '@mysten/sui/transactions';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Changes, type LedgerObject } from '../../../src/devnet/ledger.ts';
-import { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../cli/sui/chain_fixture.ts';
 
 const SOMEONE = `0x${'5'.repeat(64)}`;
 

@@ -14,7 +14,7 @@ import {
   shareConfig,
   updatePcrs,
 } from '../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../cli/sui/chain_fixture.ts';
 
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 

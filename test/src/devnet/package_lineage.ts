@@ -2,12 +2,12 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
-import { Chain, type Executed } from '../../../src/commands/sui/chain.ts';
-import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { Chain, type Executed } from '../../../src/cli/sui/chain.ts';
 import { readModule } from '../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
 import { publishPackage, upgradePackage } from '../../../src/library/sui/index.ts';
-import type { ChainFixture } from '../commands/sui/chain_fixture.ts';
+import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import type { ChainFixture } from '../cli/sui/chain_fixture.ts';
 import { weatherModules } from './weather_package.ts';
 
 const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));

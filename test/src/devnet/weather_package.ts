@@ -1,6 +1,6 @@
 /** The package of `move/weather` with `move/enclave` in it, as bytecode; compiled once for all tests of a process. */
-import { compileForPublishing } from '../../../src/commands/sui/bytecode.ts';
-import { frameworkOf } from '../../../src/commands/sui/move_packages.ts';
+import { compileForPublishing } from '../../../src/toolchain/move/bytecode.ts';
+import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
 
 let compiled: Promise<readonly Uint8Array[]> | undefined;
 

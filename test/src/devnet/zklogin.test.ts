@@ -2,12 +2,12 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { computeZkLoginAddressFromSeed, getZkLoginSignature } from '@mysten/sui/zklogin';
 import { beforeAll, expect, test } from 'vitest';
-import { signatureChecks } from '../../../src/commands/dev/sui/signatures.ts';
 import { LoopbackNode } from '../../../src/devnet/node.ts';
 import { verifyZkLogin, zkLoginVerifier } from '../../../src/devnet/zklogin.ts';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey } from '../../../src/prover/verify.ts';
+import { signatureChecks } from '../../../src/toolchain/dev/sui/signatures.ts';
 import { simulatedKey } from '../prover/frontend/simulator.ts';
 import { CLAIMS, MAX_EPOCH, OUR_KEY, requestFor, signToken, vector } from '../prover/support.ts';
 

@@ -1,9 +1,9 @@
 /** Answers with a Content-Encoding: in Node, neither the library nor a command decodes them. */
 import zlib from 'node:zlib';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { isReady } from '../../../src/commands/parent/expose.ts';
-import { attest, needsSecrets } from '../../../src/commands/provision/enclave.ts';
-import { connect } from '../../../src/commands/sui/network.ts';
+import { isReady } from '../../../src/cli/parent/expose.ts';
+import { attest, needsSecrets } from '../../../src/cli/provision/enclave.ts';
+import { connect } from '../../../src/cli/sui/network.ts';
 import { EnclaveClient, fetchSchema } from '../../../src/library/client/index.ts';
 import { fetchText } from '../../../src/library/fetch.ts';
 import { platformFetch } from '../../../src/library/platform_fetch_node.ts';

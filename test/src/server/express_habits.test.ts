@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundle } from '../../../src/commands/image/bundle.ts';
+import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { HABITS } from './express_habits.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { schemaEntry } from '../../../src/commands/image/ramdisks.ts';
 import { fetchSchema } from '../../../src/library/client/index.ts';
 import { readSchemaFile } from '../../../src/server/schema_file.ts';
+import { schemaEntry } from '../../../src/toolchain/image/ramdisks.ts';
 import { FIXTURE_APPS, startServer } from './support.ts';
 
 const WEATHER = fileURLToPath(new URL('../../../src/apps/weather/', import.meta.url));

@@ -4,8 +4,6 @@ import { request, type Server } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createStaticServer } from '../../../src/commands/dev/site.ts';
-import { createFakeProver, listen, startProvider } from '../../../src/commands/dev/wallet/servers.ts';
 import { createFaucet } from '../../../src/devnet/faucet.ts';
 import { LoopbackNode } from '../../../src/devnet/node.ts';
 import { listenOnLoopback } from '../../../src/testing/fakes.ts';
@@ -13,6 +11,8 @@ import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { isLoopbackOrigin, LOOPBACK_ORIGINS, originsOnLoopback } from '../../../src/testing/loopback.ts';
 import { startServer } from '../../../src/testing/start_server.ts';
 import { DEV_API_KEY, startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
+import { createStaticServer } from '../../../src/toolchain/dev/site.ts';
+import { createFakeProver, listen, startProvider } from '../../../src/toolchain/dev/wallet/servers.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -181,11 +181,11 @@ test('a fake answers under the name of its host too, for a proxy that forwards r
 });
 
 test('every server of development listens by the same function', () => {
-  const files = globSync(['src/testing/**/*.ts', 'src/commands/dev/**/*.ts'], { cwd: ROOT });
+  const files = globSync(['src/testing/**/*.ts', 'src/toolchain/dev/**/*.ts'], { cwd: ROOT });
   const listening = files.filter((file) => /\.listen\(/.test(readFileSync(`${ROOT}${file}`, 'utf8')));
   // The issuer is for tests alone, and ports are only tried.
   expect(listening.sort()).toEqual([
-    'src/commands/dev/wallet/ports.ts',
+    'src/toolchain/dev/wallet/ports.ts',
     'src/testing/loopback.ts',
     'src/testing/oidc_issuer.ts',
   ]);

@@ -2,10 +2,10 @@
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { buildPackage, frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { incompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
 import { type ModuleInterface, readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
+import { buildPackage, frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 
 const SELF = `0x${'5'.repeat(64)}`;
 

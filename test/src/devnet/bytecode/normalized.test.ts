@@ -1,8 +1,8 @@
 /** What a module declares is compared whatever the order of its tables is. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { expect, test } from 'vitest';
-import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { declarationsOf } from '../../../../src/devnet/bytecode/normalized.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 
 const SOURCE = `module dice::dice;
 public struct Die has copy, drop, store { sides: u64, worn: bool }

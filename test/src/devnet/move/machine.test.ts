@@ -1,7 +1,6 @@
 /** The machine does what Sui's own Move VM does, which runs the same functions as unit tests. */
 import { dumpMovePackage, initMovePackageBuilder, testMovePackage } from '@zktx.io/sui-move-builder/full';
 import { expect, test } from 'vitest';
-import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { MoveAbort, PrimitiveError } from '../../../../src/devnet/failures.ts';
 import { ChainCode } from '../../../../src/devnet/move/code.ts';
 import { frameworkModules } from '../../../../src/devnet/move/framework.ts';
@@ -9,6 +8,7 @@ import { Machine } from '../../../../src/devnet/move/machine.ts';
 import type { Native } from '../../../../src/devnet/move/program.ts';
 import { parseType } from '../../../../src/devnet/move/types.ts';
 import { Int, reference, type Value, vectorOf } from '../../../../src/devnet/move/values.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 
 const SELF = `0x${'0'.repeat(61)}ca5`;
 const TYPES = [8, 16, 32, 64, 128, 256] as const;

@@ -3,12 +3,12 @@ import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { beforeAll, expect, test } from 'vitest';
-import { frameworkOf } from '../../../../src/commands/sui/move_packages.ts';
 import { readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
 import type { Argument, Command } from '../../../../src/devnet/commands.ts';
 import { Changes, clockAt, Ledger, type LedgerObject, RANDOM } from '../../../../src/devnet/ledger.ts';
 import { moveEngine } from '../../../../src/devnet/move/transaction.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 import { UpgradeCap } from '../structs.ts';
 
 const SENDER = `0x${'5e'.repeat(32)}`;

@@ -15,7 +15,7 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 

@@ -12,7 +12,7 @@ import {
 } from '../../../../src/library/client/index.ts';
 import { useEnclave } from '../../../../src/library/react/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
-import { ChainFixture } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { Balancer } from '../client/balancer.ts';
 import { FakeEnclave } from '../client/fake_enclave.ts';

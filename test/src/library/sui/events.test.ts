@@ -2,7 +2,7 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import {
   compileModule,
   type Lineage,

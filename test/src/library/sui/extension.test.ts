@@ -2,7 +2,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 
 const contract = {
   enclavePackage: PACKAGE,

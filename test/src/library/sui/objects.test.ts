@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COIN } from '../../../../src/devnet/ledger.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ConfigContent, EnclaveContent } from '../../../../src/library/sui/structs.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');

@@ -3,7 +3,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { readPackage, readTypeOrigin } from '../../../../src/library/sui/packages.ts';
-import { ChainFixture } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
 import { compileModule, type Lineage, publishLineage, upgradeLineage } from '../../devnet/package_lineage.ts';
 
 const ONE = 'module own::app;\npublic struct APP has drop {}\n';

@@ -9,7 +9,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import * as client from '../../../../src/library/client/index.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../../${path}`, import.meta.url), 'utf8');

@@ -5,7 +5,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { compileProbe, SOURCES } from '../../../../scripts/check/rules/probe.ts';
 import { World } from '../../../../scripts/check/rules/world.ts';
-import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import {
   buildTransaction,

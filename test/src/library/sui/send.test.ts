@@ -17,7 +17,7 @@ import {
   UnknownOutcomeError,
 } from '../../../../src/library/sui/index.ts';
 import { namedObjects } from '../../../../src/library/sui/inputs.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 
 const DIGEST = toBase58(new Uint8Array(32).fill(5));
 

@@ -4,11 +4,11 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Chain } from '../../../../src/commands/sui/chain.ts';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { EnclaveError } from '../../../../src/library/errors.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { u64 } from '../../../../src/library/wire/bcs.ts';
-import { ChainFixture, PACKAGE } from '../../commands/sui/chain_fixture.ts';
+import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import { startWeather } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');

@@ -5,13 +5,13 @@ import { closeSync, copyFileSync, openSync, readFileSync, readSync, writeSync } 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../src/commands/prover/artifacts.ts';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';
 import { EngineWorker } from '../../../../src/prover/engine.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
+import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../src/toolchain/prover/artifacts.ts';
 import { inputOf, recordedLog, temporaryFolder } from './support.ts';
 
 const artifacts = builtArtifacts('small');

@@ -4,10 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { ROOT } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
+import { ROOT } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, EPHEMERAL_KEY, OUR_KEY, requestFor, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 
@@ -21,7 +21,7 @@ test('proves a request, and answers in the format of a proving service', () => {
   writeFileSync(keys, JSON.stringify({ keys: [OUR_KEY] }));
   const at = String(CLAIMS.iat * 1000);
   const args = [
-    join(ROOT, 'src/commands/prover/prove.ts'),
+    join(ROOT, 'src/toolchain/prover/prove.ts'),
     file,
     '--jwks',
     keys,

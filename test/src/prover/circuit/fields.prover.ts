@@ -3,9 +3,9 @@
  * `PROVER_SIZE=full npm run test:prover -- fields` uses all four tokens, at the production size.
  */
 import { describe, expect, test } from 'vitest';
-import { builtArtifacts, isSize } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
+import { builtArtifacts, isSize } from '../../../../src/toolchain/prover/artifacts.ts';
 import { GIVEN } from '../support.ts';
 import { run } from './generator.ts';
 import { broken, readR1cs, readWitness } from './r1cs.ts';

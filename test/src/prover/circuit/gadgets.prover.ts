@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { compileCircuit } from '../../../../src/commands/prover/compile.ts';
+import { compileCircuit } from '../../../../src/toolchain/prover/compile.ts';
 import { broken, eachSymbol, mod, P, type R1cs, readR1cs } from './r1cs.ts';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Artifacts, builtArtifacts, generatorOf } from '../../../../src/commands/prover/artifacts.ts';
 import type { CircuitInput } from '../../../../src/prover/input.ts';
+import { type Artifacts, builtArtifacts, generatorOf } from '../../../../src/toolchain/prover/artifacts.ts';
 
 export const artifacts = builtArtifacts('small');
 

@@ -4,11 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
+import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, OUR_KEY, requestFor, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { circuitHashOf, defaultCache } from '../../../../src/commands/prover/artifacts.ts';
-import { buildWhole, compileCircuit, removeOlder } from '../../../../src/commands/prover/compile.ts';
 import { mainComponent, PROFILES } from '../../../../src/prover/profile.ts';
+import { circuitHashOf, defaultCache } from '../../../../src/toolchain/prover/artifacts.ts';
+import { buildWhole, compileCircuit, removeOlder } from '../../../../src/toolchain/prover/compile.ts';
 import { lemmasOf } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';
 import { undetermined } from './unique.ts';

@@ -7,7 +7,7 @@ export default defineConfig({
     root: fileURLToPath(new URL('../../../../', import.meta.url)),
     include: [
       'test/src/prover/{circuit,backend,frontend}/*.prover.ts',
-      'test/src/commands/dev/prover/*.prover.ts',
+      'test/src/toolchain/dev/prover/*.prover.ts',
     ],
     // Each needs up to 2 GB of memory. A minute on an idle machine can be ten on a busy one.
     maxWorkers: 2,

@@ -1,9 +1,9 @@
 /** The witness of an honest input satisfies every constraint, and none of its wires can have another value. */
 import { beforeAll, describe, expect, test } from 'vitest';
-import { generatorOf, wasmGeneratorOf } from '../../../../src/commands/prover/artifacts.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
+import { generatorOf, wasmGeneratorOf } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, GIVEN, OUR_KEY, requestFor, requestWith, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 import { broken, eachSymbol, freeWires, mod, type R1cs, readR1cs, readWitness, usesOf } from './r1cs.ts';

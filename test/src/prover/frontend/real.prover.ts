@@ -4,18 +4,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { getZkLoginSignature } from '@mysten/sui/zklogin';
 import { expect, onTestFinished, test } from 'vitest';
-import {
-  builtArtifacts,
-  CIRCUIT_SOURCES,
-  ENGINE,
-  generatorOf,
-} from '../../../../src/commands/prover/artifacts.ts';
 import { getProof } from '../../../../src/library/zklogin/index.ts';
 import { startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { createLog } from '../../../../src/service/log.ts';
+import {
+  builtArtifacts,
+  CIRCUIT_SOURCES,
+  ENGINE,
+  generatorOf,
+} from '../../../../src/toolchain/prover/artifacts.ts';
 import { MAX_EPOCH } from '../support.ts';
 import { fileWith, OTHER_KEY, requestFor, startTestFrontend } from './support.ts';
 

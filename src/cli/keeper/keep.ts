@@ -1,0 +1,115 @@
+/** `sui-enclave keep`: keeps enclaves registered, and destroys those that are stale. */
+import { endOnSignal } from 'sui-enclave-service/signals';
+import { type Context, command, EXIT, type Result, readFileArgument, runAsProcess } from '../command.ts';
+import { pause } from '../provision/watch.ts';
+import { COMMON } from '../sui/options.ts';
+import { readSigner } from '../sui/signer.ts';
+import { path } from '../values.ts';
+import { isAlarm, lineOf } from './alerts.ts';
+import { GasBudget, NO_RECORD } from './budget.ts';
+import { type KeeperFile, parseKeeperFile } from './file.ts';
+import { linesOf, repeat } from './loop.ts';
+import { Metrics } from './metrics.ts';
+import { openRecord } from './record.ts';
+import { Keeper, type Report } from './round.ts';
+import { type Signing, worldOf } from './world.ts';
+
+export const main = command({
+  name: 'keep',
+  purpose: `Watches the enclaves of a file until SIGTERM: attests each with a nonce of its own, registers new keys with a
+RegistrarCap, and destroys enclaves that are stale or of a retired config. It holds neither an EnclaveCap nor secrets,
+and never destroys an enclave that contracts accept. Where the config's registers differ from the file, it does nothing.`,
+  arguments: { file: { schema: path } },
+  options: {
+    once: { help: 'run one round, and print what it found and did' },
+    address: COMMON.address,
+    keystore: COMMON.keystore,
+    record: {
+      value: '<file>',
+      help: 'what was signed in the last 24 hours (default: the path of the file with .record.json)',
+      schema: path,
+    },
+    'dry-run': { help: 'run one round, have the node simulate its transactions, and send nothing' },
+  },
+  notes: `The file and the alerts: src/cli/keeper/README.md
+The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
+RegistrarCap, and nothing else may use its coins.
+
+exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2 not tried (arguments, file, signer)`,
+  async run({ args, options }, context) {
+    const file = parseKeeperFile((await readFileArgument(args.file)).toString(), args.file);
+    const { once, record, ...signing } = options;
+    await readSigner(context.env, signing);
+    const start: Start = { file, path: args.file, record: record ?? `${args.file}.record.json`, signing };
+    return once || options['dry-run'] ? await runOnce(start, context) : await watch(start, context);
+  },
+});
+
+/** What a keeper starts with. */
+interface Start {
+  readonly file: KeeperFile;
+  /** Of the file. */
+  readonly path: string;
+  /** The path of the record. */
+  readonly record: string;
+  readonly signing: Signing;
+}
+
+const clock = () => performance.now();
+
+async function keeperOf({ file, path, record, signing }: Start, { env, io }: Context) {
+  const world = await worldOf(file, path, signing, env, (budget) => gas.spend(budget));
+  const gas = new GasBudget(file.gasADay, clock, signing['dry-run'] ? NO_RECORD : openRecord(record));
+  if (file.root !== undefined) io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
+  const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock });
+  return { keeper, gas };
+}
+
+async function runOnce(start: Start, context: Context): Promise<Result> {
+  const { keeper } = await keeperOf(start, context);
+  const report = await keeper.round(new AbortController().signal);
+  const isAlarmed = report.alerts.some(isAlarm);
+  return {
+    exit: isAlarmed ? EXIT.failed : EXIT.done,
+    json: {
+      status: start.signing['dry-run'] ? 'dry-run' : 'done',
+      done: report.done,
+      alerts: report.alerts.map((alert) => ({ ...alert, isWarning: !isAlarm(alert) })),
+      accepted: report.accepted,
+      silent: report.silent,
+    },
+    text: summaryOf(report).join('\n'),
+  };
+}
+
+function summaryOf(report: Report): string[] {
+  const lines = [...linesOf(report), ...report.alerts.map(lineOf)];
+  return lines.length === 0 ? ['Nothing to do.'] : lines;
+}
+
+async function watch(start: Start, context: Context): Promise<Result> {
+  const { file } = start;
+  const { keeper, gas } = await keeperOf(start, context);
+  const metrics = new Metrics(gas);
+  const { metricsPort } = file;
+  const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);
+  const stop = new AbortController();
+  const loop = {
+    ...file,
+    random: Math.random,
+    round: (signal: AbortSignal) => keeper.round(signal),
+    note: (report: Report | undefined) => metrics.note(report, Date.now()),
+    log: (line: string) => context.io.log(line),
+    pause,
+  };
+  const watching = repeat(loop, stop.signal);
+  endOnSignal(async () => {
+    stop.abort();
+    await watching;
+  });
+  await watching;
+  listener?.close();
+  return { json: { status: 'ended' } };
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,325 @@
+/**
+ * Enclaves as systemd units of a parent instance: the files, users and units of each, and of all together. Nothing here
+ * restarts an enclave that runs: a start makes a new key.
+ */
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { replaceBy, replaceFile } from 'sui-enclave-service/replace_file';
+import { type Environment, UsageError } from '../command.ts';
+import { formatPcrs } from '../image/eif/measure.ts';
+import { IS_CLONE } from '../places.ts';
+import { readRegularFile } from '../read_file.ts';
+import { ParentError } from './errors.ts';
+import { type EnclaveImage, loadImage } from './image.ts';
+import { find, run } from './programs.ts';
+
+/**
+ * Where files go, below the root: settings and secrets; images and the relay; state, for the services to write, and that of
+ * the relay, for it alone.
+ */
+export const FOLDERS = {
+  settings: 'etc/sui-enclave',
+  images: 'usr/local/lib/sui-enclave',
+  state: 'var/lib/sui-enclave',
+  relayState: 'var/lib/sui-enclave-relay',
+  units: 'etc/systemd/system',
+} as const;
+export const USERS = 'etc/sysusers.d/sui-enclave.conf';
+/** A file for each enclave. */
+export const TMPFILES = 'etc/tmpfiles.d';
+
+/** Of all enclaves together. */
+const SHARED_UNITS = [
+  'sui-enclave-relay.service',
+  'sui-enclave-relay.path',
+  'sui-enclave-relay-reload.service',
+];
+/** One for each enclave. */
+const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
+/** What the units in this folder start. */
+const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
+
+/** The folder of the relay's configuration is beside those of the enclaves. */
+const RESERVED = 'relay';
+
+export interface Host {
+  /** The folder that holds the machine's files: `/`. */
+  readonly root: string;
+  readonly env: Environment;
+  /** What the units start: Node, and the program. */
+  readonly program: readonly [node: string, main: string];
+}
+
+/** This machine. @throws UsageError, without root's rights, or if services may not read the program */
+export function thisHost(env: Environment): Host {
+  if (process.getuid?.() !== 0) throw new UsageError('it writes units and users: run it as root, with sudo');
+  const main = fileURLToPath(new URL(IS_CLONE ? '../main.ts' : '../bin.cjs', import.meta.url));
+  const program = [process.execPath, main] as const;
+  for (const path of program) requireStartable(path);
+  return { root: '/', env, program };
+}
+
+/** @throws UsageError, if the services of systemd can't start a program that is there */
+export function requireStartable(path: string): void {
+  const fault = /^\/(home|root)\//.test(path)
+    ? 'services may not read'
+    : /["'\\\p{Cc}]/u.test(path) && 'a unit of systemd can not name';
+  if (!fault) return;
+  throw new UsageError(
+    `${fault} ${JSON.stringify(path)}: install this program elsewhere, such as in /opt/sui-enclave`,
+  );
+}
+
+/** The units of an enclave, in the order of their start. */
+export function unitsOf(name: string): [enclave: string, expose: string] {
+  return [`sui-enclave@${name}.service`, `sui-enclave-expose@${name}.service`];
+}
+
+export interface Files {
+  readonly eif: string;
+  /** The relay that was built with the image: beside it. */
+  readonly relay: string;
+  readonly image: EnclaveImage;
+}
+
+/** @throws UsageError, for a file that is missing or belongs to another image */
+export function readFiles(eif: string): Files {
+  const image = loadImage(eif);
+  const pcrs = eif.replace(/\.eif$/, '.pcrs');
+  if (existsSync(pcrs) && readRegularFile(pcrs).toString().trim() !== formatPcrs(image.registers).trim()) {
+    throw new UsageError(`${pcrs} has the registers of another image than ${eif}: build both again`);
+  }
+  const relay = join(dirname(eif), 'relay');
+  if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
+  // In its text for usage. The unit of one that does not know the option would fail, with all connections.
+  if (!readRegularFile(relay).includes('--in-effect')) {
+    throw new UsageError(
+      `${relay} is of an older version, which these units can't start: build the image again`,
+    );
+  }
+  return { eif, relay, image };
+}
+
+export function isInstalled({ root }: Host, name: string): boolean {
+  return existsSync(join(root, FOLDERS.settings, name, 'settings.env'));
+}
+
+/** The names of the installed enclaves. */
+export function installed({ root }: Host): string[] {
+  const folder = join(root, FOLDERS.settings);
+  return list(folder).filter((name) => existsSync(join(folder, name, 'settings.env')));
+}
+
+/** @throws UsageError */
+export function requireName(name: string): void {
+  if (name === RESERVED) throw new UsageError(`${RESERVED} can't be the name of an enclave`);
+}
+
+/** @throws ParentError: WRONG_STATE */
+export function requireInstalled(host: Host, name: string): void {
+  if (isInstalled(host, name)) return;
+  const names = installed(host);
+  throw new ParentError(
+    'WRONG_STATE',
+    `no enclave named ${name} is installed${names.length > 0 ? `, but ${names.join(', ')}` : ''}`,
+  );
+}
+
+/**
+ * Places the image for the next start, beside the one that runs, and the relay.
+ *
+ * @returns whether the relay is another one than before
+ */
+export function placeImage(
+  { root }: Host,
+  name: string,
+  { eif, relay, image }: Files,
+): { isNewRelay: boolean } {
+  const folder = join(root, FOLDERS.images, name);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const own = image.registers.pcr0.slice(0, 16);
+  replaceWithCopy(join(folder, `${own}.eif`), 0o644, eif);
+  replaceFile(join(folder, `${own}.pcrs`), formatPcrs(image.registers), 0o644);
+  replaceLink(join(folder, 'nitro.eif'), `${own}.eif`);
+  replaceLink(join(folder, 'nitro.pcrs'), `${own}.pcrs`);
+  const running = linkTarget(join(root, FOLDERS.state, name, 'image.eif'));
+  const kept = [own, ...(running === undefined ? [] : [basename(running, '.eif')])];
+  for (const file of list(folder)) {
+    const [stem = ''] = file.split('.');
+    if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
+  }
+  // One for all, which the commands look for beside the image.
+  replaceLink(join(folder, 'relay'), '../relay');
+  const installedRelay = join(root, FOLDERS.images, 'relay');
+  const isNewRelay = !existsSync(installedRelay) || !readFileSync(installedRelay).equals(readFileSync(relay));
+  if (isNewRelay) replaceWithCopy(installedRelay, 0o755, relay);
+  return { isNewRelay };
+}
+
+/** Settings of an enclave, as words of a command line: systemd splits them at spaces. */
+export interface Settings {
+  readonly run: readonly string[];
+  readonly expose: readonly string[];
+  /** A JSON object; without it, the image needs none, or gets them elsewhere. */
+  readonly secrets: string | undefined;
+}
+
+/** The settings of an installed enclave, as written. */
+export function settingsOf({ root }: Host, name: string): string {
+  return readFileSync(join(root, FOLDERS.settings, name, 'settings.env'), 'utf8');
+}
+
+/** The memory in MiB that the settings give an enclave. */
+export function memoryOfSettings(host: Host, name: string): number | undefined {
+  const [, memory] = /^RUN_OPTIONS=.*--memory (\d+)/m.exec(settingsOf(host, name)) ?? [];
+  return memory === undefined ? undefined : Number(memory);
+}
+
+export function writeSettings({ root }: Host, name: string, { run, expose, secrets }: Settings): void {
+  const folder = join(root, FOLDERS.settings, name);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const text = `# Options of run_enclave and expose_enclave.\nRUN_OPTIONS=${run.join(' ')}\nEXPOSE_OPTIONS=${expose.join(' ')}\n`;
+  replaceFile(join(folder, 'settings.env'), text, 0o644);
+  if (secrets === undefined) return;
+  // Root's alone: systemd gives the service a copy, in memory.
+  replaceFile(join(folder, 'secrets.json'), secrets, 0o600);
+  const dropIn = join(root, FOLDERS.units, `${unitsOf(name)[1]}.d`);
+  mkdirSync(dropIn, { recursive: true, mode: 0o755 });
+  const lines = [
+    '[Service]',
+    `LoadCredential=secrets.json:/${FOLDERS.settings}/${name}/secrets.json`,
+    'Environment="EXPOSE_SECRETS=--secrets %d/secrets.json"',
+  ];
+  replaceFile(join(dropIn, 'secrets.conf'), `${lines.join('\n')}\n`, 0o644);
+}
+
+/** The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no variables. */
+function formatProgram([node, main]: Host['program']): string {
+  const quote = (path: string) => (/^[\w/.@+-]+$/.test(path) ? path : `"${path.replaceAll('%', '%%')}"`);
+  return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
+}
+
+/** systemd reads them when it is told to. */
+export function writeUnits({ root, program }: Host): void {
+  mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
+  for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
+    const text = readFileSync(new URL(`../../commands/parent/units/${unit}`, import.meta.url), 'utf8');
+    const own = text.replaceAll(PROGRAM, () => formatProgram(program));
+    replaceFile(join(root, FOLDERS.units, unit), own, 0o644);
+  }
+}
+
+export function enable(host: Host, name: string): void {
+  must(
+    host,
+    'systemctl',
+    'enable',
+    '--quiet',
+    'sui-enclave-relay.service',
+    'sui-enclave-relay.path',
+    ...unitsOf(name),
+  );
+}
+
+/** Removes everything of an enclave, which doesn't run; with the last one, what they shared. */
+export function removeFiles(host: Host, name: string): void {
+  const { root } = host;
+  const isLast = installed(host).every((other) => other === name);
+  for (const path of [
+    join(FOLDERS.settings, name),
+    join(FOLDERS.images, name),
+    join(FOLDERS.units, `${unitsOf(name)[1]}.d`),
+    join(TMPFILES, `sui-enclave-${name}.conf`),
+    ...(isLast ? [join(FOLDERS.images, 'relay'), USERS] : []),
+    ...(isLast ? [...SHARED_UNITS, ...TEMPLATES].map((unit) => join(FOLDERS.units, unit)) : []),
+  ]) {
+    rmSync(join(root, path), { recursive: true, force: true });
+  }
+  const states = [
+    join(FOLDERS.state, name),
+    join(FOLDERS.state, 'relay', `${name}.conf`),
+    join(FOLDERS.relayState, name),
+    ...(isLast ? [join(FOLDERS.state, 'relay'), FOLDERS.relayState] : []),
+  ];
+  removeTree(host, ...states.map((path) => join(root, path)));
+  must(host, 'systemctl', 'daemon-reload');
+  if (!isLast) return;
+  // The settings of the keeper and the provisioner may be there too.
+  for (const folder of [FOLDERS.settings, FOLDERS.images, FOLDERS.state]) removeIfEmpty(join(root, folder));
+  for (const user of ['sui-enclave-relay', 'sui-enclave']) must(host, 'userdel', user);
+}
+
+/** Stops and disables the units of an enclave; with the last one, the relay. */
+export function disable(host: Host, name: string): void {
+  const isLast = installed(host).every((other) => other === name);
+  const [enclave, expose] = unitsOf(name);
+  const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
+  must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
+  // A unit that has failed would be listed on, without its file.
+  run(host.env, 'systemctl', ['reset-failed', expose, enclave, ...shared]);
+}
+
+/** @throws ParentError: PROGRAM_FAILED, with the program's own message */
+export function must({ env }: Host, program: string, ...args: string[]): void {
+  const { status, stderr } = run(env, program, args);
+  if (status === 0) return;
+  throw new ParentError('PROGRAM_FAILED', `${program} ${args.join(' ')} failed: ${stderr.trim()}`);
+}
+
+/**
+ * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even one that takes
+ * the place of a folder, which not every version of Node can say of its own.
+ *
+ * @throws ParentError: PROGRAM_FAILED
+ */
+export function removeTree(host: Host, ...paths: string[]): void {
+  must(host, 'rm', '-rf', '--', ...paths);
+}
+
+/** Whether the unit of the enclave is started, starting or stopping. */
+export function isActive({ env }: Host, name: string): boolean {
+  if (!find(env, 'systemctl')) return false;
+  const { stdout } = run(env, 'systemctl', ['is-active', unitsOf(name)[0]]);
+  return !['inactive', 'failed', 'unknown', ''].includes(stdout.trim());
+}
+
+/** A copy, which may be large: not through memory. */
+function replaceWithCopy(path: string, mode: number, source: string): void {
+  replaceBy(path, (fresh) => {
+    copyFileSync(source, fresh, constants.COPYFILE_EXCL);
+    chmodSync(fresh, mode);
+  });
+}
+
+function replaceLink(path: string, target: string): void {
+  replaceBy(path, (fresh) => symlinkSync(target, fresh));
+}
+
+function linkTarget(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function list(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).sort() : [];
+}
+
+function removeIfEmpty(folder: string): void {
+  if (existsSync(folder) && list(folder).length === 0) rmdirSync(folder);
+}

@@ -1,0 +1,108 @@
+/** `sui-enclave rollout`: replaces the enclaves of an image by those of the next one, without a gap. */
+import { createHash } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { type Context, command, type Result, readFileArgument, runAsProcess } from '../command.ts';
+import { Deployments } from '../sui/deployments.ts';
+import { COMMON } from '../sui/options.ts';
+import { readSigner } from '../sui/signer.ts';
+import { path } from '../values.ts';
+import { openMemory } from './memory.ts';
+import { type Plan, parsePlan } from './plan.ts';
+import {
+  checkBeginning,
+  checkWayBack,
+  forgetEnded,
+  type Rollout,
+  type Step,
+  stepsBack,
+  stepsForward,
+} from './steps.ts';
+import { type Signing, worldOf } from './world.ts';
+
+export const main = command({
+  name: 'rollout',
+  purpose: `Replaces the old enclaves of a plan by new ones of another image: starts, attests and provisions the new ones, awaits the
+transaction in which the admin allows the image, registers them with a RegistrarCap, has callers sent to them, and stops
+the old ones. It holds no EnclaveCap. Stopped anywhere and run again, it goes on from what it finds.`,
+  arguments: { plan: { schema: path } },
+  options: {
+    back: { help: 'go back to the old enclaves, as long as they are not being stopped' },
+    address: COMMON.address,
+    keystore: COMMON.keystore,
+    'dry-run': { help: 'say what each step finds, and do nothing' },
+  },
+  notes: `The plan and the steps: src/cli/rollout/README.md
+The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
+RegistrarCap.
+
+exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, plan, signer, deployment file)`,
+  async run({ args, options }, context) {
+    const plan = parsePlan((await readFileArgument(args.plan)).toString(), args.plan);
+    const { back: isBack, 'dry-run': isDry, ...signing } = options;
+    await readSigner(context.env, signing);
+    const rollout = await rolloutOf(plan, signing, context);
+    await forgetEnded(rollout);
+    if (isBack) checkWayBack(rollout);
+    else await checkBeginning(rollout);
+    const steps = isBack ? stepsBack(rollout) : stepsForward(rollout);
+    if (isDry) return await findAll(steps);
+    const done = await doAll(steps, rollout);
+    if (isBack) rollout.memory.forget();
+    return resultOf(done, isBack);
+  },
+});
+
+async function rolloutOf(plan: Plan, signing: Signing, { env, io }: Context): Promise<Rollout> {
+  const deployments = new Deployments(plan.network, env, plan.app);
+  const world = await worldOf({ plan, deployments, signing, env, io });
+  const [app, { config }] = deployments.application();
+  const file = join(dirname(deployments.path), `${plan.network}.${app}.rollout.json`);
+  // A plan may be corrected during its rollout, except for what it is from and to.
+  const subject = [
+    config?.id,
+    world.registersOf('old'),
+    plan.old.urls,
+    world.registersOf('new'),
+    plan.new.urls,
+  ];
+  const digest = createHash('sha256').update(JSON.stringify(subject)).digest('hex');
+  return { plan, world, memory: openMemory(file, digest) };
+}
+
+interface Done {
+  readonly step: string;
+  readonly result: 'done' | 'found';
+}
+
+async function doAll(steps: readonly Step[], { world }: Rollout): Promise<Done[]> {
+  const done: Done[] = [];
+  for (const { name, missing, act } of steps) {
+    const left = await missing();
+    if (left !== undefined) {
+      world.log(`${name}: ${left}.`);
+      await act();
+    }
+    done.push({ step: name, result: left === undefined ? 'found' : 'done' });
+    world.log(`${name}: ${left === undefined ? 'nothing to do' : 'done'}.`);
+  }
+  return done;
+}
+
+async function findAll(steps: readonly Step[]): Promise<Result> {
+  const found = [];
+  for (const { name, missing } of steps) found.push({ step: name, missing: (await missing()) ?? null });
+  return {
+    json: { status: 'dry-run', steps: found },
+    text: found.map(({ step, missing }) => `${step}: ${missing ?? 'nothing to do'}`).join('\n'),
+  };
+}
+
+function resultOf(steps: readonly Done[], isBack: boolean): Result {
+  const text = isBack
+    ? 'Callers reach the old enclaves, and the new ones are stopped.'
+    : 'Callers reach the new enclaves, and the old ones are stopped.';
+  const isUnchanged = steps.every(({ result }) => result === 'found');
+  return { json: { status: isUnchanged ? 'unchanged' : 'done', steps }, text };
+}
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,135 @@
+/** Where publish and upgrade take the bytecode of a package from: the compiler, or a file that it wrote on another machine. */
+import { quantity } from 'sui-enclave/errors';
+import { SuiError } from 'sui-enclave/sui/errors';
+import * as v from 'valibot';
+import { type Environment, readFileArgument, UsageError } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
+import { typed } from '../places.ts';
+import { loadToolchain } from '../toolchain.ts';
+import { path } from '../values.ts';
+import { type Compiled, parseBytecodeFile } from './bytecode_file.ts';
+import type { Chain } from './chain.ts';
+import { SuiCommandError } from './errors.ts';
+import { isModelChain, type Network, noNetwork } from './network.ts';
+import { PUBLISHED_OPTION } from './options.ts';
+
+/** Bytecode with what the commands print of it. */
+export interface Publishable extends Compiled {
+  /** The packages, for people. */
+  readonly title: string;
+  /** Size of all modules. */
+  readonly bytes: number;
+}
+
+export const BYTECODE_OPTIONS = {
+  bytecode: {
+    value: '<file>',
+    help: 'take the bytecode from this file, which `compile` wrote: no compiler is necessary here',
+    schema: path,
+  },
+  digest: {
+    value: '<sha256>',
+    help: 'the SHA-256 of that file in hexadecimal, which `compile` printed',
+    schema: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex characters')),
+  },
+  ...PUBLISHED_OPTION,
+} as const;
+
+type BytecodeOptions = OptionValues<typeof BYTECODE_OPTIONS>;
+
+/** @throws UnreadableFileError; SuiCommandError: BYTECODE_FILE */
+async function readBytecodeFile(
+  packageName: string,
+  { bytecode: file = '', digest = '', published }: BytecodeOptions,
+): Promise<Compiled> {
+  const content = await readFileArgument(file, '`compile` writes it');
+  return { ...parseBytecodeFile(content, { file, packageName, digest }), published };
+}
+
+/** Loads the compiler, which is not part of this program's own package. */
+const loadCompiler = async () => await (await loadToolchain()).compiler();
+
+/**
+ * Checks what can be checked without a network, and describes where the bytecode comes from.
+ *
+ * @throws UsageError, ConfigError, UnreadableFileError; SuiCommandError: BYTECODE_FILE
+ */
+export async function describeBytecode(
+  packageName: string,
+  options: BytecodeOptions,
+  env: Environment,
+): Promise<string> {
+  const { bytecode, digest } = options;
+  if ((bytecode === undefined) !== (digest === undefined)) {
+    throw new UsageError('--bytecode and --digest go together: give both, or neither');
+  }
+  if (bytecode !== undefined) {
+    await readBytecodeFile(packageName, options);
+    return `take the bytecode of ${packageName} from ${bytecode}`;
+  }
+  const { describeCompilation } = await loadCompiler();
+  return `compile move/${packageName} on ${describeCompilation(packageName, env)}`;
+}
+
+/**
+ * The bytecode of a package for the network of the command line.
+ *
+ * @param options.again whether the package may be published already
+ * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STUB_FRAMEWORK, BYTECODE_FILE
+ */
+export async function loadBytecode(
+  packageName: string,
+  options: BytecodeOptions & { readonly again: boolean },
+  env: Environment,
+  chain: Chain,
+): Promise<Publishable> {
+  const { network } = chain;
+  if (network === undefined) throw noNetwork();
+  const isFile = options.bytecode !== undefined;
+  const compiled = isFile
+    ? await readForNetwork(packageName, options, network, chain)
+    : await (await loadCompiler()).compilePackage(packageName, env, network, options);
+  const { modules, packages } = compiled;
+  const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
+  const title = packages.map((one) => `move/${one}`).join(' and ');
+  const verb = isFile ? 'Read' : 'Compiled';
+  chain.notes.push(`${verb} ${title}: ${quantity(modules.length, 'module')}, ${quantity(bytes, 'byte')}.`);
+  if (compiled.isStub && (isFile || !(await isModel(chain)))) {
+    throw new SuiCommandError(
+      'STUB_FRAMEWORK',
+      `it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${typed('dev-sui')}, if it runs, accepts it`,
+    );
+  }
+  return { ...compiled, published: options.published ?? compiled.published, title, bytes };
+}
+
+/** Notes the digest, which another person may compare. */
+async function readForNetwork(
+  packageName: string,
+  options: BytecodeOptions,
+  network: Network,
+  chain: Chain,
+): Promise<Compiled> {
+  const compiled = await readBytecodeFile(packageName, options);
+  if (compiled.network !== network) {
+    throw new SuiCommandError(
+      'BYTECODE_FILE',
+      `${options.bytecode} was compiled for ${compiled.network}, and the network is ${network}: compile it for that`,
+    );
+  }
+  chain.notes.push(
+    `${options.bytecode} has the SHA-256 ${options.digest}, and was compiled on ${compiled.framework}.`,
+  );
+  return compiled;
+}
+
+/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself. */
+async function isModel(chain: Chain): Promise<boolean> {
+  if (chain.network !== 'localnet') return false;
+  try {
+    return isModelChain(await chain.identifier());
+  } catch (error) {
+    if (error instanceof SuiError) return false;
+    throw error;
+  }
+}

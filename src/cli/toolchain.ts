@@ -1,0 +1,73 @@
+/** The toolchain, a package of its own: commands that need a compiler, a bundler or a fake. */
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+import { EnclaveError } from 'sui-enclave/errors';
+import { type Environment, EXIT, type Io, type Main } from './command.ts';
+import { readRelease } from './release.ts';
+import type { Compiled } from './sui/bytecode_file.ts';
+import type { Network } from './sui/network.ts';
+
+export interface CommandModule {
+  readonly main: Main;
+  /**
+   * Takes standard output and standard error of this process for the command, before it runs: for one whose libraries may
+   * print text of an enemy.
+   *
+   * @param asJson whether standard output has one JSON document
+   */
+  takeOutput?(io: Io, asJson: boolean): Io;
+}
+
+export type CommandLoaders = Readonly<Record<string, () => Promise<CommandModule>>>;
+
+/** Compiles packages of `move/`. */
+export interface Compiler {
+  /**
+   * Describes what the package will be compiled on.
+   *
+   * @throws UsageError, ConfigError
+   */
+  describeCompilation(packageName: string, env: Environment): string;
+  /** @param options.again whether the package may be published already */
+  compilePackage(
+    packageName: string,
+    env: Environment,
+    network: Network,
+    options: { readonly again: boolean },
+  ): Promise<Compiled>;
+}
+
+export interface Toolchain {
+  readonly commands: CommandLoaders;
+  compiler(): Promise<Compiler>;
+}
+
+const NAME = 'sui-enclave-toolchain';
+
+/** The toolchain is missing, or is of another version. */
+export class ToolchainError extends EnclaveError {
+  readonly code = 'TOOLCHAIN';
+  readonly exit = EXIT.notTried;
+}
+
+/**
+ * Loads the toolchain of exactly this version. It is looked for beside this file, never in the current folder: a
+ * repository that somebody else wrote must not supply code to a program that has keys.
+ *
+ * @throws ToolchainError
+ */
+export async function loadToolchain(): Promise<Toolchain> {
+  const { version } = readRelease();
+  const advice = `npm install --save-dev --save-exact ${NAME}@${version}`;
+  const manifest = findPackageJSON(NAME, import.meta.url);
+  if (manifest === undefined) {
+    throw new ToolchainError(
+      `this needs the package ${NAME}, which is not installed beside this program: ${advice}`,
+    );
+  }
+  const installed: string = JSON.parse(readFileSync(manifest, 'utf8')).version;
+  if (installed !== version) {
+    throw new ToolchainError(`${NAME} is of version ${installed}, and this program of ${version}: ${advice}`);
+  }
+  return await import(import.meta.resolve(NAME));
+}

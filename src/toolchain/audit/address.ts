@@ -1,0 +1,98 @@
+/** Whom an audit asks for sources: the admin wrote the address on chain, and the auditor's machine would be the one that asks. */
+import { lookup } from 'node:dns/promises';
+import { BlockList, isIP } from 'node:net';
+import { UsageError } from 'sui-enclave-cli/command_line';
+import { printable } from 'sui-enclave-cli/printable';
+import { AuditError } from './errors.ts';
+
+/** Where a repository is fetched from. */
+export interface Address {
+  readonly url: string;
+  /** `<host>:443:<address>,…` for curl, so that git asks the addresses that were checked; undefined: as the resolver says. */
+  readonly resolved: string | undefined;
+}
+
+/** Addresses that are of this machine, of its networks, or of no host. */
+const PRIVATE = new BlockList();
+for (const [net, prefix] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const) {
+  PRIVATE.addSubnet(net, prefix, 'ipv4');
+}
+/** All of IPv6 that is public: the rest is of this machine, of its networks, or of no host yet. */
+const PUBLIC = new BlockList();
+PUBLIC.addSubnet('2000::', 3, 'ipv6');
+/** In which an address of IPv4 may be, or which are for examples. */
+for (const [net, prefix] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const) {
+  PRIVATE.addSubnet(net, prefix, 'ipv6');
+}
+
+export function isPublic(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return !PRIVATE.check(address, 'ipv4');
+  return family === 6 && PUBLIC.check(address, 'ipv6') && !PRIVATE.check(address, 'ipv6');
+}
+
+/** The addresses of a host. */
+export type Resolver = (host: string) => Promise<readonly string[]>;
+
+const resolveHost: Resolver = async (host) =>
+  (await lookup(host, { all: true })).map(({ address }) => address);
+
+const refused = (url: string, why: string) =>
+  new AuditError(
+    'SOURCE_REFUSED',
+    `${JSON.stringify(printable(url))} ${why}. If you trust it, name it, or a clone on this machine, by --source`,
+  );
+
+/**
+ * The address of a repository.
+ *
+ * @param isNamed whether the auditor named it: then it may have a port, and be in a private network
+ * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that the auditor named
+ */
+export async function sourceAddress(
+  text: string,
+  isNamed: boolean,
+  resolve: Resolver = resolveHost,
+): Promise<Address> {
+  // The pattern comes first: parsers of addresses repair what they are given, each in its own way.
+  const host = /^https:\/\/([A-Za-z0-9.-]+)(?::\d{1,5})?\/[\w.~%+@/-]*$/.exec(text)?.[1];
+  const url = URL.parse(text);
+  if (host === undefined || url === null || url.protocol !== 'https:' || url.username !== '') {
+    if (isNamed) throw new UsageError(`--source ${printable(text)} is no https address of a host and a path`);
+    throw refused(text, 'is no https address of a host and a path');
+  }
+  if (isNamed) return { url: url.href, resolved: undefined };
+  if (url.port !== '') throw refused(text, 'names a port');
+  const { hostname } = url;
+  if (isIP(hostname) !== 0 || !/\.[a-z]/i.test(hostname) || /(^|\.)localhost\.?$/i.test(hostname)) {
+    throw refused(text, 'does not name a public host');
+  }
+  const found = await resolve(hostname).catch(() => []);
+  if (found.length === 0) {
+    throw new AuditError('NOT_FULLY_CHECKED', `${hostname} of the source has no address here`);
+  }
+  const inside = found.find((address) => !isPublic(address));
+  if (inside !== undefined) throw refused(text, `leads to ${inside}, an address of a private network`);
+  const all = found.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
+  return { url: url.href, resolved: `${hostname}:443:${all.join(',')}` };
+}

@@ -1,0 +1,253 @@
+/**
+ * Runs a function of this program in a process of its own. What an author wrote may print, run for hours or take all memory
+ * there: only printable lines, plain data and known errors come back.
+ */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { EnclaveError } from 'sui-enclave/errors';
+import { printable } from 'sui-enclave-cli/printable';
+import { AUDIT_CODES, type AuditCode, AuditError } from './errors.ts';
+
+/** For a line that it prints. */
+const MAX_LINE = 300;
+/** How many of these lines an error has, if it ends without an outcome. */
+const MAX_LAST = 20;
+
+/** An exported function, which gets an order and may ask. */
+export interface Task {
+  /** The URL of its module. */
+  readonly module: string;
+  readonly name: string;
+}
+
+/** Asks the process that gave the order. */
+export type Ask = (request: unknown) => Promise<unknown>;
+
+/** Of a process that only computes: it writes no file and starts no program. */
+export interface Bounds {
+  /** Of its own work, without what it waits for answers. */
+  readonly ms: number;
+  /** Of JavaScript; WebAssembly has as much again. */
+  readonly megabytes: number;
+}
+
+export const BOUNDS: Bounds = { ms: 30_000, megabytes: 1024 };
+
+/** More CPU time than the work of `BOUNDS` takes: it ends the process where this one can't. */
+const MAX_CPU_SECONDS = 180;
+
+export interface ApartOptions {
+  /** Undefined: it may take any time, and do what this program may do. */
+  readonly bounds?: Bounds | undefined;
+  /** Gets what it prints, a line at a time. */
+  readonly log?: ((line: string) => void) | undefined;
+  /** Answers what it asks. */
+  readonly answer?: Ask | undefined;
+}
+
+/** What came of an order. */
+export type Outcome =
+  | { readonly value: unknown }
+  | {
+      /** Of an `EnclaveError`. */
+      readonly code: string;
+      readonly message: string;
+    };
+
+/** Values pass as by `structuredClone`. */
+type ToChild = { readonly order: unknown } | { readonly id: number; readonly outcome: Outcome };
+type FromChild =
+  | { readonly outcome: Outcome; readonly isLimit: boolean }
+  | { readonly id: number; readonly request: unknown };
+
+/**
+ * @param what it does, for the message of an error
+ * @throws AuditError: SOURCE_TOO_LARGE, beyond its bounds; Error, if it ended without an outcome
+ */
+export async function runApart(
+  what: string,
+  { module, name }: Task,
+  order: unknown,
+  { bounds, log = () => undefined, answer }: ApartOptions,
+): Promise<Outcome> {
+  const program = `import { serve } from ${JSON.stringify(import.meta.url)}; import { ${name} as run } from ${JSON.stringify(module)}; serve(run);`;
+  const options = bounds === undefined ? [] : optionsOf(bounds);
+  const argv = [process.execPath, ...options, '--input-type=module', '--eval', program];
+  const limit = bounds === undefined ? '' : `ulimit -t ${MAX_CPU_SECONDS} && `;
+  const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    serialization: 'advanced',
+    ...(bounds !== undefined && { env: {} }),
+  });
+  const clock = new WorkClock(bounds?.ms, () => child.kill('SIGKILL'));
+  let said: Extract<FromChild, { outcome: Outcome }> | undefined;
+  const last: string[] = [];
+  const send = (message: ToChild) => {
+    // It may have ended.
+    child.send(message as object, () => undefined);
+  };
+  child.on('message', (message: FromChild) => {
+    if ('outcome' in message) said = message;
+    else {
+      clock.stop();
+      void answered(message.request, answer).then((outcome) => {
+        clock.start();
+        send({ id: message.id, outcome });
+      });
+    }
+  });
+  for (const input of [child.stdout, child.stderr]) {
+    createInterface({ input: input as Readable }).on('line', (line) => {
+      const text = printable(line, MAX_LINE);
+      log(text);
+      if (last.push(text) > MAX_LAST) last.shift();
+    });
+  }
+  try {
+    clock.start();
+    send({ order });
+    const signal = await new Promise<NodeJS.Signals | null>((resolve, reject) => {
+      child.once('error', reject).once('close', (_status, by) => resolve(by));
+    });
+    const tooLarge = (why: string) => new AuditError('SOURCE_TOO_LARGE', `${what} takes ${why}`);
+    if (clock.isOver) throw tooLarge(`longer than ${clock.seconds} s`);
+    if (bounds !== undefined && (said?.isLimit === true || (said === undefined && signal !== null))) {
+      throw tooLarge(`more memory than ${bounds.megabytes} MB, or more steps in each other than fit into it`);
+    }
+    if (said === undefined) throw new Error(`${what} ended without a result: ${last.join(' ')}`);
+    return said.outcome;
+  } finally {
+    clock.stop();
+    child.kill('SIGKILL');
+  }
+}
+
+/**
+ * A computation in bounds.
+ *
+ * @returns what the function returns
+ * @throws AuditError of the function, or SOURCE_TOO_LARGE; Error
+ */
+export async function computeApart<T>(
+  what: string,
+  task: Task,
+  order: unknown,
+  { bounds = BOUNDS, ...options }: ApartOptions = {},
+): Promise<T> {
+  const outcome = await runApart(what, task, order, { ...options, bounds });
+  if ('value' in outcome) return outcome.value as T;
+  const { code, message } = outcome;
+  if (Object.hasOwn(AUDIT_CODES, code)) throw new AuditError(code as AuditCode, message);
+  throw new Error(`${what}: ${code}: ${message}`);
+}
+
+async function answered(request: unknown, answer: Ask | undefined): Promise<Outcome> {
+  try {
+    return { value: await answer?.(request) };
+  } catch (error) {
+    return { code: 'ANSWER', message: printable((error as Error).message, MAX_LINE) };
+  }
+}
+
+/** Of Node: it may read files, since it loads the program, and nothing else. */
+function optionsOf({ megabytes }: Bounds): string[] {
+  const pages = megabytes * 16;
+  return [
+    ...['--permission', '--allow-fs-read=*'],
+    ...[`--max-old-space-size=${megabytes}`, `--wasm-max-mem-pages=${pages}`],
+  ];
+}
+
+/** Counts the time in which a process works, and ends it. */
+class WorkClock {
+  isOver = false;
+  readonly #ms: number | undefined;
+  readonly #end: () => void;
+  #left: number;
+  #startedAt = 0;
+  /** How many answers it waits for, and the start. */
+  #stops = 1;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(ms: number | undefined, end: () => void) {
+    this.#ms = ms;
+    this.#left = ms ?? 0;
+    this.#end = end;
+  }
+
+  get seconds(): number {
+    return (this.#ms ?? 0) / 1000;
+  }
+
+  start(): void {
+    if (this.#ms === undefined || --this.#stops > 0) return;
+    this.#startedAt = performance.now();
+    this.#timer = setTimeout(
+      () => {
+        this.isOver = true;
+        this.#end();
+      },
+      Math.max(0, this.#left),
+    );
+  }
+
+  stop(): void {
+    this.#stops += 1;
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#left -= performance.now() - this.#startedAt;
+  }
+}
+
+/** In the process of its own. */
+export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void {
+  const waiting = new Map<number, (outcome: Outcome) => void>();
+  let count = 0;
+  const ask: Ask = async (request) => {
+    const id = ++count;
+    const outcome = await new Promise<Outcome>((resolve) => {
+      waiting.set(id, resolve);
+      process.send?.({ id, request } satisfies FromChild);
+    });
+    if ('value' in outcome) return outcome.value;
+    throw new Error(outcome.message);
+  };
+  process.on('message', (message: ToChild) => {
+    if ('order' in message) {
+      void outcomeOf(async () => await run(message.order, ask)).then((said) => {
+        process.send?.(said satisfies FromChild, undefined, undefined, () => process.exit());
+      }, fail);
+    } else {
+      waiting.get(message.id)?.(message.outcome);
+      waiting.delete(message.id);
+    }
+  });
+  // Nobody waits for it any more.
+  process.on('disconnect', () => process.exit(1));
+}
+
+/** As Node reports an error that nobody catches. */
+function fail(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
+/** @throws what no author's file is the cause of */
+async function outcomeOf(action: () => Promise<unknown>): Promise<Extract<FromChild, { outcome: Outcome }>> {
+  try {
+    return { outcome: { value: await action() }, isLimit: false };
+  } catch (error) {
+    if (error instanceof EnclaveError) {
+      const { code, message } = error;
+      return { outcome: { code, message }, isLimit: false };
+    }
+    // The stack, a string, an array or the memory of WebAssembly is full.
+    if (error instanceof RangeError) {
+      return { outcome: { code: 'LIMIT', message: error.message }, isLimit: true };
+    }
+    throw error;
+  }
+}

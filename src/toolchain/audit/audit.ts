@@ -1,0 +1,380 @@
+/** `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { quantity } from 'sui-enclave/errors';
+import { type EnclaveConfig, isOverlapping, readConfig } from 'sui-enclave/sui/objects';
+import type { Source } from 'sui-enclave/sui/structs';
+import {
+  type Context,
+  command,
+  EXIT,
+  type Failure,
+  type Main,
+  type Result,
+  readFileArgument,
+  runAsProcess,
+} from 'sui-enclave-cli/command';
+import type { Environment, OptionValues } from 'sui-enclave-cli/command_line';
+import { printable } from 'sui-enclave-cli/printable';
+import { Chain } from 'sui-enclave-cli/sui/chain';
+import { readRoots } from 'sui-enclave-cli/sui/contract';
+import { READING, ROOT_OPTION } from 'sui-enclave-cli/sui/options';
+import { enclaveUrl, path, text } from 'sui-enclave-cli/values';
+import { addsNothing, describeOther, otherConfigs } from './configs.ts';
+import { compareContracts } from './contracts.ts';
+import { compareDevelopment, isDevelopmentImage } from './development.ts';
+import { askEnclaves, type Enclaves } from './enclaves.ts';
+import { AuditError } from './errors.ts';
+import { askNamedRepository, checkOnBranch, openSource } from './fetch.ts';
+import { checkGit } from './git.ts';
+import { parseOlderSource } from './older_sources.ts';
+import { takeOutput } from './output.ts';
+import { holdersOf, settingsLines } from './people.ts';
+import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
+import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
+import { readSourceApart } from './source_process.ts';
+import { findStart, start } from './start.ts';
+import { writeTree } from './tree.ts';
+import { Checks, resultOf } from './verdict.ts';
+
+const OPTIONS = {
+  network: READING.network,
+  'rpc-url': READING['rpc-url'],
+  url: { value: '<url>', help: 'the URL of an enclave to ask', schema: enclaveUrl, repeated: true },
+  source: {
+    value: '<source>',
+    help: 'the repository to take the commit from, in place of the one on chain: an https address, or a clone on this machine',
+    schema: text,
+  },
+  'older-source': {
+    value: '<commit[:folder]>',
+    help: 'a commit of the same repository from which an older version of the packages was published; :<folder> where the application was in another one',
+    schema: text,
+    repeated: true,
+  },
+  inputs: {
+    value: '<file>',
+    help: 'build from the inputs.tar of an earlier build, without a network',
+    schema: path,
+  },
+  image: {
+    value: '<file>',
+    help: 'an image that you have: where the registers differ, the audit names the files that do',
+    schema: path,
+  },
+  quick: { help: 'do not build the image again: then the audit can find a difference, but no agreement' },
+  cache: {
+    value: '<folder>',
+    help: 'the cache of downloaded packages (default: sui-enclave/packages in your own cache)',
+    schema: path,
+  },
+  ...ROOT_OPTION,
+} as const;
+
+type Options = OptionValues<typeof OPTIONS>;
+
+/** What tests replace: the minutes of a build, and a framework that knows its packages. */
+export interface Parts {
+  readonly rebuild: Rebuild;
+  readonly framework: () => OwnFramework;
+}
+
+/** The `main` of the command. */
+export function auditCommand(parts: Parts): Main {
+  return command({
+    name: 'audit',
+    purpose: `Finds out which program is behind a config, to which a package, a transaction or an enclave leads too, and whether it is the one that the config names: fetches the commit, builds
+the image again with this program's own framework, compares registers and packages, and asks enclaves for attestation.
+Nothing of the commit is run. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
+    arguments: { start: { label: 'config|package|transaction|url', schema: start } },
+    options: OPTIONS,
+    notes: `exit codes: 0 all agrees, after a build; 1 something differs, with a code; 2 no verdict (invalid command line, or the
+node did not answer); 3 nothing differs, but not everything was checked: --quick, no enclave named, or one is silent;
+4 nothing differs, and everything was checked, but the image is one for development: an emulated enclave`,
+    report,
+    run: async ({ args, options }, context) => await audit(args.start, options, context, parts),
+  });
+}
+
+/** Reports every error: only a difference ends with the exit code of one, and no fault of this program does. */
+function report(error: unknown, failure: Failure | undefined): Failure {
+  if (failure !== undefined && error instanceof AuditError) return failure;
+  const { code, error: message } = failure?.json ?? {
+    code: 'INTERNAL',
+    error: printable(String(error), 400),
+  };
+  return {
+    exit: EXIT.notTried,
+    text: `NO VERDICT (${code}): ${message}`,
+    json: { verdict: 'none', ...failure?.json, code, error: message },
+  };
+}
+
+/** What one audit works with. */
+interface Audit {
+  readonly config: EnclaveConfig;
+  readonly options: Options;
+  readonly chain: Chain;
+  readonly env: Environment;
+  readonly parts: Parts;
+  readonly checks: Checks;
+  /** The only folder that it writes to, but for the cache. */
+  readonly work: string;
+  /** Says what takes time. */
+  progress(line: string): void;
+}
+
+async function audit(
+  named: string,
+  commandLine: Options,
+  { env, io }: Context,
+  parts: Parts,
+): Promise<Result> {
+  checkGit(env);
+  const chain = new Chain(commandLine, env);
+  const progress = (line: string) => io.error(line);
+  const local = commandLine.image === undefined ? undefined : await readFileArgument(commandLine.image);
+  const roots = await readRoots(chain, commandLine.root);
+  const { config, from, urls } = await findStart(named, chain);
+  if (from !== null) progress(`${from} leads to the config ${config.id}`);
+  const options = { ...commandLine, url: [...urls, ...commandLine.url] };
+  const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
+  const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
+  const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
+  const rest: Audit = { ...one, checks: new Checks() };
+  try {
+    if (from !== null) one.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
+    checkConfig(one);
+    const source = await compareSource(one);
+    const version = parts.framework().version;
+    const contracts = await compareContracts({ ...rest, repository: options.source, older, version }, source);
+    const enclaves = await compareEnclaves(rest, roots);
+    const others = await compareConfigs(rest);
+    const holders = await holdersOf(config, contracts.originals, chain, others?.capabilities);
+    // Last, though not in the table: no connection outlasts the minutes of a build.
+    await compareImage(one, source, local);
+    await compareAgain(rest);
+    const { name, application, configVersion, isRetired, image } = config;
+    return resultOf({
+      checks: [...one.checks.all, ...rest.checks.all],
+      summary: summaryOf(config, enclaves),
+      isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
+      otherConfigs: others?.configs ?? null,
+      notes: one.checks.notes,
+      callable: contracts.callable,
+      config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
+      source: config.source && plainSource(config.source),
+      holders,
+      settings: source === undefined ? [] : settingsLines(source),
+    });
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function summaryOf({ name, source }: EnclaveConfig, { asked }: Enclaves): string {
+  return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(asked.length, 'enclave')} with a registered key ${asked.length === 1 ? 'runs' : 'run'} it`;
+}
+
+/** The admin's texts, for a terminal. */
+function plainSource({ url, folder, frameworkVersion, ...hashes }: Source): Source {
+  return {
+    ...hashes,
+    url: printable(url),
+    folder: printable(folder),
+    frameworkVersion: printable(frameworkVersion),
+  };
+}
+
+function checkConfig({ config, checks }: Audit): void {
+  const what = `the config ${JSON.stringify(printable(config.name, 60))} at version ${config.configVersion}`;
+  if (config.isRetired) {
+    checks.fault(what, 'its state', new AuditError('CONFIG_RETIRED', `the config ${config.id} has ended`));
+  } else checks.same(what, 'its state', 'it is not retired');
+  if (isOverlapping(config, Date.now())) {
+    const until = new Date(Number(config.overlap?.untilMs)).toISOString();
+    const why = `contracts accept it until ${until}, and the config names no source of it`;
+    checks.notChecked(`the image of version ${config.configVersion - 1n}`, 'its source', why);
+  }
+}
+
+const REGISTERS = 'the registers of the sources';
+const ON_CHAIN = 'those on chain';
+
+/** From the commit to what an image is built from. @returns undefined where the sources can't be used */
+async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
+  const { config, checks, parts } = one;
+  const { source: named } = config;
+  if (named === null) {
+    const missing = new AuditError(
+      'SOURCE_MISSING',
+      `the config ${config.id} names no source. Ask its admin, who has the EnclaveCap ${config.capabilityId}, to build a commit of a public repository, and to allow that image with --source-url <repository>: the config then names the repository, its commit and folder, the version of the framework, and the SHA-256 of out/measurements.json`,
+    );
+    checks.fault('the source', 'the config', missing);
+    return undefined;
+  }
+  const framework = parts.framework();
+  const what = `the commit ${named.commit}`;
+  const source = await checks.compare(what, 'what an audit can build', async () => {
+    checkVersion(named, framework);
+    const tree = await takeTree(one, named, what);
+    const read = await readSourceApart(tree, named.folder, framework);
+    const mb = (tree.bytes / 1e6).toFixed(1);
+    checks.same(what, 'its hash, and what an audit can build', `${quantity(tree.files, 'file')}, ${mb} MB`);
+    const kept = read.isApart
+      ? `version ${framework.version}, by the digests of its packages`
+      : 'that of this program, byte for byte';
+    checks.same('the framework in the sources', kept);
+    return read;
+  });
+  return source;
+}
+
+async function takeTree(
+  { options, work, env, checks, progress }: Audit,
+  { url, commit }: Source,
+  what: string,
+) {
+  const wanted = { commit, work, env };
+  if (options.source !== undefined && options.source !== url) {
+    checks.note(`Of the commit, ${await askNamedRepository(url, wanted)}.`);
+  }
+  const { repository, address } = await openSource(url, options.source, wanted, progress);
+  if (address !== undefined) {
+    const against = 'the branches and tags of its repository';
+    const isOn = await checks.compare(what, against, async () => {
+      await checkOnBranch(address, wanted);
+      return true;
+    });
+    if (isOn) checks.same(what, against);
+  }
+  return await writeTree(repository, commit, join(work, 'tree'));
+}
+
+async function compareImage(
+  one: Audit,
+  source: AuditedSource | undefined,
+  local: Buffer | undefined,
+): Promise<void> {
+  const { config, options, chain, env, checks, parts, work, progress } = one;
+  const { source: named } = config;
+  if (source === undefined || named === null) {
+    checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');
+    return;
+  }
+  if (!chain.isReal && isDevelopmentImage(config.image)) {
+    await checks.compare(REGISTERS, ON_CHAIN, () => compareDevelopment(source, config.image, named));
+    return;
+  }
+  if (options.quick) {
+    checks.notChecked(REGISTERS, ON_CHAIN, '--quick: the image was not built again');
+    return;
+  }
+  const cache = resolve(options.cache ?? defaultCache(env));
+  await checks.compare(REGISTERS, ON_CHAIN, async () => {
+    progress(
+      'Building the image: a minute or two, and about 10 minutes the first time, most of them for the kernel',
+    );
+    const rebuilt = await parts.rebuild(source, { work, cache, inputs: options.inputs, env, log: progress });
+    try {
+      compareRegisters(rebuilt, config);
+    } catch (error) {
+      if (!(error instanceof AuditError) || local === undefined) throw error;
+      const lines = differencesOf(rebuilt, local);
+      const found = lines.length === 0 ? ['in no file'] : lines;
+      throw new AuditError(
+        error.code,
+        [error.message, `From ${options.image}, the image of the sources differs:`, ...found].join('\n'),
+      );
+    }
+    checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');
+    const record = 'the record of the build (measurements.json)';
+    await checks.compare(record, 'its SHA-256 on chain', () => {
+      const channel = compareMeasurements(rebuilt, source, named);
+      checks.same(record, 'its SHA-256 on chain', `of the channel ${channel}`);
+    });
+  });
+}
+
+function defaultCache(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
+}
+
+/** A build takes minutes, in which an admin may change the config. */
+async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
+  const what = 'the config after the build';
+  const against = 'that of before';
+  try {
+    const present = await readConfig(chain.client, config.id);
+    if (isDeepStrictEqual(present, config)) return;
+    checks.notChecked(what, against, 'it changed during the audit: audit it again');
+  } catch (error) {
+    const why = `the node did not show it again: ${printable((error as Error).message)}`;
+    checks.notChecked(what, against, why);
+  }
+}
+
+const OTHERS = 'other configs of the application';
+const LISTED = 'the registers of this one';
+
+/** A contract that does not pin a config accepts the enclaves of all. @returns undefined where they are not known */
+async function compareConfigs({ config, chain, checks }: Audit) {
+  const others = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
+  if (others === undefined) return undefined;
+  const { configs, capabilities } = others;
+  const now = Date.now();
+  if (configs.length === 0) checks.same(OTHERS, LISTED, 'there are none');
+  for (const other of configs) {
+    const text = describeOther(other, now);
+    if (addsNothing(other, config, now)) {
+      checks.same('another config of the application', LISTED, text);
+    } else {
+      const why = `contracts may accept its image too: audit it as well, by sui-enclave audit ${text}`;
+      checks.notChecked('another config of the application', LISTED, why);
+    }
+  }
+  return {
+    capabilities,
+    isOnlyImage: configs.every((other) => addsNothing(other, config, now)),
+    configs: configs.map(({ id, name, application, configVersion, isRetired, image }) => ({
+      ...{ id, name: printable(name), application, configVersion, isRetired },
+      ...image,
+    })),
+  };
+}
+
+async function compareEnclaves(
+  { config, options, chain, checks, progress }: Audit,
+  roots: readonly Uint8Array[] | undefined,
+): Promise<Enclaves> {
+  const { url: urls } = options;
+  if (urls.length > 0) progress(`Asking ${quantity(new Set(urls).size, 'URL')} for attestation`);
+  const against = 'the registers and the registrations on chain';
+  const enclaves = await checks.compare('enclaves', against, () => askEnclaves(urls, config, chain, roots));
+  if (enclaves === undefined) return { asked: [], silent: [], accepted: [] };
+  for (const { url, publicKey, enclave, fault } of enclaves.asked) {
+    const what = `the enclave at ${printable(url)}`;
+    if (fault !== null) checks.fault(what, against, fault);
+    else {
+      const since = enclave?.registeredAt.toISOString();
+      checks.same(what, against, `key ${publicKey}, enclave ${enclave?.id}, attested ${since}`);
+    }
+  }
+  if (urls.length === 0) {
+    checks.notChecked('enclaves', against, 'no --url was given');
+  } else if (enclaves.silent.length > 0) {
+    const ids = enclaves.silent.map(({ id }) => id).join(', ');
+    checks.notChecked('other registered enclaves', 'what they run', `no URL led to ${ids}`);
+  }
+  return enclaves;
+}
+
+export { takeOutput };
+
+export const main = auditCommand({ rebuild, framework: ownFramework });
+
+if (import.meta.main) {
+  await runAsProcess(async (argv, env, io) => await main(argv, env, takeOutput(io, argv.includes('--json'))));
+}

@@ -1,0 +1,44 @@
+/**
+ * Builds an image in a process of its own: what builders and bundlers print may have texts of an author, which reach the
+ * terminal as printable lines alone.
+ */
+
+import { IMAGE_CODES, type ImageCode, ImageError } from 'sui-enclave-cli/image/errors';
+import { buildEif, type EifBuild } from '../image/build.ts';
+import type { ImageInputs, ImageSource } from '../image/context.ts';
+import { runApart } from './apart.ts';
+
+interface Order {
+  readonly source: ImageSource;
+  readonly inputs: ImageInputs;
+  readonly build: EifBuild;
+}
+
+/**
+ * `buildEif`, without its output as it is.
+ *
+ * @param log gets what the builder prints, a line at a time
+ * @throws ImageError
+ */
+export async function buildApart(
+  { framework, app, appDir, isApart }: ImageSource,
+  { needed, packages }: ImageInputs,
+  build: EifBuild,
+  log: (line: string) => void,
+): Promise<string> {
+  const source = { framework, app, appDir, isApart };
+  const order: Order = { source, inputs: { needed, packages }, build };
+  const task = { module: import.meta.url, name: 'buildOrder' };
+  const outcome = await runApart('the build', task, order, { log }).catch((cause: Error) => {
+    throw new ImageError('COMMAND_FAILED', 'the build ended without a result: see above', { cause });
+  });
+  if ('value' in outcome) return outcome.value as string;
+  const { code, message } = outcome;
+  throw new ImageError(Object.hasOwn(IMAGE_CODES, code) ? (code as ImageCode) : 'COMMAND_FAILED', message);
+}
+
+/** In the process of its own. */
+export async function buildOrder(order: unknown): Promise<string> {
+  const { source, inputs, build } = order as Order;
+  return await buildEif(source, inputs, build);
+}

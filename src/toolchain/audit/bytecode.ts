@@ -1,0 +1,274 @@
+/** Compares every version of the packages that an application runs with, byte for byte but for the packages' own ids. */
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { printable } from 'sui-enclave-cli/printable';
+import type { MoveCommit, Wanted } from './commit.ts';
+import type { Modules } from './compile.ts';
+import { type AuditCode, AuditError } from './errors.ts';
+import type { Contracts, Dependency, PackageVersion } from './lineage.ts';
+import { type Release, releaseIn } from './releases.ts';
+
+/** What was compared with what, for a version of a package. */
+export interface ComparedPackage {
+  readonly name: 'enclave' | 'application' | 'dependency';
+  /** Of the version. */
+  readonly id: string;
+  /** Counts from 1. */
+  readonly version: number;
+  /** How many versions there are. */
+  readonly versions: number;
+  /** The names of the modules that were compared. */
+  readonly modules: readonly string[];
+  /** What it equals, such as `the release 0.1.0` or `the commit 12ab…`; null: nothing that is known. */
+  readonly source: string | null;
+  /** Of the commit, in `move/`. */
+  readonly folders: readonly string[];
+  /** Whether contracts can still run it, although a newer version is there. */
+  readonly isOlder: boolean;
+  readonly fault: AuditError | null;
+}
+
+export interface Comparison {
+  readonly config: Pick<EnclaveConfig, 'application' | 'packageVersion'>;
+  readonly contracts: Contracts;
+  /** That of this program first. */
+  readonly releases: readonly [Release, ...Release[]];
+  /** The modules of this program's `enclave`. */
+  readonly own: Modules;
+  /** Whether the sources were compiled against the framework of the chain: else a difference says nothing. */
+  readonly isDecisive: boolean;
+  /** That of the config first. No more of them are read than needed. */
+  readonly commits: AsyncIterable<MoveCommit>;
+}
+
+/** A version that must equal the sources of a commit. */
+interface Candidate {
+  readonly name: 'application' | 'dependency';
+  readonly on: PackageVersion;
+  readonly versions: number;
+  /** Without those of a release of `enclave`. */
+  readonly modules: Modules;
+  readonly wanted: Wanted;
+  /** Whether it is the latest version of the application, or that links to it. */
+  readonly isPresent: boolean;
+  readonly isOlder: boolean;
+}
+
+type Result = Pick<ComparedPackage, 'source' | 'folders' | 'fault'>;
+
+/** Every version of `enclave` against the releases, then every other one that can run against the commits. */
+export async function comparePackages(comparison: Comparison): Promise<ComparedPackage[]> {
+  const { contracts } = comparison;
+  const candidates = [
+    ...contracts.application.flatMap((on) => ofApplication(on, comparison)),
+    ...contracts.dependencies.flatMap((dependency) => ofDependency(dependency, comparison)),
+  ];
+  const results = await compareWithCommits(candidates, comparison);
+  return [
+    ...contracts.enclave.map((on) => compareWithReleases(on, comparison)),
+    ...candidates.map((candidate): ComparedPackage => {
+      const { name, on, versions, modules, isOlder } = candidate;
+      const { source, folders, fault } = results.get(candidate) ?? NOT_COMPARED;
+      const { id, version } = on;
+      return { name, id, version, versions, modules: namesOf(modules), source, folders, isOlder, fault };
+    }),
+  ];
+}
+
+const OWN = 'move/enclave of this program compiles to';
+const NOT_COMPARED: Result = {
+  ...{ source: null, folders: [] },
+  fault: new AuditError('NOT_FULLY_CHECKED', 'a version was compared with nothing'),
+};
+
+/** Whether the packages of the framework and of the application are two. */
+function isApart({ enclave, application }: Contracts): boolean {
+  return enclave[0].original !== application[0].original;
+}
+
+function nameOf({ name }: Release): string {
+  return `the release ${name}`;
+}
+
+/** Whether a version of `enclave` verifies by the config. */
+function verifies({ modules }: PackageVersion, { config, releases }: Comparison): boolean {
+  const release = releaseIn(modules, releases);
+  return release === undefined || release.packageVersion === config.packageVersion;
+}
+
+function compareWithReleases(on: PackageVersion, comparison: Comparison): ComparedPackage {
+  const { contracts, releases, own } = comparison;
+  const { id, version, linkage } = on;
+  const release = releaseIn(on.modules, releases);
+  const modules = Object.keys((release ?? releases[0]).modules);
+  const beside = isApart(contracts) ? namesOf(on.modules).filter((name) => !modules.includes(name)) : [];
+  const [linked] = isApart(contracts) ? linkage.keys() : [];
+  const message =
+    release === undefined
+      ? `${differenceOf(own, partOf(on.modules, modules), OWN)}, and equals no release that this program knows`
+      : beside[0] !== undefined
+        ? `has a module ${beside[0]}, which ${nameOf(release)} does not have`
+        : linked && `links to the package ${linked}, which ${nameOf(release)} does not do`;
+  const fault = message === undefined ? null : difference(on, message, comparison);
+  const versions = contracts.enclave.length;
+  const isOlder = version < versions && verifies(on, comparison);
+  const source = release === undefined || fault !== null ? null : nameOf(release);
+  return { name: 'enclave', id, version, versions, modules, source, folders: [], isOlder, fault };
+}
+
+function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] {
+  const { config, contracts, releases } = comparison;
+  const { enclave, application } = contracts;
+  const [, main = ''] = config.application.split('::');
+  const isPresent = on.version === application.length;
+  const released = isApart(contracts)
+    ? []
+    : Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules);
+  const rest = namesOf(on.modules).filter((name) => !released.includes(name));
+  // A version with the modules of a release alone accepts nothing for the application.
+  if (rest.length === 0 && !isPresent) return [];
+  const linked = on.linkage.get(enclave[0].original)?.version ?? 1;
+  const runsWith = isApart(contracts) ? enclave.slice(linked - 1) : [on];
+  const modules = partOf(on.modules, rest);
+  return [
+    {
+      ...{ name: 'application', on, versions: application.length, modules, isPresent },
+      wanted: wantedOf(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
+      isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
+    },
+  ];
+}
+
+function ofDependency({ lineage, from }: Dependency, { contracts }: Comparison): Candidate[] {
+  const present = contracts.application.at(-1)?.linkage.get(lineage[0].original)?.id;
+  return lineage.slice(from - 1).map((on) => ({
+    ...{
+      name: 'dependency',
+      on,
+      versions: lineage.length,
+      modules: on.modules,
+      isPresent: on.id === present,
+    },
+    wanted: wantedOf(on, on.modules, undefined, contracts),
+    isOlder: on.version < lineage.length,
+  }));
+}
+
+function wantedOf(
+  { linkage }: PackageVersion,
+  modules: Modules,
+  main: string | undefined,
+  contracts: Contracts,
+): Wanted {
+  const linked = contracts.dependencies.flatMap(({ lineage }): [string, ReadonlySet<string>][] => {
+    const version = linkage.get(lineage[0].original)?.version;
+    return version === undefined
+      ? []
+      : [[lineage[0].original, new Set(lineage[version - 1]?.modules.keys())]];
+  });
+  const enclave = isApart(contracts) ? contracts.enclave[0].original : undefined;
+  return { modules: new Set(modules.keys()), main, linked: new Map(linked), enclave };
+}
+
+async function compareWithCommits(
+  candidates: readonly Candidate[],
+  comparison: Comparison,
+): Promise<ReadonlyMap<Candidate, Result>> {
+  const results = new Map(candidates.flatMap((candidate) => asRelease(candidate, comparison)));
+  const names: string[] = [];
+  const isOpen = (candidate: Candidate) => results.get(candidate)?.source == null;
+  for await (const commit of comparison.commits) {
+    for (const candidate of candidates.filter(isOpen)) {
+      const result = await compareWithCommit(candidate, commit, comparison);
+      // The sources that the config names say most about what is there now.
+      if (names.length === 0 || result.source !== null) results.set(candidate, result);
+    }
+    names.push(commit.name);
+    if (!candidates.some(isOpen)) break;
+  }
+  for (const candidate of candidates.filter(isOpen)) {
+    const { on, modules, isPresent } = candidate;
+    const fault = results.get(candidate)?.fault;
+    if (isPresent && fault != null && fault !== NO_SOURCES) continue;
+    const where = `the package of no commit that was read (${names.join(', ')})`;
+    const why = `${on.id} has the modules ${namesOf(modules).join(', ')}, can run, and equals ${where}: ask the admin for the commit that it was published from, and name that by --older-source`;
+    const unchecked = new AuditError('NOT_FULLY_CHECKED', why);
+    results.set(candidate, { source: null, folders: [], fault: unchecked });
+  }
+  return results;
+}
+
+/** What is a release and nothing else needs no commit, whoever published it. */
+function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
+  const { modules } = candidate;
+  const release = releaseIn(modules, releases);
+  if (release === undefined || Object.keys(release.modules).length !== modules.size) return [];
+  return [[candidate, { source: nameOf(release), folders: [], fault: null }]];
+}
+
+/** Of a dependency: the commit does not say what it is. */
+const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
+
+async function compareWithCommit(
+  { name, on, modules, wanted }: Candidate,
+  commit: MoveCommit,
+  comparison: Comparison,
+): Promise<Result> {
+  try {
+    if (name === 'dependency' && !commit.declares(wanted)) throw NO_SOURCES;
+    const { folders, modules: compiled } = await commit.compile(wanted);
+    const own = compiled.filter(({ address }) => [UNPUBLISHED, on.original].includes(address));
+    const expected = new Map(own.map(({ name: module, bytes }) => [module, bytes]));
+    const from = folders.map((folder) => `move/${printable(folder)}`).join(', ');
+    const message = differenceOf(expected, modules, `the sources compile to (${from} of ${commit.name})`);
+    if (message !== undefined) throw difference(on, message, comparison);
+    return { source: commit.name, folders, fault: null };
+  } catch (error) {
+    if (!(error instanceof AuditError)) throw error;
+    return { source: null, folders: [], fault: error };
+  }
+}
+
+const UNPUBLISHED = normalizeSuiAddress('0x0');
+
+/** The first difference, continued after the name of a package; undefined if there is none. */
+function differenceOf(expected: Modules, present: Modules, sources: string): string | undefined {
+  for (const [name, bytes] of expected) {
+    const module = present.get(name);
+    if (module === undefined) return `lacks the module ${name}, which ${sources}`;
+    if (Buffer.compare(module, bytes) !== 0) return `has another module ${name} than ${sources}`;
+  }
+  const more = namesOf(present).find((name) => !expected.has(name));
+  return more && `has a module ${more}, which the sources do not have`;
+}
+
+function difference({ id }: PackageVersion, message: string, { isDecisive }: Comparison): AuditError {
+  const code: AuditCode = isDecisive ? 'BYTECODE_DIFFERS' : 'NOT_FULLY_CHECKED';
+  const advice = isDecisive
+    ? ''
+    : ". It was compiled against a stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR, to know whether it differs";
+  return new AuditError(code, `the package ${id} ${message}${advice}`);
+}
+
+function namesOf(modules: Modules): string[] {
+  return [...modules.keys()].sort();
+}
+
+function partOf(modules: Modules, names: readonly string[]): Modules {
+  return new Map([...modules].filter(([name]) => names.includes(name)));
+}
+
+/** Of a package, for people. */
+export function describeVersion({ name, version, versions }: ComparedPackage): string {
+  const which = { enclave: 'enclave', application: 'the application', dependency: 'a package that it calls' };
+  return `version ${version} of ${versions} of ${which[name]}`;
+}
+
+/** What a version was compared with, or equals. */
+export function describeSource({ name, source, folders }: ComparedPackage): string {
+  if (name === 'enclave')
+    return source === null ? 'the releases of move/enclave' : `${source} of move/enclave`;
+  if (source === null) return "the sources' modules";
+  if (folders.length === 0) return `${source} of move/enclave`;
+  return `${folders.map((folder) => `move/${folder}`).join(' and ')} of ${source}`;
+}

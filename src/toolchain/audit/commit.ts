@@ -1,0 +1,163 @@
+/** The Move packages of a commit, and which of them a package on chain was published from. */
+import { printable } from 'sui-enclave-cli/printable';
+import type { Sources } from '../move/packages.ts';
+import { type CompiledModule, type Compiler, folderAt } from './compile.ts';
+import { AuditError } from './errors.ts';
+import { localPaths, modulesIn, sourcesIn } from './move_sources.ts';
+
+/** A package on chain, as its sources are looked for. */
+export interface Wanted {
+  /** Of its modules, without those of a release of `enclave`. */
+  readonly modules: ReadonlySet<string>;
+  /** The module by which its folder is known, if it has one of a type. */
+  readonly main: string | undefined;
+  /** By original id, the modules of the other packages that it links to, but for `enclave`. */
+  readonly linked: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The original id of `enclave`; undefined: its modules are in this package. */
+  readonly enclave: string | undefined;
+}
+
+export interface CompiledPackage {
+  /** In `move/` of the commit: of the package, then of those that became part of it. */
+  readonly folders: readonly string[];
+  readonly modules: readonly CompiledModule[];
+}
+
+interface Folder {
+  readonly sources: Sources;
+  /** The modules that it declares. */
+  readonly modules: ReadonlySet<string>;
+  /** The folders of its local dependencies. */
+  readonly dependencies: readonly string[];
+}
+
+/** Of a commit: compiling each may take the time of its bounds. */
+const MAX_PACKAGES = 20;
+
+const unknown = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
+
+export class MoveCommit {
+  /** Such as `the commit 12ab…`. */
+  readonly name: string;
+  readonly #compiler: Compiler;
+  readonly #paths: ReadonlyMap<string, string>;
+  readonly #compiled = new Map<string, Promise<CompiledModule[]>>();
+  #folders: ReadonlyMap<string, Folder> | undefined;
+
+  /**
+   * @param paths of the packages, by the names of their folders
+   * @throws AuditError: SOURCE_TOO_LARGE
+   */
+  constructor(name: string, paths: ReadonlyMap<string, string>, compiler: Compiler) {
+    if (paths.size > MAX_PACKAGES) {
+      throw new AuditError('SOURCE_TOO_LARGE', `move/ of ${name} has more than ${MAX_PACKAGES} packages`);
+    }
+    this.name = name;
+    this.#paths = paths;
+    this.#compiler = compiler;
+  }
+
+  /** Whether a folder declares one of the modules. @throws as `compile` does */
+  declares({ modules }: Wanted): boolean {
+    return [...modules].some((module) => this.#declaring(module).length > 0);
+  }
+
+  /**
+   * Compiles what the package on chain can have been published from.
+   *
+   * @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED
+   */
+  async compile(wanted: Wanted): Promise<CompiledPackage> {
+    const root = this.#root(wanted);
+    const reached = this.#reachable(root);
+    const parts: string[] = [];
+    const published = new Map<string, string>();
+    if (wanted.enclave !== undefined) published.set('enclave', wanted.enclave);
+    for (const folder of reached) {
+      const { modules } = this.#folder(folder);
+      const overlaps = (others: ReadonlySet<string>) => [...modules].some((name) => others.has(name));
+      const [original] = [...wanted.linked].find(([, others]) => overlaps(others)) ?? [];
+      if (folder === root || overlaps(wanted.modules)) parts.push(folder);
+      else if (original !== undefined) published.set(folder, original);
+    }
+    const modules: CompiledModule[] = [];
+    for (const folder of parts) modules.push(...(await this.#compile(folder, published)));
+    return { folders: parts, modules };
+  }
+
+  /** The folder with the main module; else the one from which all others with modules of the package are reached. */
+  #root({ modules, main }: Wanted): string {
+    const names = new Set(main === undefined ? modules : [main, ...modules]);
+    const declaring = new Set([...names].flatMap((module) => this.#only(module) ?? []));
+    const roots =
+      main === undefined
+        ? [...declaring].filter((folder) => !this.#isBelow(folder, declaring))
+        : [this.#only(main)].filter((folder) => folder !== undefined);
+    const [root, other] = roots.map((folder) => printable(folder));
+    if (roots[0] === undefined) {
+      const [module = ''] = names;
+      throw unknown(`no package in move/ of ${this.name} has the module ${module}`);
+    }
+    if (other === undefined) return roots[0];
+    throw unknown(
+      `the package has modules of move/${root} and of move/${other} of ${this.name}, of which neither depends on the other`,
+    );
+  }
+
+  /** The folder that declares a module. @throws AuditError: BYTECODE_UNKNOWN, if several do */
+  #only(module: string): string | undefined {
+    const [folder, other] = this.#declaring(module);
+    if (folder === undefined || other === undefined) return folder;
+    const both = `move/${printable(folder)} and move/${printable(other)}`;
+    throw unknown(`${both} of ${this.name} both declare a module ${module}`);
+  }
+
+  #isBelow(folder: string, others: ReadonlySet<string>): boolean {
+    return [...others].some((other) => other !== folder && this.#reachable(other).has(folder));
+  }
+
+  #declaring(module: string): string[] {
+    return [...this.#all].filter(([, { modules }]) => modules.has(module)).map(([folder]) => folder);
+  }
+
+  /** A folder, and those that it depends on. */
+  #reachable(root: string): ReadonlySet<string> {
+    const reached = new Set([root]);
+    // A set that grows is walked to its end.
+    for (const folder of reached) {
+      for (const next of this.#folder(folder).dependencies) if (this.#all.has(next)) reached.add(next);
+    }
+    return reached;
+  }
+
+  get #all(): ReadonlyMap<string, Folder> {
+    this.#folders ??= new Map(
+      // The package of the framework is that of this program.
+      [...this.#paths].flatMap(([name, path]) =>
+        name === 'enclave' ? [] : [[name, folderIn(path)] as const],
+      ),
+    );
+    return this.#folders;
+  }
+
+  #folder(name: string): Folder {
+    return this.#all.get(name) ?? { sources: {}, modules: new Set(), dependencies: [] };
+  }
+
+  #compile(folder: string, published: ReadonlyMap<string, string>): Promise<CompiledModule[]> {
+    const key = JSON.stringify([folder, ...published]);
+    const reached = [...this.#reachable(folder)].filter((name) => name !== folder);
+    const folders = new Map(reached.map((name) => [name, this.#folder(name).sources]));
+    const compiling =
+      this.#compiled.get(key) ??
+      this.#compiler.compile(folder, this.#folder(folder).sources, { folders, published });
+    this.#compiled.set(key, compiling);
+    return compiling;
+  }
+}
+
+function folderIn(path: string): Folder {
+  const sources = sourcesIn(path);
+  const dependencies = localPaths(sources).flatMap((local) => folderAt(local) ?? []);
+  return { sources, modules: modulesIn(sources), dependencies };
+}

@@ -1,0 +1,197 @@
+/**
+ * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own, and gets its files
+ * from here alone.
+ */
+import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
+import { printable } from 'sui-enclave-cli/printable';
+import type { Chain } from 'sui-enclave-cli/sui/chain';
+import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
+import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
+import { BUILD_NETWORKS, type BuildNetwork } from '../move/bytecode.ts';
+import type { Framework, Sources } from '../move/packages.ts';
+import { ENCLAVE_PACKAGE } from '../places.ts';
+import type { Bounds } from './apart.ts';
+import { type Compiled, compileApart } from './compile_process.ts';
+import { type AuditCode, AuditError } from './errors.ts';
+import { sourcesIn } from './move_sources.ts';
+
+/** Modules by name, without the id of their package. */
+export type Modules = ReadonlyMap<string, Uint8Array>;
+
+export interface CompiledModule {
+  /** Of its package, as the sources say: zero for one that they do not say to be published. */
+  readonly address: string;
+  readonly name: string;
+  /** With zeros in place of the address. */
+  readonly bytes: Uint8Array;
+}
+
+/** What the compiler gets. */
+interface CompilerInput {
+  readonly files: Sources;
+  /** The packages that local dependencies may name, by the names of their folders. */
+  readonly local: Readonly<Record<string, Sources>>;
+  readonly network: BuildNetwork;
+}
+
+/** Runs the compiler. @throws AuditError: SOURCE_TOO_LARGE */
+async function compileSources(
+  { files, local, network }: CompilerInput,
+  fetcher: MovePackageFetcher,
+  bounds: Bounds | undefined,
+): Promise<Compiled> {
+  const fetchLocal = async (path: string) => {
+    const name = folderAt(path) ?? '';
+    const sources = Object.hasOwn(local, name) ? local[name] : undefined;
+    if (sources === undefined) throw new Error(`a local dependency must be in move/, not ${printable(path)}`);
+    return { ...sources };
+  };
+  return await compileApart(
+    { files, network },
+    {
+      fetch: (url, revision, subdir) => fetcher.fetch(url, revision, subdir),
+      fetchFile: (url, revision, path) => fetcher.fetchFile(url, revision, path),
+      getResolvedSha: (url, revision) => fetcher.getResolvedSha(url, revision),
+      fetchLocal,
+    },
+    bounds,
+  );
+}
+
+/** @param check gets address, revision and path of each request, and throws if it must not be sent */
+function filterRequests(fetcher: MovePackageFetcher, check: (request: string) => void): MovePackageFetcher {
+  return {
+    async fetch(url, revision, subdir) {
+      check([url, revision, subdir].filter(Boolean).join(' '));
+      return await fetcher.fetch(url, revision, subdir);
+    },
+    async fetchFile(url, revision, path) {
+      check(`${url} ${revision} ${path}`);
+      return await fetcher.fetchFile(url, revision, path);
+    },
+    getResolvedSha: (url, revision) => fetcher.getResolvedSha(url, revision),
+  };
+}
+
+/** The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the framework. */
+export function folderAt(path: string): string | undefined {
+  // Of a clone, or of the installed program.
+  if (/^(?:\.\.|.*\/sui-enclave-toolchain\/move)\/enclave\/?$/.test(path)) return 'enclave';
+  return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
+}
+
+/** Of a package that others link to. */
+export interface Linked {
+  /** Of all packages that the compiler may read. */
+  readonly folders: ReadonlyMap<string, Sources>;
+  /** The original ids of those that are packages of their own on chain, by folder: the others become part of the compiled one. */
+  readonly published: ReadonlyMap<string, string>;
+}
+
+export class Compiler {
+  readonly framework: Framework;
+  /** What the package of this program needs: Sui's framework, in the revision that the compiler chooses. */
+  readonly #needed = new Set<string>();
+  readonly #network: BuildNetwork;
+  readonly #bounds: Bounds | undefined;
+
+  constructor(framework: Framework, { network }: Pick<Chain, 'network'>, bounds?: Bounds) {
+    this.framework = framework;
+    this.#bounds = bounds;
+    this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
+  }
+
+  /** The package of this program. @throws as `compile` does */
+  async enclave(): Promise<Modules> {
+    const none = { folders: new Map(), published: new Map() };
+    const { fetcher } = this.framework;
+    const noted = filterRequests(fetcher, (request) => this.#needed.add(request));
+    const compiled = await this.#compile('enclave', sourcesIn(ENCLAVE_PACKAGE), none, noted);
+    return new Map(compiled.map(({ name, bytes }) => [name, bytes]));
+  }
+
+  /**
+   * The modules of one package, without those of its dependencies.
+   *
+   * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at any time. So
+   * nothing is fetched that `enclave` did not need.
+   *
+   * @param name of its folder in `move/`
+   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the framework, or
+   *   it depends on what the commit does not contain
+   */
+  async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
+    const { fetcher, isFetched } = this.framework;
+    if (!isFetched) return await this.#compile(name, files, linked, fetcher);
+    let foreign: string | undefined;
+    const limited = filterRequests(fetcher, (request) => {
+      if (this.#needed.has(request)) return;
+      foreign ??= request;
+      throw new Error('not of the framework');
+    });
+    const refused = () =>
+      new AuditError(
+        'NOT_FULLY_CHECKED',
+        `move/${printable(name)} depends on ${printable(String(foreign), 300)}, which the commit does not contain, and which is not the revision of Sui's framework that this program compiles against: to compare with another revision, set SUI_FRAMEWORK_DIR to a copy that you trust`,
+      );
+    try {
+      const modules = await this.#compile(name, files, linked, limited);
+      if (foreign !== undefined) throw refused();
+      return modules;
+    } catch (error) {
+      throw foreign === undefined ? error : refused();
+    }
+  }
+
+  async #compile(
+    name: string,
+    files: Sources,
+    { folders, published }: Linked,
+    fetcher: MovePackageFetcher,
+  ): Promise<CompiledModule[]> {
+    const all = new Map([...folders, ['enclave', sourcesIn(ENCLAVE_PACKAGE)] as const]);
+    const local = [...all].map(([folder, sources]): [string, Sources] => {
+      const original = published.get(folder);
+      return [folder, original === undefined ? sources : { ...sources, ...this.#published(original) }];
+    });
+    const network = this.#network;
+    const result = await compileSources(
+      { files, local: Object.fromEntries(local), network },
+      fetcher,
+      this.#bounds,
+    );
+    if ('error' in result) throw this.#failure(name, result.error);
+    return result.modules.map((text) => {
+      const bytes = new Uint8Array(Buffer.from(text, 'base64'));
+      const { address, module } = withoutSelfAddress(bytes);
+      return { address, name: readModule(bytes).name, bytes: module };
+    });
+  }
+
+  #failure(name: string, error: string): AuditError {
+    const { isStub, description, failure } = this.framework;
+    if (failure?.() !== undefined) {
+      return new AuditError(
+        'NOT_FULLY_CHECKED',
+        "Sui's framework can't be fetched: the packages were not compiled",
+      );
+    }
+    // The stub lacks what Sui's framework may have.
+    const code: AuditCode = isStub ? 'NOT_FULLY_CHECKED' : 'BYTECODE_UNKNOWN';
+    const why = printable(error.trim().split('\n')[0] ?? '', 300);
+    return new AuditError(code, `move/${printable(name)} does not compile against ${description}: ${why}`);
+  }
+
+  /** Where the dependents of a package that is on chain already find it. */
+  #published(original: string): Sources {
+    const lines = [
+      `[published.${this.#network}]`,
+      'chain-id = "00000000"',
+      `published-at = "${original}"`,
+      `original-id = "${original}"`,
+      'version = 1',
+      '',
+    ];
+    return { 'Published.toml': lines.join('\n') };
+  }
+}

@@ -1,0 +1,101 @@
+/** Runs the Move compiler in a process of its own: macros that call macros take it hours, and a file of 1 KB is enough. */
+import {
+  dumpMovePackage,
+  initMovePackageBuilder,
+  type MovePackageFetcher,
+} from '@zktx.io/sui-move-builder/full';
+import type { BuildNetwork } from '../move/bytecode.ts';
+import { type Ask, type Bounds, computeApart } from './apart.ts';
+
+/** Of what a compiler says. */
+const MAX_ERROR = 2000;
+
+/** A package, and the network whose addresses its dependencies have. */
+export interface MovePackage {
+  /** By their paths in it. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly network: BuildNetwork;
+}
+
+export type Compiled =
+  | {
+      /** In base64, without those of dependencies that are published. */
+      readonly modules: readonly string[];
+      /** Ids of the packages that they link to. */
+      readonly dependencies: readonly string[];
+    }
+  | {
+      /** The compiler's, with names of the author. */
+      readonly error: string;
+    };
+
+type Request =
+  | {
+      readonly kind: 'fetch';
+      readonly url: string;
+      readonly revision: string;
+      readonly folder: string | undefined;
+    }
+  | { readonly kind: 'file'; readonly url: string; readonly revision: string; readonly path: string }
+  | { readonly kind: 'local'; readonly path: string };
+
+/** The content, and the commit that the revision is, where it is known. */
+interface Fetched<T> {
+  readonly content: T;
+  readonly commit: string | undefined;
+}
+
+/**
+ * Compiles a package.
+ *
+ * @param fetcher gives its dependencies, in this process: their time does not count
+ * @throws AuditError: SOURCE_TOO_LARGE
+ */
+export async function compileApart(
+  order: MovePackage,
+  fetcher: MovePackageFetcher,
+  bounds?: Bounds,
+): Promise<Compiled> {
+  const task = { module: import.meta.url, name: 'compileOrder' };
+  const answer: Ask = async (request) => await fetched(request as Request, fetcher);
+  return await computeApart('compiling the Move packages', task, order, { bounds, answer });
+}
+
+async function fetched(request: Request, fetcher: MovePackageFetcher): Promise<Fetched<unknown>> {
+  if (request.kind === 'local') {
+    const context = { dependencyName: '', parentPackageName: '', network: 'testnet' } as const;
+    return { content: await fetcher.fetchLocal?.(request.path, context), commit: undefined };
+  }
+  const { url, revision } = request;
+  const content =
+    request.kind === 'file'
+      ? await fetcher.fetchFile(url, revision, request.path)
+      : await fetcher.fetch(url, revision, request.folder);
+  return { content, commit: fetcher.getResolvedSha(url, revision) };
+}
+
+/** In the process of its own. */
+export async function compileOrder(order: unknown, ask: Ask): Promise<Compiled> {
+  const commits = new Map<string, string | undefined>();
+  const key = (url: string, revision: string) => `${url} ${revision}`;
+  const get = async <T>(request: Request): Promise<T> => {
+    const { content, commit } = (await ask(request)) as Fetched<T>;
+    if (request.kind !== 'local') commits.set(key(request.url, request.revision), commit);
+    return content;
+  };
+  await initMovePackageBuilder();
+  const result = await dumpMovePackage({
+    ...(order as { files: Record<string, string>; network: BuildNetwork }),
+    fetcher: {
+      fetch: async (url, revision, folder) => await get({ kind: 'fetch', url, revision, folder }),
+      fetchFile: async (url, revision, path) => await get({ kind: 'file', url, revision, path }),
+      fetchLocal: async (path) => await get({ kind: 'local', path }),
+      getResolvedSha: (url, revision) => commits.get(key(url, revision)),
+    },
+    ansiColor: false,
+    withUnpublishedDependencies: true,
+  });
+  if ('error' in result) return { error: result.error.slice(0, MAX_ERROR) };
+  const { modules, dependencies } = result;
+  return { modules, dependencies };
+}

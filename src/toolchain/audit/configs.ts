@@ -1,0 +1,136 @@
+/** Other configs of the same application: a contract that does not pin one accepts the enclaves of each. */
+import { iterateEvents } from 'sui-enclave/sui';
+import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
+import { suiErrorOf } from 'sui-enclave/sui/failures';
+import { acceptedImages, type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
+import { printable } from 'sui-enclave-cli/printable';
+import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
+import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { AuditError } from './errors.ts';
+
+/** More than any application has. */
+const MAX_CONFIGS = 200;
+
+/** For the events of one kind: nodes search a part of the ledger at once, and a hostile one never ends. */
+const LIST_MS = 5 * 60_000;
+
+/** The configs of an application, and every capability that makes them. */
+export interface OtherConfigs {
+  /** Without the audited one. */
+  readonly configs: readonly EnclaveConfig[];
+  /** Ids of the capabilities, also of those without a config. */
+  readonly capabilities: readonly string[];
+}
+
+const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
+
+/**
+ * Reads them by the events of their creation.
+ *
+ * @param listMs for the events of one kind, in milliseconds
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all of them; SuiError
+ */
+export async function otherConfigs(
+  config: EnclaveConfig,
+  chain: Chain,
+  listMs = LIST_MS,
+): Promise<OtherConfigs> {
+  await checkHistory(config, chain);
+  const [configs, capabilities] = [
+    await idsOf('EnclaveConfigCreated', config, chain, listMs),
+    await idsOf('EnclaveCapCreated', config, chain, listMs),
+  ];
+  if (!configs.has(config.id) || !capabilities.has(config.capabilityId)) {
+    throw notChecked('the node does not list the creation of this config, and so perhaps not that of others');
+  }
+  configs.delete(config.id);
+  return {
+    configs: await Promise.all([...configs].map((id) => readOther(id, config, chain))),
+    capabilities: [...capabilities],
+  };
+}
+
+/**
+ * Nothing is older than the publication of the package that has the application's type.
+ *
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node has pruned it; SuiError
+ */
+async function checkHistory({ application }: EnclaveConfig, chain: Chain): Promise<void> {
+  const [packageId = ''] = application.split('::');
+  const pruned = notChecked(
+    `the node does not have the history since the publication of ${packageId}: name a node that has, by --rpc-url`,
+  );
+  const { object } = await fromNode(
+    chain.client.core.getObject({ objectId: packageId, include: { previousTransaction: true } }),
+  );
+  const digest = object.previousTransaction;
+  if (digest === null) throw pruned;
+  const { ledgerService } = chain.client;
+  const readMask = { paths: ['digest', 'checkpoint'] };
+  const publication = await fromNode(ledgerService.getTransaction({ digest, readMask })).catch(
+    (error: SuiError) => {
+      throw error instanceof NodeRefusedError ? pruned : error;
+    },
+  );
+  const { response: service } = await fromNode(ledgerService.getServiceInfo({}));
+  const { checkpoint } = publication.response.transaction ?? {};
+  const { lowestAvailableCheckpoint: lowest } = service;
+  if (checkpoint === undefined || lowest === undefined || lowest > checkpoint) throw pruned;
+}
+
+/** @throws AuditError: NOT_FULLY_CHECKED, if the node lists no events, or too many; SuiError */
+async function idsOf(
+  name: 'EnclaveConfigCreated' | 'EnclaveCapCreated',
+  { enclavePackage, application }: EnclaveConfig,
+  chain: Chain,
+  listMs: number,
+): Promise<Set<string>> {
+  const ids = new Set<string>();
+  const signal = AbortSignal.timeout(listMs);
+  const query = { enclavePackage, application, name, signal };
+  try {
+    for await (const { data } of iterateEvents(chain.client, query)) {
+      ids.add('configId' in data ? data.configId : data.capabilityId);
+      if (ids.size > MAX_CONFIGS) throw notChecked(`there are more than ${MAX_CONFIGS}`);
+    }
+  } catch (error) {
+    if (signal.aborted) throw notChecked(`the node did not list the events within ${listMs / 1000} s`);
+    if (!(error instanceof NodeRefusedError)) throw error;
+    throw notChecked(`the node lists no events: ${printable(error.message)}`);
+  }
+  return ids;
+}
+
+/** @throws AuditError: NOT_FULLY_CHECKED, if the node does not show it: no config ever ends to exist; SuiError */
+async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promise<EnclaveConfig> {
+  let other: EnclaveConfig;
+  try {
+    other = await readConfig(chain.client, id);
+  } catch (error) {
+    const { code } = error instanceof SuiError ? error : suiErrorOf(error);
+    if (code !== 'SUI_OBJECT_NOT_FOUND') throw error;
+    throw notChecked(`the node does not show the config ${id}, which was created for this application`);
+  }
+  if (other.application !== config.application || other.enclavePackage !== config.enclavePackage) {
+    throw notChecked(`the node gives the config ${id} of another application`);
+  }
+  return other;
+}
+
+/** Whether contracts accept by it what they do by the audited one, or nothing. */
+export function addsNothing(other: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
+  return other.isRetired || acceptedImages(other, nowMs).every((accepted) => isSameImage(accepted, image));
+}
+
+/** Its state and its registers, for the table. */
+export function describeOther(other: EnclaveConfig, nowMs: number): string {
+  const { id, name, configVersion, isRetired } = other;
+  const images = acceptedImages(other, nowMs).map(({ pcr0, pcr1, pcr2 }) =>
+    [`PCR0 ${pcr0}`, `PCR1 ${pcr1}`, `PCR2 ${pcr2}`].join('\n'),
+  );
+  const state = isRetired ? ', which is retired' : '';
+  return [
+    `${id}, ${JSON.stringify(printable(name, 60))} at version ${configVersion}${state}`,
+    ...images,
+  ].join('\n');
+}

@@ -1,0 +1,144 @@
+/** The part of an audit that is about packages on chain. */
+import { join } from 'node:path';
+import { quantity } from 'sui-enclave/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { Environment } from 'sui-enclave-cli/command_line';
+import type { Chain } from 'sui-enclave-cli/sui/chain';
+import { isModelChain } from 'sui-enclave-cli/sui/network';
+import { frameworkOf } from '../move/packages.ts';
+import { type ComparedPackage, comparePackages, describeSource, describeVersion } from './bytecode.ts';
+import { MoveCommit } from './commit.ts';
+import { Compiler } from './compile.ts';
+import { AuditError } from './errors.ts';
+import { checkOnBranch, openSource } from './fetch.ts';
+import { type Contracts, readContracts } from './lineage.ts';
+import { formerSources, type OlderSource } from './older_sources.ts';
+import { ownRelease, RELEASES, type Release } from './releases.ts';
+import { type AuditedSource, movePackagesOf } from './source.ts';
+import { writeTree } from './tree.ts';
+import { Checks } from './verdict.ts';
+
+export interface ContractAudit {
+  readonly config: EnclaveConfig;
+  readonly chain: Chain;
+  readonly env: Environment;
+  readonly checks: Checks;
+  /** The folder for what is fetched. */
+  readonly work: string;
+  /** Says what takes time. */
+  readonly progress: (line: string) => void;
+  /** The repository that the auditor names in place of those on chain. */
+  readonly repository: string | undefined;
+  /** The commits that he names for older versions. */
+  readonly older: readonly OlderSource[];
+  /** The version of this program. */
+  readonly version: string;
+  /** The releases before it. */
+  readonly releases?: readonly Release[];
+}
+
+/** What the comparison found besides its rows. */
+export interface AuditedContracts {
+  /** The original ids of the packages whose next versions would count as well. */
+  readonly originals: readonly string[];
+  /** The older versions that contracts can still run. */
+  readonly callable: readonly ComparedPackage[];
+}
+
+const PACKAGES = 'the packages on chain';
+
+/** @throws SuiError */
+export async function compareContracts(
+  audit: ContractAudit,
+  source: AuditedSource | undefined,
+): Promise<AuditedContracts> {
+  const { config, chain, checks } = audit;
+  const contracts = await checks.compare(PACKAGES, 'the list of their versions', () =>
+    readContracts(config, chain),
+  );
+  const [application = ''] = config.application.split('::');
+  if (contracts === undefined) return { originals: [config.enclavePackage, application], callable: [] };
+  const lineages = [
+    contracts.enclave,
+    contracts.application,
+    ...contracts.dependencies.map((one) => one.lineage),
+  ];
+  const originals = [...new Set(lineages.map(([{ original }]) => original))];
+  if (contracts.fault !== null) {
+    checks.fault(
+      'the other packages that the application runs with',
+      'the list of their versions',
+      contracts.fault,
+    );
+  }
+  if (source === undefined) {
+    checks.notChecked(PACKAGES, 'the sources', 'the sources can not be used');
+    return { originals, callable: [] };
+  }
+  audit.progress('Compiling the Move packages');
+  const packages = await checks.compare(PACKAGES, 'the sources', () => compare(audit, source, contracts));
+  return { originals, callable: (packages ?? []).filter(({ isOlder, fault }) => isOlder && fault === null) };
+}
+
+async function compare(
+  audit: ContractAudit,
+  source: AuditedSource,
+  contracts: Contracts,
+): Promise<ComparedPackage[]> {
+  const { config, chain, env, checks, version, releases = RELEASES } = audit;
+  const compiler = new Compiler(frameworkOf(env), chain);
+  const { isStub, description } = compiler.framework;
+  const own = await compiler.enclave();
+  const failures = new Checks();
+  const packages = await comparePackages({
+    ...{ config, contracts, own },
+    releases: [ownRelease(version, own), ...releases],
+    // Against the stub, a difference says nothing, unless the chain runs the stub itself.
+    isDecisive: !isStub || isModelChain(await chain.identifier()),
+    commits: commitsOf({ ...audit, checks: failures }, source, compiler),
+  });
+  for (const compared of packages) {
+    const { id, modules, fault } = compared;
+    const against = describeSource(compared);
+    const row = `${describeVersion(compared)}: ${quantity(modules.length, 'module')} (${modules.join(', ')}), compiled against ${description}`;
+    if (fault === null) checks.same(`the package ${id}`, against, row);
+    else checks.fault(`the package ${id}`, against, fault);
+  }
+  // Where all versions are known, none of them is of a commit that can't be read.
+  if (packages.some(({ fault }) => fault !== null)) checks.all.push(...failures.all);
+  return packages;
+}
+
+/** The config's commit, then those that it named before, then those of the auditor. */
+async function* commitsOf(
+  audit: ContractAudit,
+  source: AuditedSource,
+  compiler: Compiler,
+): AsyncGenerator<MoveCommit> {
+  const { config, chain, checks, older } = audit;
+  yield new MoveCommit(nameOf(config.source?.commit), source.movePackages, compiler);
+  for (const [index, next] of [...older, ...(await formerSources(config, chain))].entries()) {
+    const name = nameOf(next.commit);
+    try {
+      yield new MoveCommit(name, await takePackages(audit, next, index), compiler);
+    } catch (error) {
+      if (!(error instanceof AuditError)) throw error;
+      checks.notChecked(name, 'older versions of the packages', error.message);
+    }
+  }
+}
+
+function nameOf(commit: string | undefined): string {
+  return `the commit ${commit}`;
+}
+
+async function takePackages(
+  { repository: named, work, env, progress }: ContractAudit,
+  { url, commit, folder }: OlderSource,
+  index: number,
+): Promise<ReadonlyMap<string, string>> {
+  const wanted = { commit, work: join(work, `older-${index}`), env };
+  const { repository, address } = await openSource(url, named, wanted, progress);
+  if (address !== undefined) await checkOnBranch(address, wanted);
+  return movePackagesOf(await writeTree(repository, commit, join(wanted.work, 'tree')), folder);
+}

@@ -1,0 +1,55 @@
+/**
+ * Configs of a development network that allow an emulated enclave: there is no image to build, so an audit of one takes
+ * seconds, compares all else, and never agrees.
+ */
+import { createHash } from 'node:crypto';
+import { toHex } from '@mysten/sui/utils';
+import type { Image } from 'sui-enclave/attestation';
+import type { Source } from 'sui-enclave/sui/structs';
+import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { developmentRegisters } from 'sui-enclave-testing/emulated_nsm';
+import { developmentMeasurementsOf } from '../image/measurements.ts';
+import { AuditError } from './errors.ts';
+import type { AuditedSource } from './source.ts';
+
+/** Images of an application that can be emulated. */
+const IMAGES = 9;
+
+function emulatedImage(application: string, image: number): Image {
+  const [pcr0 = '', pcr1 = '', pcr2 = ''] = developmentRegisters(application, image).map(toHex);
+  return { pcr0, pcr1, pcr2 };
+}
+
+/** Whether the registers are those of an emulated enclave of any application: no image has them. */
+export function isDevelopmentImage({ pcr0, pcr1 }: Image): boolean {
+  const emulated = emulatedImage('', 1);
+  return pcr0 === emulated.pcr0 && pcr1 === emulated.pcr1;
+}
+
+/**
+ * Compares what `dev` recorded of the commit.
+ *
+ * @throws AuditError: REGISTERS_DIFFER, MEASUREMENTS_DIFFER; else DEVELOPMENT_IMAGE
+ */
+export function compareDevelopment(source: AuditedSource, image: Image, named: Source): never {
+  const { commit, folder, measurementsSha256 } = named;
+  const all = Array.from({ length: IMAGES }, (_, index) => emulatedImage(source.name, index + 1));
+  if (!all.some((emulated) => isSameImage(emulated, image))) {
+    throw new AuditError(
+      'REGISTERS_DIFFER',
+      `the registers on chain are of an emulated enclave of another application than ${source.name}`,
+    );
+  }
+  const record = developmentMeasurementsOf(source, image, { folder, commit, isUnchanged: true });
+  const text = `${JSON.stringify(record, null, 2)}\n`;
+  if (createHash('sha256').update(text).digest('hex') !== measurementsSha256) {
+    throw new AuditError(
+      'MEASUREMENTS_DIFFER',
+      `the development image of ${commit} has another record than the one that the config names (SHA-256 ${measurementsSha256})`,
+    );
+  }
+  throw new AuditError(
+    'DEVELOPMENT_IMAGE',
+    'a DEVELOPMENT image: the registers on chain are those of an emulated enclave, which runs no image and proves nothing',
+  );
+}

@@ -1,0 +1,189 @@
+/** Asks what answers at URLs for fresh attestation, and compares it with the chain. */
+import { toHex } from '@mysten/sui/utils';
+import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/attestation';
+import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
+import { ClientError } from 'sui-enclave/client/errors';
+import { requestJson } from 'sui-enclave/client/http';
+import { quantity } from 'sui-enclave/errors';
+import {
+  acceptedImages,
+  type Enclave,
+  type EnclaveConfig,
+  findRegistration,
+  isKeyTooOld,
+  isStale,
+  listEnclaves,
+  readEnclave,
+} from 'sui-enclave/sui/objects';
+import { printable } from 'sui-enclave-cli/printable';
+import type { Chain } from 'sui-enclave-cli/sui/chain';
+import { enclaveAt } from 'sui-enclave-cli/sui/contract';
+import { type AuditCode, AuditError } from './errors.ts';
+
+/** What a URL was found to be. */
+export interface AskedEnclave {
+  readonly url: string;
+  /** In hexadecimal; null where nothing is trusted. */
+  readonly publicKey: string | null;
+  /** The id of its enclave on chain, and when it was attested for that. */
+  readonly enclave: { readonly id: string; readonly registeredAt: Date } | null;
+  /** Why it is not accepted. */
+  readonly fault: AuditError | null;
+}
+
+export interface Enclaves {
+  readonly asked: readonly AskedEnclave[];
+  /** Those that contracts accept, and that did not answer. */
+  readonly silent: readonly Enclave[];
+  readonly accepted: readonly Enclave[];
+}
+
+/** Several enclaves may answer at one URL by turns. */
+const MAX_REQUESTS = 16;
+
+/** For the list of all enclaves: a hostile node's never ends. */
+const LIST_MS = 5 * 60_000;
+
+/**
+ * @param listMs for the list of enclaves, in milliseconds
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not end that list; SuiError
+ */
+export async function askEnclaves(
+  urls: readonly string[],
+  config: EnclaveConfig,
+  chain: Chain,
+  roots: readonly Uint8Array[] | undefined,
+  listMs = LIST_MS,
+): Promise<Enclaves> {
+  const now = Date.now();
+  const signal = AbortSignal.timeout(listMs);
+  const { enclaves } = await listEnclaves(chain.client, config, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    throw new AuditError(
+      'NOT_FULLY_CHECKED',
+      `the node did not list the enclaves within ${quantity(listMs / 1000, 'second')}`,
+    );
+  });
+  const accepted = enclaves.filter(
+    (enclave) => !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now),
+  );
+  const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, accepted.length));
+  const asked: AskedEnclave[] = [];
+  for (const url of [...new Set(urls)]) {
+    asked.push(...(await askUrl({ url, requests, config, chain, roots, enclaves })));
+  }
+  const answered = new Set(asked.map(({ enclave }) => enclave?.id));
+  return { asked, accepted, silent: accepted.filter(({ id }) => !answered.has(id)) };
+}
+
+interface Question {
+  readonly url: string;
+  readonly requests: number;
+  readonly config: EnclaveConfig;
+  readonly chain: Chain;
+  readonly roots: readonly Uint8Array[] | undefined;
+  /** All that are registered. */
+  readonly enclaves: readonly Enclave[];
+}
+
+/** Each key that answers, and each fault, once. */
+async function askUrl(question: Question): Promise<AskedEnclave[]> {
+  const { url, requests } = question;
+  const found = new Map<string, AskedEnclave>();
+  const claimed = new Set<string>();
+  for (let request = 0; request < requests; request += 1) {
+    try {
+      const publicKey = await attest(question);
+      claimed.add(await claimedKey(url));
+      const hex = toHex(publicKey);
+      if (!found.has(hex)) found.set(hex, await onChain(publicKey, question));
+    } catch (error) {
+      const fault = faultOf(error, url);
+      found.set(fault.code, { url, publicKey: null, enclave: null, fault });
+      // It would be silent for as long again.
+      if (fault.code === 'NOT_FULLY_CHECKED') break;
+    }
+  }
+  const other = [...claimed].find((key) => !found.has(key));
+  // Of several enclaves, another one may have answered than the one that attested.
+  if (other !== undefined && !found.has('NOT_FULLY_CHECKED')) {
+    const fault = new AuditError(
+      'KEY_DIFFERS',
+      `${printable(url)} says that it signs with the key ${printable(other, 64)}, which it does not attest`,
+    );
+    found.set(fault.code, { url, publicKey: null, enclave: null, fault });
+  }
+  return [...found.values()];
+}
+
+/** @throws AttestationError, ClientError */
+async function attest({ url, config, roots }: Question): Promise<Uint8Array> {
+  const { document, nonce } = await fetchAttestation(enclaveAt(url));
+  const now = Date.now();
+  const images: readonly Image[] = acceptedImages(config, now);
+  const policy = { images, nonce };
+  return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
+}
+
+/** The key by which it says that it signs. */
+async function claimedKey(url: string): Promise<string> {
+  const { json } = await requestJson(enclaveAt(url), 'health_check');
+  const { pk } = Object(json) as { pk?: unknown };
+  return typeof pk === 'string' ? pk.replace(/^0x/, '').toLowerCase() : '';
+}
+
+async function onChain(
+  publicKey: Uint8Array,
+  { url, config, chain, enclaves }: Question,
+): Promise<AskedEnclave> {
+  const hex = toHex(publicKey);
+  const result = { url, publicKey: hex };
+  const refuse = (code: AuditCode, why: string): AskedEnclave => ({
+    ...result,
+    enclave: null,
+    fault: new AuditError(code, `the key ${hex} at ${printable(url)} ${why}`),
+  });
+  const { state, enclaveId } = await findRegistration(chain.client, config, publicKey);
+  if (state !== 'registered') {
+    const older = enclaves.find((enclave) => toHex(enclave.publicKey) === hex);
+    if (older !== undefined) {
+      const at = `${older.configVersion}, and the config is at ${config.configVersion}`;
+      return refuse('ENCLAVE_STALE', `was registered at version ${at}`);
+    }
+    const was = state === 'destroyed' ? ' any more' : '';
+    return refuse('KEY_NOT_REGISTERED', `is not registered under the config${was}`);
+  }
+  const enclave = await readEnclave(chain.client, enclaveId);
+  // Its id is derived from the key: a node that gives another object does not tell the truth.
+  if (toHex(enclave.publicKey) !== hex || enclave.configId !== config.id) {
+    return refuse('KEY_DIFFERS', `is not that of its enclave on chain, ${enclaveId}`);
+  }
+  if (isKeyTooOld(enclave, config, Date.now())) {
+    return refuse('ENCLAVE_STALE', 'is older than the config allows');
+  }
+  const registeredAt = new Date(Number(enclave.registeredAtMs));
+  return { ...result, enclave: { id: enclaveId, registeredAt }, fault: null };
+}
+
+const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
+  CHAIN_ROOT: 'ROOT_UNKNOWN',
+  POLICY_DEBUG: 'ENCLAVE_DEBUG',
+  POLICY_PCRS: 'ENCLAVE_REGISTERS',
+};
+
+/** Why what answers is not trusted. @throws the error, if it is of something else */
+function faultOf(error: unknown, url: string): AuditError {
+  const where = printable(url);
+  if (error instanceof AttestationError) {
+    const code = OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';
+    const [first = '', ...rest] = error.message.split('\n').map((line) => printable(line, 300));
+    const why = [first.replace(/:$/, ''), ...rest].join('\n');
+    return new AuditError(code, `${where}: ${error.code}: ${why}`);
+  }
+  if (!(error instanceof ClientError)) throw error;
+  const silent = ['CLIENT_UNREACHABLE', 'CLIENT_REFUSED'];
+  if (silent.includes(error.code)) {
+    return new AuditError('NOT_FULLY_CHECKED', `${where} does not answer: ${printable(error.message)}`);
+  }
+  return new AuditError('ATTESTATION_INVALID', `${where}: ${error.code}: ${printable(error.message)}`);
+}

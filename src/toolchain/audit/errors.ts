@@ -1,0 +1,99 @@
+/** What an audit finds: one `code` for each difference. The message says what was found, and never more of an enemy's text than a line. */
+import { CodedError } from 'sui-enclave/errors';
+import { EXIT } from 'sui-enclave-cli/command';
+
+const { failed, notTried } = EXIT;
+
+/** Not everything was checked, and nothing differed. */
+export const NOT_FULLY_CHECKED = 3;
+
+/** Nothing differs, and everything but the image was checked: that is one for development. */
+export const DEVELOPMENT_ONLY = 4;
+
+/** Every code of an audit, with its exit code and its meaning. */
+export const AUDIT_CODES = {
+  CONFIG_RETIRED: [failed, 'The config has ended: contracts accept no enclave of it.'],
+  SOURCE_MISSING: [failed, 'The config names no source, so there is nothing to compare the image with.'],
+  SOURCE_REFUSED: [
+    failed,
+    'An audit does not ask the address of the source: it is not https, has a user or a port, or is in a private network.',
+  ],
+  COMMIT_MISSING: [failed, 'The repository does not give the commit that the config names.'],
+  COMMIT_NOT_ON_BRANCH: [
+    failed,
+    'No branch and no tag of the repository leads to the commit: it was replaced, or is of a fork.',
+  ],
+  SOURCE_TOO_LARGE: [
+    failed,
+    'The commit has more bytes or files than an audit reads, or reading or compiling it takes longer, or more memory, than an audit gives it.',
+  ],
+  SOURCE_UNSAFE: [
+    failed,
+    'The commit has links, submodules or names that an image is not built from, or objects that are not what their hashes say.',
+  ],
+  SOURCE_INVALID: [failed, 'The folder that the config names is not that of an application.'],
+  FRAMEWORK_VERSION: [
+    failed,
+    'The image is of another version or state of the framework than this program. The message says how to get that one.',
+  ],
+  FRAMEWORK_UNKNOWN: [
+    failed,
+    "The application's lock file has another package of the framework than the one that this program knows.",
+  ],
+  LOCK_UNTRUSTED: [
+    failed,
+    "The application's lock file has an entry that is no package of the registry with a SHA-512.",
+  ],
+  PACKAGE_CHANGED: [failed, 'The registry has another package than the lock file names.'],
+  BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
+  REGISTERS_DIFFER: [failed, 'The sources give an image with other registers, of the boot system too.'],
+  APPLICATION_DIFFERS: [
+    failed,
+    'The sources give the boot system of the image, but another application: its code or its settings differ.',
+  ],
+  MEASUREMENTS_DIFFER: [
+    failed,
+    'The sources give the registers, but not the record of the build that the config names: the image was built from another commit.',
+  ],
+  ENCLAVE_DEBUG: [failed, 'An enclave runs in debug mode: its parent can read its memory.'],
+  ROOT_UNKNOWN: [
+    failed,
+    "An enclave's certificates lead to another root than AWS's, as those of an emulated enclave do.",
+  ],
+  ENCLAVE_REGISTERS: [failed, 'An enclave attests other registers than the config names.'],
+  ATTESTATION_INVALID: [failed, "An enclave's attestation document is not valid."],
+  KEY_DIFFERS: [failed, 'What answers at a URL says that it signs with another key than the attested one.'],
+  KEY_NOT_REGISTERED: [failed, 'The attested key of an enclave is not registered under the config.'],
+  ENCLAVE_STALE: [
+    failed,
+    'An enclave was registered under an older version of the config, or its key is too old.',
+  ],
+  BYTECODE_DIFFERS: [
+    failed,
+    'A package on chain is not what the sources compile to, or its enclave is no release.',
+  ],
+  BYTECODE_UNKNOWN: [
+    failed,
+    "The sources have no Move module of the application's name, have it in two folders, or it does not compile.",
+  ],
+  NOT_FULLY_CHECKED: [
+    NOT_FULLY_CHECKED,
+    'Nothing differs, but not everything was checked: the first line says what.',
+  ],
+  DEVELOPMENT_IMAGE: [
+    DEVELOPMENT_ONLY,
+    'On a development network, the config allows an emulated enclave. Everything else was checked, and holds; nothing is proved.',
+  ],
+  START_UNKNOWN: [notTried, 'What was named leads to no config.'],
+  SEVERAL_CONFIGS: [notTried, 'What was named leads to several configs: the message lists them. Name one.'],
+  NO_GIT: [notTried, 'git is not installed, or too old.'],
+} as const;
+
+export type AuditCode = keyof typeof AUDIT_CODES;
+
+/** A difference, or why something was not checked. */
+export class AuditError extends CodedError<AuditCode> {
+  get exit(): number {
+    return AUDIT_CODES[this.code][0];
+  }
+}

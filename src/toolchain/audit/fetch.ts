@@ -1,0 +1,166 @@
+/** Fetches exactly one commit, and finds out whether a branch leads to it. Nothing is checked out. */
+import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type Environment, UsageError } from 'sui-enclave-cli/command_line';
+import { printable } from 'sui-enclave-cli/printable';
+import { type Address, sourceAddress } from './address.ts';
+import { AuditError } from './errors.ts';
+import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
+
+export interface Wanted {
+  /** In hexadecimal. */
+  readonly commit: string;
+  /** An empty folder, which gets everything that is written. */
+  readonly work: string;
+  readonly env: Environment;
+  readonly limits?: Limits;
+}
+
+/**
+ * The repository with a commit, of the address on chain or of what the auditor names in its place.
+ *
+ * @param named an address, or the folder of a clone
+ * @returns its address too, if it was fetched
+ * @throws UsageError; AuditError: SOURCE_REFUSED, and as `fetchCommit` does
+ */
+export async function openSource(
+  url: string,
+  named: string | undefined,
+  wanted: Wanted,
+  progress: (line: string) => void,
+): Promise<{ readonly repository: Repository; readonly address: Address | undefined }> {
+  mkdirSync(wanted.work, { recursive: true });
+  if (named !== undefined && !named.includes('://')) {
+    progress(`Reading ${wanted.commit} from ${printable(named)}`);
+    return { repository: await openClone(named, wanted), address: undefined };
+  }
+  const address = await sourceAddress(named ?? url, named !== undefined);
+  progress(`Fetching ${wanted.commit} from ${printable(address.url)}`);
+  return { repository: await fetchCommit(address, wanted), address };
+}
+
+/** @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer */
+export async function fetchCommit(
+  { url, resolved }: Address,
+  { commit, work, env, limits = LIMITS }: Wanted,
+): Promise<Repository> {
+  const repository = await makeRepository(work, 'commit.git', commit, env);
+  const ended = await runGit(
+    repository,
+    ['fetch', '--quiet', '--depth', '1', '--no-tags', '--no-recurse-submodules', '--', url, commit],
+    { ...limits, settings: pinned(resolved) },
+  );
+  if (ended.status === 0) return repository;
+  throw failure(ended, `the commit ${commit}`, url, limits);
+}
+
+/**
+ * Whether a branch or a tag of the repository leads to the commit: a host of repositories may give, at the address of one,
+ * commits of its forks too.
+ *
+ * @throws AuditError: COMMIT_NOT_ON_BRANCH; NOT_FULLY_CHECKED
+ */
+export async function checkOnBranch(
+  { url, resolved }: Address,
+  { commit, work, env, limits = LIMITS }: Wanted,
+): Promise<void> {
+  const repository = await makeRepository(work, 'history.git', commit, env);
+  // Commits alone, without their trees. The filter needs a remote with a name.
+  const remote = [`remote.source.url=${url}`, 'remote.source.promisor=true'];
+  const settings = [...pinned(resolved), ...remote, 'remote.source.partialclonefilter=tree:0'];
+  const refs = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'];
+  const ended = await runGit(
+    repository,
+    ['fetch', '--quiet', '--filter=tree:0', '--no-tags', '--no-recurse-submodules', 'source', ...refs],
+    { ...limits, settings },
+  );
+  if (ended.status !== 0) {
+    const why = printable(ended.stderr.trim().split('\n').at(-1) ?? '');
+    throw new AuditError(
+      'NOT_FULLY_CHECKED',
+      `whether a branch leads to the commit is not known, since the history could not be read${why && `: ${why}`}`,
+    );
+  }
+  const found = await runGit(repository, ['for-each-ref', '--count=1', '--contains', commit], limits);
+  if (found.status === 0 && found.stdout !== '') return;
+  throw new AuditError(
+    'COMMIT_NOT_ON_BRANCH',
+    `no branch and no tag of ${printable(url)} leads to the commit ${commit}: it was replaced, or is of a fork`,
+  );
+}
+
+function pinned(resolved: string | undefined): string[] {
+  return resolved === undefined ? [] : [`http.curloptResolve=${resolved}`];
+}
+
+/** What git prints where the repository answers, but not with the commit. */
+const NOT_THERE =
+  /not our ref|unadvertised object|could not (find|parse) |couldn't find remote ref|did not send all necessary|bad object|not a commit/i;
+
+/** What it prints at the limits of a file's size, of memory and of formats. */
+const LIMIT =
+  /out of memory|file size limit|write error|fetch-pack: invalid index-pack output|died of signal/i;
+
+function failure({ status, stderr, timedOut }: Ended, what: string, url: string, limits: Limits): AuditError {
+  const where = printable(url);
+  if (timedOut) {
+    return new AuditError('SOURCE_TOO_LARGE', `${where} did not give ${what} within ${limits.ms / 1000} s`);
+  }
+  const line = printable(stderr.trim().split('\n').at(-1) ?? '');
+  if (NOT_THERE.test(stderr)) return new AuditError('COMMIT_MISSING', `${where} does not give ${what}`);
+  if (status === null || LIMIT.test(stderr)) {
+    return new AuditError(
+      'SOURCE_TOO_LARGE',
+      `${what} of ${where} has more than ${limits.bytes / 1e6} MB, or more than fits into memory`,
+    );
+  }
+  return new AuditError('NOT_FULLY_CHECKED', `${where} does not answer: ${line}`);
+}
+
+/**
+ * The objects of a clone on this machine, without its settings.
+ *
+ * @throws UsageError
+ */
+export async function openClone(folder: string, { commit, work, env }: Wanted): Promise<Repository> {
+  const clone = resolve(folder);
+  const objects = [join(clone, '.git/objects'), join(clone, 'objects')].find(
+    (path) => existsSync(path) && statSync(path).isDirectory(),
+  );
+  if (objects === undefined || objects.includes(':')) {
+    throw new UsageError(
+      `--source ${printable(folder)} is neither an https address nor the folder of a clone`,
+    );
+  }
+  const { environment, ...repository } = await makeRepository(work, 'commit.git', commit, env);
+  return { ...repository, environment: { ...environment, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } };
+}
+
+/** For the history of a repository that the audit does not need. */
+const NAMED_MS = 60_000;
+
+/**
+ * What the repository that the config names has to say of a commit that came from elsewhere: that is no part of the verdict,
+ * since a commit is the same wherever it comes from, but without it nobody else can do this audit.
+ *
+ * @param find for tests: the address of that repository
+ */
+export async function askNamedRepository(
+  url: string,
+  { commit, work, env }: Wanted,
+  find: (url: string) => Promise<Address> = (named) => sourceAddress(named, false),
+): Promise<string> {
+  const where = `the repository that the config names, ${printable(url)},`;
+  const folder = join(work, 'named');
+  mkdirSync(folder);
+  try {
+    await checkOnBranch(await find(url), { commit, work: folder, env, limits: { ...LIMITS, ms: NAMED_MS } });
+    return `${where} has it on a branch or a tag`;
+  } catch (error) {
+    if (!(error instanceof AuditError)) throw error;
+    if (error.code === 'COMMIT_NOT_ON_BRANCH') {
+      return `${where} LACKS it: no branch and no tag leads to it, so others can't audit this config`;
+    }
+    return `whether ${where} has it is not known: ${error.message}`;
+  }
+}

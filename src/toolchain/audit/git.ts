@@ -1,0 +1,173 @@
+/**
+ * Runs git for an audit: with no settings, hooks, credentials or helpers of this machine, and with none of the repository
+ * either, which is bare and empty until it holds what was fetched.
+ */
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Environment } from 'sui-enclave-cli/command_line';
+import { AuditError } from './errors.ts';
+
+/** What an audit reads of a repository at most. */
+export interface Limits {
+  readonly bytes: number;
+  readonly files: number;
+  readonly ms: number;
+}
+
+export const LIMITS: Limits = { bytes: 200_000_000, files: 20_000, ms: 10 * 60_000 };
+
+/** The first git that asks the addresses that it is told (`http.curloptResolve`). */
+const OLDEST = [2, 37] as const;
+
+/** Memory of a git process. */
+const MEMORY_KIB = 4 << 20;
+
+const MAX_OUTPUT = 1 << 20;
+
+/** A bare repository of the audit. */
+export interface Repository {
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** @throws AuditError: NO_GIT */
+export function checkGit(env: Environment): void {
+  let version = '';
+  try {
+    version = execFileSync('git', ['--version'], { encoding: 'utf8', env: { PATH: env['PATH'] ?? '' } });
+  } catch {
+    throw new AuditError('NO_GIT', 'an audit fetches sources with git: apt-get install git');
+  }
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(version) ?? []).map(Number);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    throw new AuditError('NO_GIT', `an audit needs git ${OLDEST.join('.')} or newer`);
+  }
+}
+
+/**
+ * @param home an empty folder
+ * @param env of the auditor: the path of programs, and an authority that git is to trust (GIT_SSL_CAINFO)
+ */
+function environmentOf(home: string, env: Environment): Record<string, string> {
+  const { PATH = '', GIT_SSL_CAINFO: authority } = env;
+  return {
+    PATH,
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_SYSTEM: '/dev/null',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_ALLOW_PROTOCOL: 'https',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '/bin/false',
+    SSH_ASKPASS: '/bin/false',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    ...(authority !== undefined && { GIT_SSL_CAINFO: authority }),
+  };
+}
+
+/** Makes a bare repository. @param commit whose hash says which kind */
+export async function makeRepository(
+  parent: string,
+  name: string,
+  commit: string,
+  env: Environment,
+): Promise<Repository> {
+  const home = join(parent, 'home');
+  mkdirSync(home, { recursive: true });
+  const repository = { folder: join(parent, name), environment: environmentOf(home, env) };
+  const format = commit.length === 64 ? 'sha256' : 'sha1';
+  mkdirSync(repository.folder);
+  const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`];
+  await runGit(repository, args, { bytes: MAX_OUTPUT, ms: LIMITS.ms });
+  return repository;
+}
+
+const SETTINGS = [
+  'protocol.allow=never',
+  'protocol.https.allow=always',
+  'http.followRedirects=false',
+  'http.proxy=',
+  'core.hooksPath=/dev/null',
+  'core.fsmonitor=false',
+  // What comes is one file, whose size the system limits.
+  'fetch.unpackLimit=1',
+  // Larger ones are not held in memory.
+  'core.bigFileThreshold=1m',
+  'pack.threads=1',
+  'credential.helper=',
+  'gc.auto=0',
+  'maintenance.auto=false',
+];
+
+/** Starts git in a process group of its own. @param bytes that it may write into one file */
+export function startGit(
+  { folder, environment }: Repository,
+  args: readonly string[],
+  { bytes, settings = [] }: { readonly bytes: number; readonly settings?: readonly string[] },
+): ChildProcessWithoutNullStreams {
+  const given = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
+  // POSIX counts blocks of 512 bytes. Not every system limits memory.
+  const limited = `ulimit -f ${Math.ceil(bytes / 512)} && { ulimit -v ${MEMORY_KIB} 2>/dev/null || :; } && exec git "$@"`;
+  return spawn('sh', ['-c', limited, 'sh', '--git-dir', folder, ...given, ...args], {
+    cwd: folder,
+    env: environment,
+    detached: true,
+    stdio: 'pipe',
+  });
+}
+
+/** Ends git, and what it has started. */
+export function stopGit({ pid }: ChildProcessWithoutNullStreams): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended.
+  }
+}
+
+export interface Ended {
+  /** Null: a signal ended it, as at a limit. */
+  readonly status: number | null;
+  readonly stdout: string;
+  /** Of git itself: without what the other side prints. */
+  readonly stderr: string;
+  readonly timedOut: boolean;
+}
+
+/** Runs git to its end. Keeps at most a megabyte of what it prints. */
+export async function runGit(
+  repository: Repository,
+  args: readonly string[],
+  { ms, ...options }: { readonly bytes: number; readonly ms: number; readonly settings?: readonly string[] },
+): Promise<Ended> {
+  const child = startGit(repository, args, options);
+  child.stdin.end();
+  const text = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (chunk: string) => {
+      if (text[name].length < MAX_OUTPUT) text[name] += chunk;
+    });
+  }
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    stopGit(child);
+  }, ms);
+  try {
+    const status = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject).once('close', resolve);
+    });
+    const stderr = text.stderr.split(/[\r\n]+/).filter((line) => !line.startsWith('remote:'));
+    return { status, stdout: text.stdout, stderr: stderr.join('\n'), timedOut };
+  } finally {
+    clearTimeout(timer);
+    // Helpers that outlived it.
+    stopGit(child);
+  }
+}

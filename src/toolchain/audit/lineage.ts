@@ -1,0 +1,295 @@
+/** The versions of a package on chain, and the packages that they run with, as a node of Sui lists them. */
+import { bcs } from '@mysten/sui/bcs';
+import type { GrpcTypes } from '@mysten/sui/grpc';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { quantity } from 'sui-enclave/errors';
+import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { printable } from 'sui-enclave-cli/printable';
+import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
+import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
+import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
+import type { Modules } from './compile.ts';
+import { AuditError } from './errors.ts';
+
+/** A version of a package. */
+export interface PackageVersion {
+  readonly id: string;
+  /** Counts from 1. */
+  readonly version: number;
+  /** The id of version 1, by which code names all versions. */
+  readonly original: string;
+  readonly modules: Modules;
+  /** By original id, the lowest version of each other package that it runs with. Without Sui's framework. */
+  readonly linkage: ReadonlyMap<string, LinkedPackage>;
+}
+
+export interface LinkedPackage {
+  readonly id: string;
+  readonly version: number;
+}
+
+/** All versions with one original id, the oldest first: each can be called for ever. */
+export type Lineage = readonly [PackageVersion, ...PackageVersion[]];
+
+export interface Dependency {
+  readonly lineage: Lineage;
+  /** The first version that can run. */
+  readonly from: number;
+}
+
+/** The packages that decide what an application accepts. */
+export interface Contracts {
+  readonly enclave: Lineage;
+  readonly application: Lineage;
+  /** Whatever else the application may run with. */
+  readonly dependencies: readonly Dependency[];
+  /** Why the dependencies are not known, if so. */
+  readonly fault: AuditError | null;
+}
+
+/** @throws as `Lineages.of` does */
+export async function readContracts(
+  { enclavePackage, application: type }: Pick<EnclaveConfig, 'enclavePackage' | 'application'>,
+  chain: Chain,
+): Promise<Contracts> {
+  const lineages = new Lineages(chain);
+  const enclave = await lineages.of(enclavePackage);
+  const application = await lineages.of(type.split('::')[0] ?? '');
+  const others = [enclave, application].map(([{ original }]) => original);
+  try {
+    const all = await lineages.dependencies(application);
+    const dependencies = all.filter(({ lineage: [{ original }] }) => !others.includes(original));
+    return { enclave, application, dependencies, fault: null };
+  } catch (error) {
+    if (!(error instanceof AuditError)) throw error;
+    return { enclave, application, dependencies: [], fault: error };
+  }
+}
+
+/** The packages of Sui's framework, which validators alone upgrade: std, sui, sui_system, bridge, deepbook. */
+const FRAMEWORK = new Set(['0x1', '0x2', '0x3', '0xb', '0xdee9'].map((id) => normalizeSuiAddress(id)));
+
+/** Of all packages that an audit reads. */
+const MAX_VERSIONS = 1000;
+
+const PackageObject = bcs.enum('Data', {
+  Move: null,
+  Package: bcs.struct('MovePackage', {
+    id: bcs.Address,
+    version: bcs.u64(),
+    modules: bcs.map(bcs.string(), bcs.byteVector()),
+  }),
+});
+
+const unchecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
+
+/** Reads each lineage once. */
+export class Lineages {
+  readonly #chain: Chain;
+  readonly #read = new Map<string, Promise<Lineage>>();
+  #versions = 0;
+
+  constructor(chain: Chain) {
+    this.#chain = chain;
+  }
+
+  /**
+   * The lineage of a package.
+   *
+   * @param id of any version, such as the address of a type, which is that of the version that introduced it
+   * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all, or contradicts itself; SuiError
+   */
+  async of(id: string): Promise<Lineage> {
+    const { originalId } = await this.#describe(id);
+    const original = normalizeSuiAddress(originalId ?? id);
+    const reading = this.#read.get(original) ?? this.#readAll(original);
+    this.#read.set(original, reading);
+    const lineage = await reading;
+    if (lineage.some((some) => some.id === normalizeSuiAddress(id))) return lineage;
+    throw unchecked(`the node does not list ${id} among the versions of ${original}`);
+  }
+
+  /**
+   * The other packages that versions of an application may run with, but for those of Sui's framework. The version that one
+   * is linked to is its minimum, and that of each version of a dependency that it may run with counts for what it is not
+   * linked to itself.
+   *
+   * @throws as `of` does
+   */
+  async dependencies(application: Lineage): Promise<Dependency[]> {
+    const lowest = new Map<string, number>();
+    for (const version of application) {
+      for (const [original, from] of await this.#below(version)) {
+        lowest.set(original, Math.min(from, lowest.get(original) ?? from));
+      }
+    }
+    return await Promise.all(
+      [...lowest].map(async ([original, from]) => ({ lineage: await this.of(original), from })),
+    );
+  }
+
+  async #below({ original: root, linkage }: PackageVersion): Promise<ReadonlyMap<string, number>> {
+    const below = new Map<string, number>();
+    const waiting: string[] = [];
+    const lower = async (original: string, linked: LinkedPackage) => {
+      const version = (await this.of(original))[linked.version - 1];
+      if (version?.id !== linked.id) {
+        throw unchecked(
+          `the node's linkage tables name ${linked.id} as version ${linked.version} of ${original}`,
+        );
+      }
+      if (linked.version >= (below.get(original) ?? Number.POSITIVE_INFINITY)) return;
+      below.set(original, linked.version);
+      waiting.push(original);
+    };
+    for (const [original, linked] of linkage) await lower(original, linked);
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      for (const version of (await this.of(next)).slice((below.get(next) ?? 1) - 1)) {
+        for (const [original, linked] of version.linkage) {
+          if (original !== root && !linkage.has(original)) await lower(original, linked);
+        }
+      }
+    }
+    return below;
+  }
+
+  async #readAll(original: string): Promise<Lineage> {
+    const lineage: PackageVersion[] = [];
+    /** By `module::Name`, the id of the version that introduced the type. */
+    const origins = new Map<string, string>();
+    for (const [index, { packageId = '', version }] of (await this.#list(original)).entries()) {
+      const id = normalizeSuiAddress(packageId);
+      if (version !== BigInt(index + 1) || (index === 0 && id !== original)) {
+        throw unchecked(`the node does not list version ${index + 1} of the package ${original}`);
+      }
+      lineage.push(await this.#version(id, index + 1, original, origins));
+    }
+    const [first, ...later] = lineage;
+    if (first === undefined) throw unchecked(`the node lists no version of the package ${original}`);
+    return [first, ...later];
+  }
+
+  async #list(packageId: string): Promise<GrpcTypes.PackageVersion[]> {
+    const versions: GrpcTypes.PackageVersion[] = [];
+    let pageToken: Uint8Array | undefined;
+    do {
+      const asked = { packageId, pageSize: MAX_VERSIONS, ...(pageToken && { pageToken }) };
+      const answer = fromNode(this.#chain.client.movePackageService.listPackageVersions(asked));
+      const { response } = await given(answer, `the versions of the package ${packageId}`);
+      versions.push(...response.versions);
+      this.#versions += Math.max(1, response.versions.length);
+      if (this.#versions > MAX_VERSIONS) {
+        throw unchecked(`the packages have more than ${quantity(MAX_VERSIONS, 'version')}`);
+      }
+      pageToken = response.nextPageToken;
+    } while (pageToken !== undefined && pageToken.length > 0);
+    return versions.sort((a, b) => Number((a.version ?? 0n) - (b.version ?? 0n)));
+  }
+
+  async #describe(packageId: string): Promise<GrpcTypes.Package> {
+    const answer = fromNode(this.#chain.client.movePackageService.getPackage({ packageId }));
+    const { response } = await given(answer, `the package ${packageId}`);
+    if (response.package === undefined)
+      throw unchecked(`the node does not describe the package ${packageId}`);
+    return response.package;
+  }
+
+  async #version(
+    id: string,
+    version: number,
+    original: string,
+    origins: Map<string, string>,
+  ): Promise<PackageVersion> {
+    const described = await this.#describe(id);
+    const name = `version ${version} of the package ${original}`;
+    const { originalId = '', storageId = '', version: number } = described;
+    if (
+      normalizeSuiAddress(storageId) !== id ||
+      normalizeSuiAddress(originalId) !== original ||
+      number !== BigInt(version)
+    ) {
+      throw unchecked(`the node describes ${id} as another package than ${name}`);
+    }
+    const modules = new Map<string, Uint8Array>();
+    const datatypes: string[] = [];
+    const named = new Set<string>();
+    try {
+      for (const bytes of await this.#modules(id, version)) {
+        const { address, module } = withoutSelfAddress(bytes);
+        const face = readModule(bytes);
+        if (![normalizeSuiAddress('0x0'), original].includes(address)) {
+          throw unchecked(`${name} has a module of the package ${address}`);
+        }
+        modules.set(face.name, module);
+        datatypes.push(...[...face.datatypes.keys()].map((type) => `${face.name}::${type}`));
+        for (const other of face.dependencies) named.add(other);
+      }
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw unchecked(`${name} can't be read: ${printable(error.message)}`);
+    }
+    for (const type of datatypes) if (!origins.has(type)) origins.set(type, id);
+    checkOrigins(name, described, new Map(datatypes.map((type) => [type, origins.get(type)])));
+    return { id, version, original, modules, linkage: linkageOf(name, described, named) };
+  }
+
+  /** Their bytecode, which `GetPackage` leaves out. */
+  async #modules(objectId: string, version: number): Promise<Uint8Array[]> {
+    const answer = fromNode(this.#chain.client.core.getObject({ objectId, include: { objectBcs: true } }));
+    const { object } = await given(answer, `the package ${objectId}`);
+    const content = parsed(object.objectBcs);
+    if (content === undefined || content.id !== objectId || content.version !== String(version)) {
+      throw unchecked(`the node does not give the modules of the package ${objectId}`);
+    }
+    return [...content.modules.values()];
+  }
+}
+
+function parsed(bytes: Uint8Array | undefined) {
+  try {
+    return PackageObject.parse(bytes ?? new Uint8Array()).Package;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @throws AuditError: NOT_FULLY_CHECKED, if the node has no such thing, or does not offer the method */
+async function given<T>(answer: Promise<T>, what: string): Promise<T> {
+  return await answer.catch((error: unknown) => {
+    const isMissing =
+      (error instanceof NodeRefusedError && ['NOT_FOUND', 'UNIMPLEMENTED'].includes(error.status ?? '')) ||
+      (error instanceof SuiError && error.code === 'SUI_OBJECT_NOT_FOUND');
+    throw isMissing ? unchecked(`the node does not give ${what}`) : error;
+  });
+}
+
+/** A type keeps the id of the version that introduced it. */
+function checkOrigins(
+  name: string,
+  { typeOrigins }: GrpcTypes.Package,
+  expected: ReadonlyMap<string, string | undefined>,
+): void {
+  const isSame =
+    typeOrigins.length === expected.size &&
+    typeOrigins.every(
+      ({ moduleName, datatypeName, packageId = '' }) =>
+        expected.get(`${moduleName}::${datatypeName}`) === normalizeSuiAddress(packageId),
+    );
+  if (!isSame) throw unchecked(`the node's table of types of ${name} is not that of its versions`);
+}
+
+/** @param named the packages whose modules the bytecode names */
+function linkageOf(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
+  const linked = new Map<string, LinkedPackage>();
+  for (const { originalId = '', upgradedId = '', upgradedVersion = 0n } of linkage) {
+    const version = Number(upgradedVersion);
+    if (version < 1) throw unchecked(`the node's linkage table of ${name} names a version ${version}`);
+    linked.set(normalizeSuiAddress(originalId), { id: normalizeSuiAddress(upgradedId), version });
+  }
+  const missing = [...named].find((id) => !FRAMEWORK.has(id) && !linked.has(id));
+  if (missing !== undefined) {
+    throw unchecked(`${name} refers to the package ${missing}, which is not in the node's linkage table`);
+  }
+  return new Map([...linked].filter(([original]) => !FRAMEWORK.has(original)));
+}

@@ -1,0 +1,64 @@
+/** The sources of Move packages in a folder, and what they declare. */
+import { existsSync, globSync, lstatSync, readFileSync, realpathSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Sources } from '../move/packages.ts';
+import { AuditError } from './errors.ts';
+
+/** Of a Move package: the chain takes far smaller ones alone. */
+const MAX_SOURCE_BYTES = 2_000_000;
+
+/** Of a package, without its tests and without what was noted of its publications. @throws AuditError: BYTECODE_UNKNOWN */
+export function sourcesIn(folder: string): Sources {
+  const root = existsSync(folder) ? realpathSync(folder) : resolve(folder);
+  const paths = globSync(['Move.toml', 'sources/**/*.move'], { cwd: root }).sort();
+  const files = paths.filter((path) => lstatSync(join(root, path)).isFile());
+  const bytes = files.reduce((sum, path) => sum + lstatSync(join(root, path)).size, 0);
+  if (bytes > MAX_SOURCE_BYTES) {
+    throw new AuditError(
+      'BYTECODE_UNKNOWN',
+      `a package in move/ has more than ${MAX_SOURCE_BYTES} bytes of sources`,
+    );
+  }
+  return Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+}
+
+/** The paths of a package's local dependencies. */
+export function localPaths(sources: Sources): string[] {
+  const paths = (sources['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
+  return [...paths].map(([, path = '']) => path);
+}
+
+/** The names of the modules that sources declare: perhaps more than the compiler finds, such as those for tests. */
+export function modulesIn(sources: Sources): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [path, text] of Object.entries(sources)) {
+    if (!path.endsWith('.move')) continue;
+    const tokens = tokensOf(text);
+    for (const [index, token] of tokens.entries()) {
+      if (token !== 'module') continue;
+      const name = tokens[index + 2] === '::' ? tokens[index + 3] : tokens[index + 1];
+      if (name !== undefined && /^[a-zA-Z]\w*$/.test(name)) names.add(name);
+    }
+  }
+  return names;
+}
+
+// A string without an end is one to the end, so that a text is read once.
+const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
+const COMMENT = /\/\*|\*\//g;
+
+/** Words and marks of Move, without comments, which nest, and strings. */
+function tokensOf(text: string): string[] {
+  const tokens: string[] = [];
+  let depth = 0;
+  for (let at = 0; ; ) {
+    const pattern = depth > 0 ? COMMENT : CODE;
+    pattern.lastIndex = at;
+    const [token] = pattern.exec(text) ?? [];
+    if (token === undefined) return tokens;
+    at = pattern.lastIndex;
+    if (token === '/*') depth += 1;
+    else if (token === '*/') depth -= 1;
+    else if (!/^(?:\/\/|")/.test(token)) tokens.push(token);
+  }
+}

@@ -1,0 +1,70 @@
+/** The commits that earlier versions of an application's contract may have been published from. */
+
+import { iterateEvents } from 'sui-enclave/sui';
+import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { Source } from 'sui-enclave/sui/structs';
+import { UsageError } from 'sui-enclave-cli/command_line';
+import { printable } from 'sui-enclave-cli/printable';
+import type { Chain } from 'sui-enclave-cli/sui/chain';
+
+/** What is read of a commit for its Move packages alone. */
+export type OlderSource = Pick<Source, 'url' | 'commit' | 'folder'>;
+
+/** Of a config's events: each costs a fetch. */
+const MAX_COMMITS = 20;
+
+/** For the events: a hostile node's list never ends. */
+const LIST_MS = 5 * 60_000;
+
+/**
+ * A commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository and folder of the config's
+ * source where it says no other.
+ *
+ * @throws UsageError
+ */
+export function parseOlderSource(text: string, source: Source | null): OlderSource {
+  const [, commit, named] = /^([0-9a-f]{40}|[0-9a-f]{64})(?::([\w./-]*))?$/.exec(text) ?? [];
+  if (commit !== undefined) {
+    return { url: source?.url ?? '', commit, folder: named ?? source?.folder ?? '' };
+  }
+  throw new UsageError(
+    `--older-source ${printable(text)} is not a commit: give its whole hash, and :<folder> if the application was in another folder`,
+  );
+}
+
+/**
+ * The commits that a config has named so far, the latest first, without the present one. None where the node lists no
+ * events, and those that it listed in time: an auditor can name others.
+ *
+ * @param listMs for the events, in milliseconds
+ * @throws SuiError
+ */
+export async function formerSources(
+  config: EnclaveConfig,
+  { client }: Chain,
+  listMs = LIST_MS,
+): Promise<OlderSource[]> {
+  const { enclavePackage, application, id } = config;
+  const key = ({ url, commit, folder }: OlderSource) => `${url} ${commit} ${folder}`;
+  const present = config.source && key(config.source);
+  /** The latest last. */
+  const named = new Map<string, OlderSource>();
+  const signal = AbortSignal.timeout(listMs);
+  try {
+    for (const name of ['EnclaveConfigCreated', 'PcrsUpdated'] as const) {
+      for await (const { data } of iterateEvents(client, { enclavePackage, application, name, signal })) {
+        if (data.configId !== id || data.source === null || key(data.source) === present) continue;
+        named.delete(key(data.source));
+        named.set(key(data.source), data.source);
+        const [oldest = ''] = named.keys();
+        if (named.size > MAX_COMMITS) named.delete(oldest);
+      }
+    }
+  } catch (error) {
+    const isUnable = error instanceof NodeRefusedError && error.status === 'UNIMPLEMENTED';
+    const isBadAnswer = error instanceof SuiError && error.code === 'SUI_NODE_ANSWER';
+    if (!signal.aborted && !isUnable && !isBadAnswer) throw error;
+  }
+  return [...named.values()].reverse();
+}

@@ -1,0 +1,62 @@
+/** The only writer of a process that audits: what libraries print, warn of or throw may have an enemy's text. */
+import { EXIT, type Io } from 'sui-enclave-cli/command';
+import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable';
+
+/** Of lines that are not the command's own. */
+const MAX_LINES = 100;
+const MAX_LINE = 300;
+
+/** Of a text of the command: the lines that it prints at once, and their length. */
+const MAX_TEXT = { lines: 2000, characters: 2000 };
+
+type Callback = (error?: Error | null) => void;
+
+/**
+ * Takes standard output and standard error for the command. From now on, whatever else writes there gets to standard error,
+ * on a bounded number of bounded lines of printable ASCII; so do warnings. An error that nobody catches ends the process
+ * without a verdict.
+ *
+ * @param asJson whether standard output has one JSON document, which is not cut
+ */
+export function takeOutput(io: Io, asJson: boolean): Io {
+  const [out, error] = [process.stdout, process.stderr].map((stream) => stream.write.bind(stream));
+  let count = 0;
+  const foreign = (text: string) => {
+    for (const line of text.split(/\r?\n/).filter((one) => one !== '')) {
+      count += 1;
+      if (count <= MAX_LINES) error?.(`${printable(line, MAX_LINE)}\n`);
+      else if (count === MAX_LINES + 1) error?.('… more was left out\n');
+    }
+  };
+  const write = (chunk: string | Uint8Array, encoding?: unknown, callback?: Callback) => {
+    foreign(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
+    const done = typeof encoding === 'function' ? (encoding as Callback) : callback;
+    // After what was written before.
+    return out?.('', () => done?.()) ?? true;
+  };
+  for (const stream of [process.stdout, process.stderr]) stream.write = write as typeof stream.write;
+  // Node's own listener writes them as they are.
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => foreign(`${name}: ${message}`));
+  const own: Io = {
+    ...io,
+    log: (text) => void out?.(`${asJson ? text : plain(text)}\n`),
+    error: (text) => void error?.(`${plain(text)}\n`),
+  };
+  let isEnding = false;
+  process.on('uncaughtException', (fault) => {
+    // Such as one of writing the first.
+    if (isEnding) process.exit(EXIT.notTried);
+    isEnding = true;
+    const { code, error: message } = { code: 'INTERNAL', error: printable(String(fault), MAX_LINE) };
+    foreign(String((fault as Error | undefined)?.stack));
+    if (asJson) own.log(JSON.stringify({ verdict: 'none', code, error: message }, null, 2));
+    else own.error(`NO VERDICT (${code}): ${message}`);
+    out?.('', () => error?.('', () => process.exit(EXIT.notTried)));
+  });
+  return own;
+}
+
+function plain(text: string): string {
+  return boundLines(escapeControls(text), MAX_TEXT);
+}

@@ -1,0 +1,279 @@
+/** Who could change what the audit has seen, and what of it the host of an enclave sees. */
+import { createHash } from 'node:crypto';
+import { bcs } from '@mysten/sui/bcs';
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { TransactionDataBuilder } from '@mysten/sui/transactions';
+import { fromBase64, normalizeStructTag, normalizeSuiAddress } from '@mysten/sui/utils';
+import { SuiError } from 'sui-enclave/sui/errors';
+import { suiErrorOf } from 'sui-enclave/sui/failures';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { Chain } from 'sui-enclave-cli/sui/chain';
+import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
+import type { AuditedSource } from './source.ts';
+
+/** A capability, and who has it. */
+export interface Holder {
+  readonly what: 'EnclaveCap' | 'RegistrarCap' | 'UpgradeCap';
+  /** What they could do. */
+  readonly could: string;
+  /** The id of the capability; null where none is known. */
+  readonly id: string | null;
+  /** An address, or what else has it. */
+  readonly holder: string;
+}
+
+const MAKE_IMMUTABLE = `${normalizeSuiAddress('0x2')}::package::make_immutable`;
+/** Transactions of a capability that are looked through: the last one deleted it. */
+const MAX_CHANGES = 10;
+
+const REGISTER = 'register enclaves of the same image';
+/** A config may have thousands, which would push the rest of the report out of sight. */
+const MAX_REGISTRARS = 50;
+
+const UPGRADE_CAP = normalizeStructTag('0x2::package::UpgradeCap');
+const UpgradeCap = bcs.struct('UpgradeCap', {
+  id: bcs.Address,
+  package: bcs.Address,
+  version: bcs.u64(),
+  policy: bcs.u8(),
+});
+
+/**
+ * @param packages the original ids of those whose next versions would count as well
+ * @param capabilities ids of further capabilities for the application: of other configs, or of none yet
+ * @throws SuiError
+ */
+export async function holdersOf(
+  config: EnclaveConfig,
+  packages: readonly string[],
+  chain: Chain,
+  capabilities: readonly string[] = [],
+): Promise<Holder[]> {
+  const others = capabilities.filter((id) => id !== config.capabilityId);
+  const more = config.registrars.length - MAX_REGISTRARS;
+  const originals = new Set(packages.map((id) => normalizeSuiAddress(id)));
+  return [
+    await capabilityHolder(
+      'EnclaveCap',
+      config.capabilityId,
+      'allow another image, add registrars, end the config',
+      chain,
+    ),
+    ...(await all(others, (id) =>
+      capabilityHolder('EnclaveCap', id, 'create and change other configs of the application', chain),
+    )),
+    ...(await all(config.registrars.slice(0, MAX_REGISTRARS), (id) =>
+      capabilityHolder('RegistrarCap', id, REGISTER, chain),
+    )),
+    ...(more > 0
+      ? [{ what: 'RegistrarCap' as const, could: REGISTER, id: null, holder: `not looked up: ${more} more` }]
+      : []),
+    ...(await all([...originals], (original) => upgradeHolder(original, chain))),
+  ];
+}
+
+/** One after the other, which spares the node. */
+async function all<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (const item of items) results.push(await read(item));
+  return results;
+}
+
+async function capabilityHolder(
+  what: Holder['what'],
+  id: string,
+  could: string,
+  chain: Chain,
+): Promise<Holder> {
+  const object = await findObject(id, chain);
+  return { what, could, id, holder: object === undefined ? HIDDEN : describeOwner(object) };
+}
+
+const HIDDEN = 'not known: the node does not show it, so it is in another object, or was deleted';
+const NO_RECORD = 'not known: the node has no record of the publication';
+const WRAPPED =
+  'not known: the publication left no capability on chain, and did not make the package immutable, so the capability may be in another object';
+
+type FoundObject = NonNullable<Awaited<ReturnType<typeof findObject>>>;
+
+function describeOwner({ owner }: FoundObject): string {
+  if (owner.$kind === 'AddressOwner') return owner.AddressOwner;
+  if (owner.$kind === 'ObjectOwner') return `the object ${owner.ObjectOwner}`;
+  if (owner.$kind === 'Immutable') return 'everybody, by reference alone: it is frozen';
+  return owner.$kind === 'Shared' ? 'everybody: it is shared' : `an owner of the kind ${owner.$kind}`;
+}
+
+async function findObject(objectId: string, chain: Chain) {
+  try {
+    const include = { content: true, objectBcs: true, previousTransaction: true } as const;
+    return (await chain.client.core.getObject({ objectId, include })).object;
+  } catch (error) {
+    const known = error instanceof SuiError ? error : suiErrorOf(error);
+    if (known.code === 'SUI_OBJECT_NOT_FOUND') return undefined;
+    throw known;
+  }
+}
+
+/**
+ * Who can upgrade a package, all of whose versions have one capability: the one that its publication made. That nobody can
+ * is only said where the publication, or a later transaction, did it visibly.
+ *
+ * @param original id of the first version
+ * @throws SuiError
+ */
+export async function upgradeHolder(original: string, chain: Chain): Promise<Holder> {
+  const could = `upgrade the package ${original}, whose older versions stay callable`;
+  const holder = (id: string | null, text: string): Holder => ({
+    ...{ what: 'UpgradeCap', could, id },
+    holder: text,
+  });
+  const publication = await publicationOf(original, chain);
+  if (publication === undefined) return holder(null, NO_RECORD);
+  const { commands, capabilities } = publication;
+  const { modules } = await chain.package(original);
+  const made = commands.flatMap((command, index) => (publishes(command, modules) ? [index] : []));
+  if (made.length > 0 && made.every((index) => isMadeImmutable(commands, index))) {
+    return holder(null, 'nobody: the transaction that published the package made it immutable');
+  }
+  // A transaction may publish several packages.
+  const hidden: string[] = [];
+  for (const id of capabilities) {
+    const object = await findObject(id, chain);
+    if (object === undefined) hidden.push(id);
+    else if ((await packageOf(object.content, chain)) === original) return holder(id, describeOwner(object));
+  }
+  const [id] = hidden;
+  const publishCount = commands.filter(({ Publish }) => Publish).length;
+  if (id === undefined || hidden.length > 1 || publishCount > 1) {
+    return holder(null, hidden.length === 0 ? WRAPPED : HIDDEN);
+  }
+  const deletion = await deletionOf(id, chain);
+  return holder(
+    id,
+    deletion === undefined
+      ? HIDDEN
+      : `nobody: the transaction ${deletion} deleted it, and so made the package immutable`,
+  );
+}
+
+async function packageOf(content: Uint8Array, chain: Chain): Promise<string> {
+  return await chain.originalPackage(UpgradeCap.parse(content).package);
+}
+
+type Commands = NonNullable<
+  NonNullable<typeof bcs.TransactionData.$inferType.V1>['kind']['ProgrammableTransaction']
+>['commands'];
+
+interface Publication {
+  readonly commands: Commands;
+  /** Ids of the capabilities that it left on chain by themselves. */
+  readonly capabilities: readonly string[];
+}
+
+/** Undefined where the node does not give the transaction of that digest which published the package. */
+async function publicationOf(original: string, chain: Chain): Promise<Publication | undefined> {
+  const digest = (await findObject(original, chain))?.previousTransaction;
+  if (digest === undefined || digest === null) return undefined;
+  const include = { effects: true, objectTypes: true, bcs: true } as const;
+  const found = await chain.client.core.getTransaction({ digest, include }).catch(() => undefined);
+  const transaction = found?.Transaction;
+  if (transaction?.bcs === undefined || transaction.digest !== digest) return undefined;
+  if (TransactionDataBuilder.getDigestFromBytes(transaction.bcs) !== digest) return undefined;
+  const { V1: data } = bcs.TransactionData.parse(transaction.bcs);
+  const { changedObjects } = transaction.effects;
+  const isPublication = changedObjects.some(
+    ({ objectId, outputState }) =>
+      outputState === 'PackageWrite' && normalizeSuiAddress(objectId) === normalizeSuiAddress(original),
+  );
+  if (data?.kind.ProgrammableTransaction === undefined || !isPublication) return undefined;
+  const capabilities = changedObjects
+    .filter(({ objectId, idOperation }) => {
+      const type = transaction.objectTypes[objectId] ?? '';
+      return idOperation === 'Created' && type.includes('::') && normalizeStructTag(type) === UPGRADE_CAP;
+    })
+    .map(({ objectId }) => normalizeSuiAddress(objectId));
+  return { commands: data.kind.ProgrammableTransaction.commands, capabilities };
+}
+
+/** Whether a command publishes these modules: on chain they have the id of the package in place of 0x0. */
+function publishes({ Publish: publish }: Commands[number], modules: readonly Uint8Array[]): boolean {
+  if (!publish) return false;
+  const published = publish.modules.map((module) => digestOf(Buffer.from(toBytes(module)))).sort();
+  const onChain = modules.map(digestOf).sort();
+  return published.length === onChain.length && published.every((digest, at) => digest === onChain[at]);
+}
+
+function toBytes(module: string | Iterable<number>): Uint8Array {
+  return typeof module === 'string' ? fromBase64(module) : Uint8Array.from(module);
+}
+
+/** Of a module that can't be read it is the digest of nothing else. */
+function digestOf(module: Uint8Array): string {
+  const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+  try {
+    return hash(withoutSelfAddress(module).module);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return `as it is: ${hash(module)}`;
+  }
+}
+
+/** Whether a later command passes the capability of a publication to `0x2::package::make_immutable`. */
+function isMadeImmutable(commands: Commands, publication: number): boolean {
+  return commands.some(({ MoveCall: call }, index) => {
+    if (!call || index <= publication || call.arguments.length !== 1) return false;
+    const { package: id, module, function: name } = call;
+    const [argument] = call.arguments;
+    const [result, part] = argument?.NestedResult ?? [argument?.Result, 0];
+    const target = `${normalizeSuiAddress(id)}::${module}::${name}`;
+    return target === MAKE_IMMUTABLE && result === publication && part === 0;
+  });
+}
+
+/** The digest of the transaction whose effects delete an object; undefined where the node shows none. */
+async function deletionOf(objectId: string, chain: Chain): Promise<string | undefined> {
+  const { ChangedObject_IdOperation: Operation } = GrpcTypes;
+  const predicate = { oneofKind: 'affectedObject', affectedObject: { objectId } } as const;
+  const { responses } = chain.client.ledgerService.listTransactions({
+    readMask: { paths: ['digest', 'effects'] },
+    filter: { terms: [{ literals: [{ negated: false, predicate }] }] },
+    options: { ordering: GrpcTypes.Ordering.DESCENDING, limit: MAX_CHANGES },
+  });
+  try {
+    for await (const { transaction } of responses) {
+      const { digest, effects } = transaction ?? {};
+      const isDeleted = effects?.changedObjects.some(
+        (changed) =>
+          normalizeSuiAddress(changed.objectId ?? '') === objectId &&
+          changed.idOperation === Operation.DELETED,
+      );
+      if (effects?.status?.success === true && isDeleted) return digest;
+    }
+  } catch (error) {
+    // Few nodes list transactions: the capability stays unknown.
+    suiErrorOf(error);
+  }
+  return undefined;
+}
+
+/** What the image's settings say about secrets and about the host of an enclave, a line each. */
+export function settingsLines({ manifest, environment }: AuditedSource): string[] {
+  const { secrets, provisioners = [], endpoints } = manifest;
+  const isSealed = (name: string) => environment[name] === 'sealed';
+  const secretLine =
+    secrets.length === 0
+      ? 'Secrets: none.'
+      : isSealed('SECRETS') || provisioners.length > 0
+        ? `Secrets (${secrets.join(', ')}): sealed to the enclave, so that its host does not see them. Who may send them: ${provisioners.join(', ') || 'anybody'}.`
+        : `Secrets (${secrets.join(', ')}): the host of the enclave sees them, and chooses them.`;
+  return [
+    secretLine,
+    isSealed('REQUESTS')
+      ? 'Requests: sealed to the enclave, so that its host does not see them.'
+      : 'Requests: the host of the enclave sees them and the answers, and may keep them back.',
+    endpoints.length === 0
+      ? 'The enclave can ask no other service.'
+      : `The enclave asks ${endpoints.join(', ')} by https: its host sees when, how often and how much.`,
+    'The host can stop the enclave, delay it, and choose which requests reach it.',
+  ];
+}

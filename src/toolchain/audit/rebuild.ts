@@ -1,0 +1,143 @@
+/** Builds the image of a commit again, with the auditor's framework, and compares it with what the config names. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import type { Source } from 'sui-enclave/sui/structs';
+import type { Environment } from 'sui-enclave-cli/command_line';
+import { measureImage } from 'sui-enclave-cli/image/eif/measure';
+import { readEif } from 'sui-enclave-cli/image/eif/read';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { printable } from 'sui-enclave-cli/printable';
+import { isSameImage } from 'sui-enclave-cli/sui/contract';
+import { LOCK } from '../image/build.ts';
+import { compareEifs } from '../image/compare.ts';
+import { findBuilder } from '../image/container.ts';
+import { digestOfModules } from '../image/context.ts';
+import { readInputs } from '../image/inputs.ts';
+import { CHANNELS, type Channel, measurementsOf } from '../image/measurements.ts';
+import { findMirrors, OFFLINE } from '../image/mirrors.ts';
+import type { NpmRegistry } from '../image/npm_registry.ts';
+import { buildApart } from './build_process.ts';
+import { AuditError } from './errors.ts';
+import type { AuditedSource } from './source.ts';
+
+export interface RebuildOptions {
+  /** For intermediate files. */
+  readonly work: string;
+  /** Of packages, by their digests. */
+  readonly cache: string;
+  /** The archive of an earlier build's packages. */
+  readonly inputs: string | undefined;
+  readonly env: Environment;
+  /** Gets what the builder prints. */
+  readonly log: (line: string) => void;
+}
+
+/** What a build makes of a source. */
+export interface Rebuilt {
+  readonly eif: Buffer;
+  /** For the parent instance: in no register, but in the record of the build. */
+  readonly relay: Buffer;
+}
+
+/** Makes the image of a source. @throws AuditError, ImageError, ConfigError */
+export type Rebuild = (source: AuditedSource, options: RebuildOptions) => Promise<Rebuilt>;
+
+export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }) => {
+  findBuilder();
+  if (inputs !== undefined) readInputs(resolve(inputs), cache);
+  const mirrors = inputs === undefined ? findMirrors({ ...env }) : OFFLINE;
+  const registry = npmRegistryOf(work, env);
+  const dir = join(work, 'image');
+  mkdirSync(dir);
+  try {
+    // The trial would run the author's code.
+    const build = { cache, mirrors, dir, registry, withoutTrial: true };
+    const output = await buildApart(source, source.inputs, build, log);
+    return { eif: readFileSync(join(output, 'image.eif')), relay: readFileSync(join(output, 'relay')) };
+  } catch (error) {
+    throw asAudit(error);
+  }
+};
+
+/** For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its settings. */
+export function npmRegistryOf(work: string, env: Environment): NpmRegistry {
+  const folder = join(work, 'npm');
+  mkdirSync(folder);
+  const url = execFileSync('npm', ['config', 'get', 'registry'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).trim();
+  return { url, folder };
+}
+
+function asAudit(error: unknown): unknown {
+  if (error instanceof ConfigError) return new AuditError('SOURCE_INVALID', printable(error.message, 400));
+  if (!(error instanceof ImageError)) return error;
+  const { code, message } = error;
+  if (code === 'PACKAGE_CHANGED') return new AuditError(code, printable(message, 400), { cause: error });
+  if (code === 'INPUTS_GONE' || code === 'NO_MIRROR') {
+    const text = `the image could not be built again: ${message}`;
+    return new AuditError('NOT_FULLY_CHECKED', text, { cause: error });
+  }
+  // The builder has said why, on standard error.
+  if (code === 'NO_BUILDER') return error;
+  return new AuditError('BUILD_FAILED', printable(message, 400), { cause: error });
+}
+
+/** Whether the image is the one that the config names, register by register. @throws AuditError */
+export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig, 'image'>): void {
+  const built = measureImage(readEif(eif));
+  if (isSameImage(built, image)) return;
+  const lines = (['pcr0', 'pcr1', 'pcr2'] as const)
+    .filter((name) => built[name] !== image[name])
+    .map((name) => `${name.toUpperCase()} is ${built[name]} of the sources, and ${image[name]} on chain`);
+  throw new AuditError(
+    built.pcr1 === image.pcr1 ? 'APPLICATION_DIFFERS' : 'REGISTERS_DIFFER',
+    lines.join('\n'),
+  );
+}
+
+/**
+ * Whether the record of the build that the config names is that of this commit.
+ *
+ * @returns the channel of the build
+ * @throws AuditError: MEASUREMENTS_DIFFER
+ */
+export function compareMeasurements(
+  { eif, relay }: Rebuilt,
+  audited: AuditedSource,
+  source: Source,
+): Channel {
+  const lock = join(audited.framework, LOCK);
+  const packages = digestOfModules(audited.inputs.packages);
+  const { commit, folder, measurementsSha256 } = source;
+  for (const channel of Object.keys(CHANNELS) as Channel[]) {
+    const measurements = measurementsOf(
+      audited,
+      { channel, lock, packages, eif, relay },
+      { folder, commit, isUnchanged: true, hasCommittedLock: audited.isApart ? null : true },
+    );
+    const text = `${JSON.stringify(measurements, null, 2)}\n`;
+    if (createHash('sha256').update(text).digest('hex') === measurementsSha256) return channel;
+  }
+  throw new AuditError(
+    'MEASUREMENTS_DIFFER',
+    `the build of ${commit} has another measurements.json than the one that the config names (SHA-256 ${measurementsSha256})`,
+  );
+}
+
+/** The files in which an image that the auditor has differs from the one of the sources, a line each. */
+export function differencesOf({ eif }: Rebuilt, local: Buffer): string[] {
+  try {
+    return compareEifs(eif, local).map((line) => printable(line, 300));
+  } catch (error) {
+    if (!(error instanceof ImageError)) throw error;
+    return [`the local image can't be read: ${printable(error.message)}`];
+  }
+}

@@ -1,0 +1,295 @@
+/** What a commit gives to an image: the application and its settings. The framework is the auditor's own. */
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import type { Source } from 'sui-enclave/sui/structs';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { makeEnvironment } from 'sui-enclave-cli/image/settings';
+import { IS_CLONE } from 'sui-enclave-cli/places';
+import { printable } from 'sui-enclave-cli/printable';
+import { readRelease } from 'sui-enclave-cli/release';
+import { readManifest } from 'sui-enclave-server/load_application';
+import { MAX_MANIFEST_BYTES, type Manifest } from 'sui-enclave-server/manifest';
+import {
+  type ImageInputs,
+  type ImageSource,
+  imageInputs,
+  imageSources,
+  type NpmLock,
+  neededByImage,
+  readLock,
+} from '../image/context.ts';
+import { BESIDE, readFiles } from '../image/files.ts';
+import { pinned } from '../image/npm.ts';
+import { FRAMEWORK } from '../places.ts';
+import { AuditError } from './errors.ts';
+import { nameAt, readTrustedLock } from './lockfile.ts';
+import type { Tree } from './tree.ts';
+
+/** The integrity of the framework's packages that this program knows, by their names. */
+export type KnownPackages = Readonly<Record<string, string>>;
+
+/** The framework of the auditor. */
+export interface OwnFramework {
+  readonly folder: string;
+  readonly version: string;
+  readonly packages: KnownPackages;
+}
+
+/** Packing writes what it knows; a clone has packed nothing. */
+export function ownFramework(): OwnFramework {
+  const file = join(FRAMEWORK, 'packages.json');
+  const packages = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+  return { folder: FRAMEWORK, version: readRelease().version, packages };
+}
+
+/** An application in a commit. */
+export interface AuditedSource extends ImageSource {
+  readonly name: string;
+  readonly manifest: Manifest;
+  /** Of the server in the image. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly inputs: ImageInputs;
+  /** Folders of the Move packages, by the names of these folders. */
+  readonly movePackages: ReadonlyMap<string, string>;
+}
+
+/** By file, in bytes: far more than it needs. */
+const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 'package.json': 1_000_000 };
+
+const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
+
+/**
+ * How to get the program of a version: from files, since its names are in no registry yet, and whoever took them there would
+ * run code here.
+ */
+export function programLine(version: string): string {
+  const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(
+    (name) => `--package=<folder>/${name}-${version}.tgz`,
+  );
+  return `npm exec ${files.join(' ')} -- sui-enclave audit`;
+}
+
+/**
+ * Whether this program builds what the config names.
+ *
+ * @throws AuditError: FRAMEWORK_VERSION
+ */
+export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFramework): void {
+  if (wanted === own.version) return;
+  // What a shell would run is not repeated as a command.
+  const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(wanted)?.[0];
+  const how =
+    version === undefined
+      ? ''
+      : `. With the packages of that version in a folder (of its release, or by make package in a clone at its commit): ${programLine(version)}`;
+  throw new AuditError(
+    'FRAMEWORK_VERSION',
+    `the image was built with version ${printable(wanted, 50)} of the framework, and this is ${own.version}${how}`,
+  );
+}
+
+/**
+ * @param folder of the application, as the config names it
+ * @throws AuditError: SOURCE_INVALID, SOURCE_UNSAFE, LOCK_UNTRUSTED, FRAMEWORK_UNKNOWN, FRAMEWORK_VERSION
+ */
+export function readSource(tree: Tree, folder: string, own: OwnFramework): AuditedSource {
+  const app = folderIn(tree, folder);
+  if (!has(join(app, 'app.yaml')) || !has(join(app, 'app.ts'))) {
+    throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
+  }
+  try {
+    for (const [name, maxSize] of Object.entries(MAX_SETTINGS)) {
+      if (has(join(app, name)) && statSync(join(app, name)).size > maxSize) {
+        throw invalid(`${name} has more than ${maxSize} bytes`);
+      }
+    }
+    const isApart = has(join(app, 'package-lock.json'));
+    const root = isApart ? app : tree.folder;
+    if (!isApart && !(has(join(root, 'package-lock.json')) && has(join(root, 'src/server/package.json')))) {
+      throw invalid(
+        'the commit has no package-lock.json beside the application, and is no clone of the framework',
+      );
+    }
+    checkOmitted(tree, isApart ? folder : '');
+    const source = isApart ? readApart(app, own) : readInClone(root, folder, own);
+    // Refused here, and not after the minutes of a build.
+    readFiles(app, source.manifest);
+    return { ...source, environment: environmentOf(source), movePackages: movePackagesIn(root) };
+  } catch (error) {
+    if (error instanceof ImageError && error.code === 'LOCK_INVALID') {
+      throw new AuditError('LOCK_UNTRUSTED', printable(error.message, 400), { cause: error });
+    }
+    if (error instanceof ConfigError || error instanceof SyntaxError) {
+      throw invalid(printable(error.message, 400));
+    }
+    throw error;
+  }
+}
+
+/**
+ * The folders of a commit's Move packages, by their names: all that is read of an older commit.
+ *
+ * @param folder of the application
+ * @throws AuditError: SOURCE_INVALID
+ */
+export function movePackagesOf(tree: Tree, folder: string): ReadonlyMap<string, string> {
+  const app = folderIn(tree, folder);
+  return movePackagesIn(has(join(app, 'package-lock.json')) ? app : tree.folder);
+}
+
+function movePackagesIn(root: string): ReadonlyMap<string, string> {
+  const files = globSync('move/*/Move.toml', { cwd: root }).map((file) =>
+    file.slice(0, -'/Move.toml'.length),
+  );
+  return new Map(files.sort().map((path) => [basename(path), join(root, path)]));
+}
+
+/** @throws AuditError: SOURCE_INVALID */
+function folderIn(tree: Tree, folder: string): string {
+  if (/^(?:[\w-][\w.-]*(?:\/[\w-][\w.-]*)*)?$/.test(folder)) return join(tree.folder, folder);
+  throw invalid(`${JSON.stringify(printable(folder))} is not the path of a folder`);
+}
+
+function has(path: string): boolean {
+  return existsSync(path) && statSync(path).isFile();
+}
+
+/** @throws AuditError: SOURCE_UNSAFE */
+function checkOmitted({ omitted }: Tree, folder: string): void {
+  const prefix = folder === '' ? '' : `${folder}/`;
+  const found = omitted.find(({ path }) => {
+    const [first = ''] = path.slice(prefix.length).split('/');
+    return path.startsWith(prefix) && (first === 'move' || !BESIDE.has(first));
+  });
+  if (found === undefined) return;
+  throw new AuditError(
+    'SOURCE_UNSAFE',
+    `${JSON.stringify(printable(found.path))} of the commit is ${found.kind}, from which no image is built`,
+  );
+}
+
+type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
+
+/** An application in a repository of its own. */
+function readApart(app: string, own: OwnFramework): Read {
+  const lock = readTrustedLock(app, false);
+  checkKnown(lock, own);
+  const { name, manifest } = readManifest(app);
+  const source = {
+    framework: own.folder,
+    app,
+    appDir: join('src/apps', name),
+    isApart: true,
+    name,
+    manifest,
+  };
+  return { ...source, inputs: imageInputs(source) };
+}
+
+/** Wherever the lock file has a package of the framework, since an application imports it by its name. */
+function checkKnown({ packages }: NpmLock, own: OwnFramework): void {
+  const isThere = packages['node_modules/sui-enclave-server'] !== undefined;
+  if (!isThere) throw unknown('has no sui-enclave-server');
+  const names = ['sui-enclave', 'sui-enclave-server'];
+  for (const [path, { integrity }] of Object.entries(packages)) {
+    const name = nameAt(path);
+    if (!names.includes(name)) continue;
+    const known = own.packages[name];
+    if (known === undefined) {
+      throw unknown(
+        `has a package ${name} of version ${own.version}, which a clone does not know: audit with the installed sui-enclave-cli of that version`,
+      );
+    }
+    if (integrity !== known) {
+      throw unknown(
+        `has ${printable(path)} with the integrity ${integrity}, and that of ${own.version} is ${known}`,
+      );
+    }
+  }
+}
+
+const unknown = (what: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${what}`);
+
+/** An application in a clone of the framework: the framework of the commit must be the auditor's. */
+function readInClone(root: string, appDir: string, own: OwnFramework): Read {
+  // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a tool.
+  if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
+    throw invalid(
+      `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,
+    );
+  }
+  const lock = readTrustedLock(root, true);
+  const app = join(root, appDir);
+  const { name, manifest } = readManifest(app, basename(app));
+  const theirs = neededByImage(root, appDir, lock);
+  const ours = neededByImage(own.folder, undefined);
+  const paths = imageSources(ours, undefined);
+  for (const path of [...paths, 'Containerfile']) checkSame(root, own.folder, path);
+  const ourLock = readLock(own.folder);
+  for (const path of ours.modules) {
+    if (lock.packages[path]?.integrity !== ourLock.packages[path]?.integrity) {
+      throw otherState(`package-lock.json, ${path}`);
+    }
+  }
+  const shadow = theirs.modules.find((path) => isShadow(path, appDir, ours.modules));
+  if (shadow !== undefined) throw otherState(`package-lock.json, ${shadow}`);
+  const foreign = theirs.workspaces.find((path) => path !== appDir && !ours.workspaces.includes(path));
+  if (foreign !== undefined) {
+    throw invalid(`the application depends on ${printable(foreign)}, which is no part of the framework`);
+  }
+  const packages = new Map(
+    theirs.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
+  );
+  const source = { framework: own.folder, app, appDir, isApart: false, name, manifest };
+  return { ...source, inputs: { needed: theirs, packages } };
+}
+
+/** Whether code of the framework would import a package from there, which has none there itself. */
+function isShadow(path: string, appDir: string, ours: readonly string[]): boolean {
+  if (ours.includes(path) || path.startsWith(`${appDir}/node_modules/`)) return false;
+  const [top = ''] = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
+  return top === '' || ours.includes(top);
+}
+
+/** @throws AuditError: FRAMEWORK_VERSION */
+function checkSame(root: string, own: string, path: string): void {
+  const [theirs, ours] = [root, own].map((folder) => filesOf(folder, path)) as [Set<string>, Set<string>];
+  for (const file of new Set([...ours, ...theirs])) {
+    const isSame =
+      ours.has(file) &&
+      theirs.has(file) &&
+      readFileSync(join(root, file)).equals(readFileSync(join(own, file)));
+    if (!isSame) throw otherState(printable(file));
+  }
+}
+
+/** A file, or the files in a folder without its packages. */
+function filesOf(folder: string, path: string): Set<string> {
+  const found = existsSync(join(folder, path))
+    ? [path, ...globSync(`${path}/**`, { cwd: folder, exclude: ['**/node_modules/**'] })]
+    : [];
+  return new Set(found.filter((file) => statSync(join(folder, file)).isFile()));
+}
+
+function otherState(what: string): AuditError {
+  const how = IS_CLONE ? 'check that commit out in this clone' : 'use a clone at that commit';
+  return new AuditError(
+    'FRAMEWORK_VERSION',
+    `the framework in the commit is not this one: ${what} differs. To audit it, ${how}, and start this again`,
+  );
+}
+
+/** As the image's build reads its settings. */
+function environmentOf({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
+  const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
+    .filter((file) => existsSync(file))
+    .map((file) => readFileSync(file, 'utf8'));
+  const hasOwnCa = existsSync(join(app, 'ca.pem'));
+  const lines = makeEnvironment(name, manifest, texts.join('\n'), hasOwnCa);
+  const pairs = lines.map((line): [string, string] => {
+    const at = line.indexOf('=');
+    return [line.slice(0, at), line.slice(at + 1)];
+  });
+  return Object.fromEntries(pairs);
+}

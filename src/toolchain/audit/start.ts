@@ -1,0 +1,173 @@
+/** Where an audit starts: what a stranger has of an application leads to its config. Nothing here is trusted: the audit is of the config. */
+import { bcs } from '@mysten/sui/bcs';
+import { normalizeSuiAddress } from '@mysten/sui/utils';
+import { requestJson } from 'sui-enclave/client/http';
+import { iterateEvents } from 'sui-enclave/sui';
+import { NodeRefusedError, WrongObjectTypeError } from 'sui-enclave/sui/errors';
+import { type EnclaveConfig, readConfig, readEnclave } from 'sui-enclave/sui/objects';
+import { printable } from 'sui-enclave-cli/printable';
+import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
+import { enclaveAt } from 'sui-enclave-cli/sui/contract';
+import { enclaveUrl, objectId } from 'sui-enclave-cli/values';
+import * as v from 'valibot';
+import { AuditError } from './errors.ts';
+
+const isUrl = (text: string) => /^https?:/i.test(text);
+/** Base58 of 32 bytes. */
+const DIGEST = /^[1-9A-HJ-NP-Za-km-z]{43,44}$/;
+
+/** The id of a config, of a package or of an enclave; the digest of a transaction; the URL of an enclave. */
+export const start = v.union(
+  [objectId, v.pipe(v.string(), v.regex(DIGEST)), v.pipe(enclaveUrl, v.check(isUrl))],
+  'must be the id of a config, a package or an enclave (0x and 64 hexadecimal digits), the digest of a transaction, or the URL of an enclave',
+);
+
+export interface Start {
+  readonly config: EnclaveConfig;
+  /** What led to it; null where the config itself was named. */
+  readonly from: string | null;
+  /** The URL, where that was named. */
+  readonly urls: readonly string[];
+}
+
+/** More than any application has. */
+const MAX_CONFIGS = 200;
+/** Of a transaction, that are looked at. */
+const MAX_OBJECTS = 500;
+
+/** Where the host of an enclave says which config is its own. */
+export const HINT_PATH = '.well-known/sui-enclave.json';
+const Hint = v.object({ config: objectId });
+
+const unknown = (why: string) =>
+  new AuditError('START_UNKNOWN', `${why}: ask the admin for the id of the config`);
+
+/**
+ * @param text as `start` accepts it
+ * @throws AuditError: START_UNKNOWN, SEVERAL_CONFIGS; SuiError
+ */
+export async function findStart(text: string, chain: Chain): Promise<Start> {
+  if (isUrl(text)) {
+    const config = await only(text, [await hintOf(text)], chain);
+    return { config, from: `the host at ${printable(text)}`, urls: [text] };
+  }
+  if (!text.startsWith('0x')) {
+    const config = await only(text, await configsOfTransaction(text, chain), chain);
+    return { config, from: `the transaction ${text}`, urls: [] };
+  }
+  try {
+    return { config: await readConfig(chain.client, text), from: null, urls: [] };
+  } catch (error) {
+    if (!(error instanceof WrongObjectTypeError)) throw error;
+  }
+  const { type } = await chain.object(text);
+  const what = `the ${type === 'package' ? 'package' : 'object'} ${text}`;
+  return { config: await only(what, await configsOfObject(text, type, chain), chain), from: what, urls: [] };
+}
+
+/** @throws AuditError */
+async function only(what: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
+  const configs = await Promise.all([...new Set(ids)].map((id) => readConfig(chain.client, id)));
+  const [config, ...others] = configs;
+  if (config === undefined) throw unknown(`${printable(what)} leads to no config`);
+  if (others.length === 0) return config;
+  const lines = configs.map(({ id, name, application, isRetired }) => {
+    const state = isRetired ? ', retired' : '';
+    return `  ${id}  ${JSON.stringify(printable(name, 60))}, of ${application}${state}`;
+  });
+  throw new AuditError(
+    'SEVERAL_CONFIGS',
+    [`${printable(what)} leads to several configs: audit each that you use, by its id`, ...lines].join('\n'),
+  );
+}
+
+/** What a host says is untrusted: the audit then asks whether the key at the URL is registered under that config. */
+async function hintOf(url: string): Promise<string> {
+  const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);
+  const hint = v.safeParse(Hint, answer?.json);
+  if (hint.success) return hint.output.config;
+  throw unknown(
+    `${printable(url)} does not say which config it is of, at /${HINT_PATH}. Start from a package or a transaction of the application, and name this address by --url, or`,
+  );
+}
+
+/** @param type of the object */
+async function configsOfObject(id: string, type: string, chain: Chain): Promise<Iterable<string>> {
+  if (type === 'package') return await configsOfPackage(id, chain);
+  if (/^0x\w+::enclave::EnclaveConfig</.test(type)) return [id];
+  if (/^0x\w+::enclave::Enclave</.test(type)) return [(await readEnclave(chain.client, id)).configId];
+  return [];
+}
+
+/** The configs that a transaction used, created or changed; else those of the packages that it published or called. */
+async function configsOfTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
+  const include = { effects: true, bcs: true } as const;
+  const answer = await fromNode(chain.client.core.getTransaction({ digest, include }));
+  const { effects, bcs: bytes } = answer.Transaction ?? answer.FailedTransaction;
+  const { inputs: objectInputs = [], commands = [] } =
+    bcs.TransactionData.parse(bytes).V1.kind.ProgrammableTransaction ?? {};
+  const inputs = objectInputs.flatMap(({ Object: object }) => {
+    const { SharedObject: shared, ImmOrOwnedObject: owned, Receiving: received } = object ?? {};
+    return (shared ?? owned ?? received)?.objectId ?? [];
+  });
+  const called = commands.flatMap(({ MoveCall: call }) => call?.package ?? []);
+  const published = effects.changedObjects.filter(({ outputState }) => outputState === 'PackageWrite');
+  const changed = effects.changedObjects.filter(({ outputState }) => outputState === 'ObjectWrite');
+  const objects = [...inputs, ...changed.map(({ objectId: id }) => id)].map((id) => normalizeSuiAddress(id));
+  const configs = await configsOfObjects([...new Set(objects)].slice(0, MAX_OBJECTS), chain);
+  if (configs.length > 0) return configs;
+  const packages = [...published.map(({ objectId: id }) => id), ...called].map((id) =>
+    normalizeSuiAddress(id),
+  );
+  const ids = new Set<string>();
+  for (const id of new Set(packages.filter(isOfUsers))) {
+    for (const config of await configsOfPackage(id, chain)) ids.add(config);
+  }
+  return ids;
+}
+
+async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const { objects } = await fromNode(chain.client.core.getObjects({ objectIds: ids }));
+  const configs: string[] = [];
+  for (const object of objects) {
+    // One that has ended since.
+    if (object instanceof Error || object.type === 'package') continue;
+    configs.push(...(await configsOfObject(object.objectId, object.type, chain)));
+  }
+  return configs;
+}
+
+/** Packages of Sui itself have short ids. */
+const isOfUsers = (id: string) => !/^0x0{60}/.test(id);
+
+/**
+ * The configs of the applications of a package, or of all that use it if it is that of `enclave`, by the events of their creation.
+ *
+ * @throws AuditError: START_UNKNOWN; SuiError
+ */
+async function configsOfPackage(packageId: string, chain: Chain): Promise<Iterable<string>> {
+  const original = await chain.originalPackage(packageId);
+  const { response } = await fromNode(chain.client.movePackageService.getPackage({ packageId }));
+  const linked = (response.package?.linkage ?? []).flatMap(({ originalId }) => originalId ?? []);
+  const candidates = [original, ...linked.map((id) => normalizeSuiAddress(id)).filter(isOfUsers)];
+  const originals = new Map([[original, original]]);
+  const ids = new Set<string>();
+  for (const enclavePackage of new Set(candidates)) {
+    try {
+      const query = { enclavePackage, name: 'EnclaveConfigCreated' } as const;
+      for await (const { application, data } of iterateEvents(chain.client, query)) {
+        const [address = ''] = application.split('::');
+        // A type has the id of the version that introduced it.
+        const of = originals.get(address) ?? (await chain.originalPackage(address));
+        originals.set(address, of);
+        if (of === original || enclavePackage === original) ids.add(data.configId);
+        if (ids.size > MAX_CONFIGS) throw unknown(`${packageId} leads to more than ${MAX_CONFIGS} configs`);
+      }
+    } catch (error) {
+      if (!(error instanceof NodeRefusedError)) throw error;
+      throw unknown(`the node lists no events, which lead from ${packageId} to a config`);
+    }
+  }
+  return ids;
+}

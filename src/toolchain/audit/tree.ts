@@ -1,0 +1,201 @@
+/**
+ * Writes the files of a commit to a folder, by the objects alone: no filter, attribute, link or hook of the repository has
+ * an effect. Each object is what its hash says.
+ */
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { quantity } from 'sui-enclave/errors';
+import { printable } from 'sui-enclave-cli/printable';
+import { AuditError } from './errors.ts';
+import { LIMITS, type Limits, type Repository, startGit, stopGit } from './git.ts';
+
+/** An entry that was not written: no file and no folder. */
+export interface Omitted {
+  readonly path: string;
+  readonly kind: 'a link' | 'a submodule' | 'of an unknown kind';
+}
+
+export interface Tree {
+  readonly folder: string;
+  readonly files: number;
+  readonly bytes: number;
+  readonly omitted: readonly Omitted[];
+}
+
+const MAX_DEPTH = 40;
+const MAX_PATH = 1000;
+
+/**
+ * @param to a folder, which must not exist
+ * @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE, SOURCE_UNSAFE
+ */
+export async function writeTree(
+  repository: Repository,
+  commit: string,
+  to: string,
+  limits: Limits = LIMITS,
+): Promise<Tree> {
+  const objects = new Objects(repository, limits);
+  const omitted: Omitted[] = [];
+  const folders: string[] = [''];
+  const files: [path: string, id: string][] = [];
+
+  async function walk(tree: string, path: string, depth: number): Promise<void> {
+    if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} folders in each other`);
+    for (const { name, mode, id } of entriesOf(await objects.read(tree, 'tree'), commit.length / 2)) {
+      if (folders.length + files.length + omitted.length > limits.files) {
+        throw tooLarge(`more than ${quantity(limits.files, 'file')}`);
+      }
+      const own = path === '' ? name : `${path}/${name}`;
+      if (own.length > MAX_PATH) throw tooLarge(`paths of more than ${MAX_PATH} characters`);
+      if (mode === '40000') {
+        folders.push(own);
+        await walk(id, own, depth + 1);
+      } else if (FILES.includes(mode)) files.push([own, id]);
+      else omitted.push({ path: own, kind: KINDS[mode] ?? 'of an unknown kind' });
+    }
+  }
+
+  try {
+    const text = (await objects.read(commit, 'commit')).toString('latin1');
+    const [, tree] = /^tree ([0-9a-f]{40,64})\n/.exec(text) ?? [];
+    if (tree === undefined) throw unsafe(`the commit ${commit} names no tree`);
+    await walk(tree, '', 0);
+    for (const path of folders) mkdirSync(join(to, path));
+    for (const [path, id] of files) {
+      // Where the file system takes two names for one, the second fails.
+      writeFileSync(join(to, path), await objects.read(id, 'blob'), { flag: 'wx', mode: 0o644 });
+    }
+    return { folder: to, files: files.length, bytes: objects.bytes, omitted };
+  } catch (error) {
+    if (error instanceof AuditError) throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    // Names that differ in case alone, or that are too long here.
+    if (!['EEXIST', 'ENAMETOOLONG', 'EINVAL', 'EILSEQ'].includes(code)) throw error;
+    throw unsafe(`a file of the commit can't be written: ${code}`);
+  } finally {
+    objects.close();
+  }
+}
+
+const FILES: readonly string[] = ['100644', '100755', '100664'];
+const KINDS: Readonly<Record<string, Omitted['kind']>> = { 120000: 'a link', 160000: 'a submodule' };
+
+const unsafe = (why: string) => new AuditError('SOURCE_UNSAFE', why);
+const tooLarge = (what: string) => new AuditError('SOURCE_TOO_LARGE', `the commit has ${what}`);
+
+interface Entry {
+  readonly name: string;
+  readonly mode: string;
+  readonly id: string;
+}
+
+/** Of a tree: `<mode> <name> NUL <id>` each. @throws AuditError: SOURCE_UNSAFE */
+function* entriesOf(tree: Buffer, idBytes: number): Generator<Entry> {
+  for (let at = 0; at < tree.length; ) {
+    const space = tree.indexOf(0x20, at);
+    const end = tree.indexOf(0, at);
+    if (space < at || end < space || end + 1 + idBytes > tree.length) throw unsafe('a tree is malformed');
+    const bytes = tree.subarray(space + 1, end);
+    const name = bytes.toString('utf8');
+    if (!isPlainName(name) || !Buffer.from(name).equals(bytes)) {
+      throw unsafe(`the commit has the name ${JSON.stringify(printable(name))}`);
+    }
+    const mode = tree.toString('latin1', at, space);
+    at = end + 1 + idBytes;
+    yield { name, mode, id: tree.toString('hex', at - idBytes, at) };
+  }
+}
+
+/** One step of a path, which means the same to every program. */
+function isPlainName(name: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a name must not have
+  return !['', '.', '..'].includes(name) && !/[\x00-\x1f\x7f/]/.test(name) && !/^\.git$/i.test(name);
+}
+
+/** Reads objects one after the other from `git cat-file`. */
+class Objects {
+  /** Of all files that were read. */
+  bytes = 0;
+  readonly #child;
+  readonly #limits: Limits;
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  #timedOut = false;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(repository: Repository, limits: Limits) {
+    this.#limits = limits;
+    this.#child = startGit(repository, ['cat-file', '--batch'], { bytes: 0 });
+    this.#child.stderr.resume();
+    this.#child.stdin.on('error', () => undefined);
+    this.#chunks = this.#child.stdout[Symbol.asyncIterator]();
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      stopGit(this.#child);
+    }, limits.ms);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    stopGit(this.#child);
+  }
+
+  async read(id: string, kind: 'commit' | 'tree' | 'blob'): Promise<Buffer> {
+    if (!this.#child.stdin.write(`${id}\n`)) await once(this.#child.stdin, 'drain');
+    const header = await this.#line();
+    const [, type, length = ''] = /^[0-9a-f]+ (\w+) (\d+)$/.exec(header) ?? [];
+    if (type === undefined) {
+      throw kind === 'commit'
+        ? new AuditError('COMMIT_MISSING', `the repository does not have the commit ${id}`)
+        : unsafe(`the commit lacks the ${kind} ${id}`);
+    }
+    if (type !== kind) {
+      throw kind === 'commit'
+        ? new AuditError('COMMIT_MISSING', `${id} is no commit, but a ${type}`)
+        : unsafe(`${id} is no ${kind}, but a ${type}`);
+    }
+    this.bytes += Number(length);
+    if (this.bytes > this.#limits.bytes) throw tooLarge(`more than ${this.#limits.bytes / 1e6} MB`);
+    const content = await this.#take(Number(length));
+    await this.#take(1);
+    const hash = createHash(id.length === 64 ? 'sha256' : 'sha1');
+    if (hash.update(`${type} ${length}\0`).update(content).digest('hex') !== id) {
+      throw unsafe(`the ${kind} ${id} has another hash`);
+    }
+    return content;
+  }
+
+  async #line(): Promise<string> {
+    for (;;) {
+      const end = this.#rest.indexOf(0x0a);
+      if (end >= 0) {
+        const line = this.#rest.toString('latin1', 0, end);
+        this.#rest = this.#rest.subarray(end + 1);
+        return line;
+      }
+      this.#rest = Buffer.concat([this.#rest, await this.#chunk()]);
+    }
+  }
+
+  async #take(length: number): Promise<Buffer> {
+    const chunks = [this.#rest];
+    for (let have = this.#rest.length; have < length; ) {
+      const chunk = await this.#chunk();
+      chunks.push(chunk);
+      have += chunk.length;
+    }
+    const all = Buffer.concat(chunks);
+    this.#rest = all.subarray(length);
+    return all.subarray(0, length);
+  }
+
+  async #chunk(): Promise<Buffer> {
+    const { value, done } = await this.#chunks.next();
+    if (done !== true) return value;
+    if (this.#timedOut) throw tooLarge(`more than can be read in ${this.#limits.ms / 1000} s`);
+    throw unsafe("git can't read an object of the commit");
+  }
+}

@@ -1,0 +1,166 @@
+/** What an audit found: a line, then a table of what was checked against what. */
+import type { Result } from 'sui-enclave-cli/command';
+import { EXIT } from 'sui-enclave-cli/command';
+import { boundLines } from 'sui-enclave-cli/printable';
+import { type ComparedPackage, describeSource, describeVersion } from './bytecode.ts';
+import { type AuditCode, AuditError, DEVELOPMENT_ONLY, NOT_FULLY_CHECKED } from './errors.ts';
+import type { Holder } from './people.ts';
+
+/** Of what is said about one comparison, such as the files in which two images differ. */
+const MAX_DETAIL = { lines: 100, characters: 1000 };
+
+/** One comparison. */
+export interface Check {
+  readonly what: string;
+  /** With what it was compared. */
+  readonly against: string;
+  readonly result: 'same' | 'differs' | 'not checked';
+  readonly code: AuditCode | null;
+  /** More about it; null where there is no more to say. */
+  readonly detail: string | null;
+}
+
+/** Collects the comparisons of an audit. */
+export class Checks {
+  readonly all: Check[] = [];
+  /** What the auditor should know, and no verdict depends on: a sentence each. */
+  readonly notes: string[] = [];
+
+  note(text: string): void {
+    this.notes.push(text);
+  }
+
+  same(what: string, against: string, detail: string | null = null): void {
+    this.#add({ what, against, result: 'same', code: null, detail });
+  }
+
+  fault(what: string, against: string, { code, exit, message }: AuditError): void {
+    const result = exit === EXIT.failed ? 'differs' : 'not checked';
+    this.#add({ what, against, result, code, detail: message });
+  }
+
+  #add({ detail, ...check }: Check): void {
+    this.all.push({ ...check, detail: detail === null ? null : boundLines(detail, MAX_DETAIL) });
+  }
+
+  notChecked(what: string, against: string, why: string): void {
+    this.fault(what, against, new AuditError('NOT_FULLY_CHECKED', why));
+  }
+
+  /**
+   * Does a comparison.
+   *
+   * @returns what it returns, or undefined if it found a difference or could not compare
+   */
+  async compare<T>(what: string, against: string, action: () => Promise<T> | T): Promise<T | undefined> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof AuditError) || error.exit === EXIT.notTried) throw error;
+      this.fault(what, against, error);
+      return undefined;
+    }
+  }
+}
+
+export interface Findings {
+  readonly checks: readonly Check[];
+  /** What agrees, for the line of a green audit. */
+  readonly summary: string;
+  readonly notes: readonly string[];
+  /** Older versions of packages that contracts can still run. */
+  readonly callable: readonly ComparedPackage[];
+  readonly config: object;
+  /** Of the same application; null where they are not known. */
+  readonly otherConfigs: readonly object[] | null;
+  /** Whether contracts accept no other image for the application than that of the config. */
+  readonly isOnlyImage: boolean;
+  readonly source: object | null;
+  readonly holders: readonly Holder[];
+  /** What the settings of the image say; empty where they are not known. */
+  readonly settings: readonly string[];
+}
+
+/** What agreement says, and what it does not. */
+const proves = (isOnlyImage: boolean) => [
+  `Agreement proves that these sources, with this framework, gave the image ${isOnlyImage ? 'that contracts accept' : 'of this config'}, and that the enclaves run it.`,
+  'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nobody changes the above tomorrow: read them, and look who could.',
+  'It relies on the node of Sui that was asked, also for what it does not list, on the digests of Debian and npm, on AWS, and on this program.',
+];
+
+export function resultOf(findings: Findings): Result {
+  const { checks, summary, notes, callable, config, otherConfigs, source, holders, settings } = findings;
+  const proved = proves(findings.isOnlyImage);
+  const difference = checks.find(({ result }) => result === 'differs');
+  const open = checks.filter(({ result }) => result === 'not checked');
+  const isDevelopment = open.length > 0 && open.every((one) => one.code === 'DEVELOPMENT_IMAGE');
+  const { verdict, code, exit, line } =
+    difference !== undefined
+      ? {
+          ...{ verdict: 'differs', code: difference.code, exit: EXIT.failed },
+          line: `DIFFERS (${difference.code}): ${firstLine(difference.detail)}`,
+        }
+      : isDevelopment
+        ? {
+            ...{ verdict: 'development image', code: 'DEVELOPMENT_IMAGE', exit: DEVELOPMENT_ONLY },
+            line: `DEVELOPMENT_IMAGE: no verdict on an image. Nothing differs, but this is ${firstLine(open[0]?.detail ?? null)}`,
+          }
+        : open.length > 0
+          ? {
+              ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
+              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
+            }
+          : {
+              verdict: 'agrees',
+              code: null,
+              exit: EXIT.done,
+              line: `AGREES: ${summary}${olderOf(callable)}`,
+            };
+  const older = callable.map((one) => `${describeVersion(one)}, ${one.id}: ${describeSource(one)}`);
+  const lists = [
+    ['Older versions that can still be called, to be read like the latest:', older],
+    ['Who could change what:', holders.map(lineOf)],
+    ['By its settings:', settings],
+    ['What this proves:', proved],
+  ] as const;
+  const text = [
+    line,
+    '',
+    ...notes.flatMap((note) => [note, '']),
+    ...checks.flatMap(rowOf),
+    ...lists.flatMap(([title, lines]) =>
+      lines.length === 0 ? [] : ['', title, ...lines.map((one) => `  ${one}`)],
+    ),
+  ];
+  const json = {
+    ...{ verdict, code, line, config, otherConfigs, source, checks, notes, older, holders, settings },
+    proves: proved,
+  };
+  return { exit, json, text: text.join('\n') };
+}
+
+/** Agreement does not mean that what is older is harmless. */
+function olderOf(callable: readonly ComparedPackage[]): string {
+  const sources = [...new Set(callable.flatMap(({ source }) => source ?? []))];
+  return sources.length === 0
+    ? ''
+    : `. Older versions of packages can still be called, of ${sources.join(', ')}`;
+}
+
+const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';
+
+function listOf(open: readonly Check[]): string {
+  return open.map(({ what, detail }) => `${what} (${firstLine(detail)})`).join('; ');
+}
+
+const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };
+
+function rowOf({ what, against, result, code, detail }: Check): string[] {
+  const marked = code === null || result !== 'differs' ? '' : ` (${code})`;
+  const lines = detail === null ? [] : detail.split('\n').map((line) => `               ${line}`);
+  return [`  ${MARKS[result]}  ${what}, against ${against}${marked}`, ...lines];
+}
+
+function lineOf({ what, could, id, holder }: Holder): string {
+  return `${what}${id === null ? '' : ` ${id}`} (${could}): ${holder}`;
+}

@@ -1,0 +1,90 @@
+/**
+ * `sui-enclave new_app <name>`: writes the application of a template of `create-sui-enclave` into a clone. src/apps/README.md
+ * shows the files of the price feed, so that the page's tests are theirs.
+ */
+import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { nameProblem } from 'create-sui-enclave/names';
+import { filesInClone, TEMPLATE_NAMES, type TemplateName, writeFiles } from 'create-sui-enclave/template';
+import { EnclaveError } from 'sui-enclave/errors';
+import { command, runAsProcess } from 'sui-enclave-cli/command';
+import { CLONE } from 'sui-enclave-cli/places';
+import * as v from 'valibot';
+import { generate } from '../gen/generate.ts';
+import { writeGenerated } from '../gen/generated_file.ts';
+import { SCHEMA_FILE, schemaFileOf } from '../schema/app_schema.ts';
+
+/** The name of an application and of its Move module. */
+export const applicationName = v.pipe(
+  v.string(),
+  v.check(
+    (name) => nameProblem(name) === undefined,
+    ({ input }) => nameProblem(input) ?? '',
+  ),
+);
+
+/** A file of the application exists already. */
+class ExistsError extends EnclaveError {
+  readonly code = 'EXISTS';
+}
+
+/** @returns the paths that it wrote */
+async function write(name: string, template: TemplateName): Promise<string[]> {
+  const files = filesInClone(template, name);
+  const paths = [...files.keys()];
+  const existing = [`src/apps/${name}`, `move/${name}`, ...paths].find((path) =>
+    existsSync(join(CLONE, path)),
+  );
+  if (existing !== undefined) throw new ExistsError(`${existing} exists already: choose another name`);
+  writeFiles(CLONE, files);
+  // Names of another length break lines elsewhere.
+  const code = paths.filter((path) => path.endsWith('.ts'));
+  const options: ExecFileSyncOptions = { cwd: CLONE, stdio: ['ignore', 'ignore', 'inherit'] };
+  execFileSync(
+    join(CLONE, 'node_modules/.bin/biome'),
+    ['check', '--write', '--log-level=error', ...code],
+    options,
+  );
+  return [...paths, ...(await writeDerived(name, template))];
+}
+
+/** What `schema` and `gen` would write. @returns the paths */
+async function writeDerived(name: string, template: TemplateName): Promise<string[]> {
+  const application = { name, folder: join(CLONE, 'src/apps', name) };
+  const schema = join(application.folder, SCHEMA_FILE);
+  writeFileSync(schema, await schemaFileOf(application), { flag: 'wx' });
+  const isSigned = template !== 'empty';
+  const generated = isSigned
+    ? await generate(application, join(CLONE, 'move', name))
+    : new Map<string, string>();
+  return [schema, ...writeGenerated(generated, false)].map((path) => relative(CLONE, path));
+}
+
+export const main = command({
+  name: 'new_app',
+  purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under another
+name, such as stocks or gas_prices. Existing files are not changed. create-sui-enclave writes the same files, and those of
+a repository of its own.`,
+  arguments: { name: { schema: applicationName } },
+  options: {
+    template: {
+      value: '<name>',
+      help: `${TEMPLATE_NAMES.join(' or ')}, which signs nothing yet`,
+      schema: v.picklist(TEMPLATE_NAMES, `must be one of ${TEMPLATE_NAMES.join(', ')}`),
+      default: 'oracle',
+    },
+  },
+  notes: 'exit codes: 0 written; 1 an application or package of that name exists; 2 invalid command line',
+  async run({ args: { name }, options: { template } }) {
+    const files = await write(name, template);
+    const text = `${files.join('\n')}
+
+Try:   make dev APP=${name}
+Test:  npm test -- src/apps/${name} && npm run test:move ${name}
+Next:  the host in src/apps/${name}/app.yaml, the type in types.ts, and npm run gen -- ${name}. src/apps/README.md explains each file.`;
+    return { json: { files }, text };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

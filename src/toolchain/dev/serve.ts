@@ -1,0 +1,185 @@
+/**
+ * The server as in production, against fakes on loopback, as `main.ts` runs it for `make dev`. Only this
+ * entry has fakes; `src/server/main.ts` can't reach them.
+ */
+import { once } from 'node:events';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import pretty from 'pino-pretty';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { EMULATED, IS_CLONE, typed } from 'sui-enclave-cli/places';
+import { boot } from 'sui-enclave-server/boot';
+import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
+import { type Config, readServerConfig } from 'sui-enclave-server/config';
+import { loadFolder } from 'sui-enclave-server/load_application';
+import { NsmDevice } from 'sui-enclave-server/nsm/device';
+import { NsmError } from 'sui-enclave-server/nsm/errors';
+import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
+import { integer } from 'sui-enclave-service/env';
+import { createLog } from 'sui-enclave-service/log';
+import { endOnSignal } from 'sui-enclave-service/signals';
+import { handleUncaught } from 'sui-enclave-service/uncaught';
+import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
+import type { Fakes } from 'sui-enclave-testing/fakes';
+import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
+import { readFiles } from '../image/files.ts';
+import { findProject, type Project, shortPath } from '../project.ts';
+import { STAND_IN, settingsInImage, startFakes } from './application.ts';
+import { writeDevelopmentRecord } from './development_record.ts';
+import { reportFile } from './loaded_files.ts';
+
+async function main(): Promise<void> {
+  const attest = process.env['ATTEST'];
+  if (attest !== undefined && attest !== 'emulated') {
+    throw new ConfigError('ATTEST must be emulated, or not set');
+  }
+  const image = integer(process.env, 'EMULATED_IMAGE', { from: 1, to: 9, default: 1 });
+  // At this level each request leaves a line, whatever an image's server.env sets.
+  const logLevel = process.env['RUST_LOG'] === undefined && { LOG_LEVEL: 'debug' };
+  const project = findProject();
+  const { name: app, folder } = project.application(
+    process.env['APP'] ?? (project.isClone ? 'weather' : undefined),
+  );
+  const given = { ...logLevel, ...process.env, APP: app };
+  const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
+  const here = process.cwd();
+  // As in the image, where the application's folder is /app.
+  process.chdir(folder);
+  reportFile(fileIn(folder, 'app.yaml'));
+  const application = await loadFolder(folder, app);
+  const { endpoints, secrets } = application.manifest;
+  readFiles(folder, application.manifest);
+  const fakes = await startFakes(folder);
+  if (!fakes) {
+    console.log(
+      `There are no fakes for ${app} (no ${relative(project.root, join(folder, STAND_IN))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
+    );
+  }
+  const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...given };
+  const config = withinThisMachine(readServerConfig(env));
+  const trust = attest && DevelopmentTrust.load(out, app, { image });
+  const signingSeed = trust && (await keptSeed());
+  const log = createLog(config.logLevel, readableLines(), { withMessages: true });
+  const server = await boot({
+    config,
+    env,
+    log,
+    ...application,
+    ...(fakes && { origins: fakes.origins, secrets: fakes.secrets }),
+    nsm: trust ? trust.nsm : deviceOrAdvice(config.nsmDevice),
+    ...(signingSeed && { signingSeed }),
+  });
+  signingSeed?.fill(0);
+  // Written only now: earlier, they would replace the files of a server that already runs on this port.
+  if (trust) {
+    console.log(trust.save());
+    writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
+  }
+  console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
+  console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
+  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
+  const end = async () => {
+    await server.close();
+    await fakes?.close();
+  };
+  endOnSignal(end);
+  // The parent process has ended without sending a signal.
+  process.on('disconnect', () => process.exit(1));
+  // Only now: an error before this ends the start, with its stack.
+  handleUncaught()(log, (error) => server.onUncaught(error));
+}
+
+/** On loopback, pages of other sites may not ask, unless CORS_ORIGINS names them. */
+function withinThisMachine(config: Config): Config {
+  if (!isLoopback(config.host)) return config;
+  const isSet = process.env['CORS_ORIGINS'] !== undefined;
+  return { ...config, corsOrigins: originsOnLoopback(config.corsOrigins, isSet) };
+}
+
+/** The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without `main.ts`. */
+async function keptSeed(): Promise<Uint8Array | undefined> {
+  if (!process.send) return undefined;
+  process.send({ wants: 'seed' });
+  const [{ seed }] = await once(process, 'message');
+  return seed;
+}
+
+/** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
+function deviceOrAdvice(path: string): NsmTransport {
+  const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
+  return {
+    transact: (request) =>
+      device.transact(request).catch((error: unknown) => {
+        if (!(error instanceof NsmError && error.code === 'NSM_UNAVAILABLE')) throw error;
+        // Without the cause, whose stack the log would print.
+        throw new NsmError(
+          'NSM_UNAVAILABLE',
+          `${error.message} For documents of an emulated NSM, start ${typed('dev', EMULATED)}.`,
+        );
+      }),
+    close: () => device.close(),
+  };
+}
+
+/** pino's lines of JSON as a person reads them. */
+function readableLines() {
+  return pretty({
+    colorize: process.stdout.isTTY ?? false,
+    singleLine: true,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'boot,secrets_missing',
+    sync: true,
+  });
+}
+
+function describe(
+  project: Project,
+  url: string,
+  endpoints: readonly string[],
+  fakes: Fakes | undefined,
+  trust: { readonly pcrs: string; readonly out: URL; readonly here: string } | undefined,
+): string {
+  const lines = [''];
+  if (fakes) {
+    const real = endpoints.filter((host) => !(host in fakes.origins));
+    const rest = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
+    lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
+    lines.push(...(fakes.notes ?? []));
+  }
+  const verify = project.isClone ? 'npm run verify --' : typed('verify');
+  const attestation =
+    trust &&
+    `${verify} ${url} --pcrs ${formatPath(trust.pcrs, trust)} --root ${formatPath('dev-root.pem', trust)}`;
+  if (attestation === undefined) {
+    lines.push(`It does not attest its key: ${typed('dev', EMULATED)} does, and needs no NSM addon.`);
+  }
+  const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
+  if (examples.length > 0)
+    lines.push('Try, in another terminal:', '', ...examples.map((line) => `  ${line}`));
+  return lines.join('\n');
+}
+
+/** As it is typed in the folder where the command started. */
+function formatPath(name: string, { out, here }: { readonly out: URL; readonly here: string }): string {
+  return shortPath(here, fileURLToPath(new URL(name, out)));
+}
+
+function fileIn(folder: string, name: string): URL {
+  return pathToFileURL(join(folder, name));
+}
+
+function list(names: readonly string[]): string {
+  return names.join(', ') || 'none';
+}
+
+function curl(url: string, { path, body }: Fakes['example']): string {
+  if (!body) return `curl -s ${url}${path}`;
+  const json = JSON.stringify(body).replaceAll("'", `'\\''`);
+  return `curl -s ${url}${path} -H 'Content-Type: application/json' -d '${json}'`;
+}
+
+main().catch((error: unknown) => {
+  if (!(error instanceof EnclaveError)) throw error;
+  console.error(`${IS_CLONE ? 'make dev' : 'sui-enclave dev'}: ${error.message}`);
+  process.exit(1);
+});

@@ -1,0 +1,83 @@
+/** The loopback node of the tests as a development service, with a faucet and a funded account. */
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { certificatesFromPem } from 'sui-enclave/attestation';
+import { modelChainId } from 'sui-enclave-cli/sui/network';
+import { createFaucet } from 'sui-enclave-devnet/faucet';
+import { RANDOM } from 'sui-enclave-devnet/ledger';
+import { listen } from 'sui-enclave-devnet/listen';
+import { frameworkModules } from 'sui-enclave-devnet/move/framework';
+import { LoopbackNode } from 'sui-enclave-devnet/node';
+import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
+import { type Account, developmentAccount } from './account.ts';
+import { builtKeys, signatureChecks } from './signatures.ts';
+
+/** 1000 SUI, in MIST. */
+const FUNDS = 1_000_000_000_000n;
+
+/** Of reads, in milliseconds. */
+const LAG_MS = 300;
+
+export interface DevSuiOptions {
+  /** Of the node, and of the faucet; 0 lets the system choose. */
+  readonly port: number;
+  readonly faucetPort: number;
+  /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
+  readonly folder: URL;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
+  readonly lagMs?: number;
+}
+
+export interface DevSui {
+  readonly node: LoopbackNode;
+  readonly faucetUrl: string;
+  readonly account: Account;
+  /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
+  readonly checksProofs: boolean;
+  /** For people: which root it accepts, where that had to be made. */
+  readonly note: string | undefined;
+  close(): Promise<void>;
+}
+
+/** @throws ConfigError; SuiCommandError: SIGNER */
+export async function startDevSui({
+  port,
+  faucetPort,
+  folder,
+  env,
+  lagMs = LAG_MS,
+}: DevSuiOptions): Promise<DevSui> {
+  const account = developmentAccount(folder, env);
+  const trust = DevelopmentTrust.load(folder, 'weather');
+  const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
+  const node = await LoopbackNode.start(root, port);
+  node.chainId = modelChainId(randomBytes(4));
+  const faucet = createFaucet((address, mist) => node.ledger.give(address, mist));
+  try {
+    await listen(faucet, 'FAUCET_PORT', faucetPort);
+  } catch (error) {
+    node.close();
+    throw error;
+  }
+  const keys = builtKeys();
+  node.verify = signatureChecks(node, keys);
+  node.lagMs = lagMs;
+  // Nothing here is worth protecting, and a dapp under development may have any origin.
+  node.servesPages = true;
+  await frameworkModules();
+  node.ledger.objects.set(RANDOM.id, RANDOM);
+  node.ledger.give(account.address, FUNDS);
+  return {
+    node,
+    faucetUrl: `http://127.0.0.1:${(faucet.address() as AddressInfo).port}`,
+    account,
+    checksProofs: keys.length > 0,
+    note: trust.isNew ? trust.save() : undefined,
+    async close() {
+      node.close();
+      faucet.closeAllConnections();
+      faucet.close();
+    },
+  };
+}

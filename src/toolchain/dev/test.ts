@@ -1,0 +1,190 @@
+/**
+ * `sui-enclave test`: the types and the tests of an application, what other commands wrote of it, and the tests of its Move
+ * packages with answers that the application itself signed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { command, EXIT, type Io, runAsProcess } from 'sui-enclave-cli/command';
+import * as v from 'valibot';
+import { generate, hasGenerated } from '../gen/generate.ts';
+import { writeGenerated } from '../gen/generated_file.ts';
+import { type Framework, frameworkOf, type TestRun, testPackage } from '../move/packages.ts';
+import { type ApplicationFolder, findProject, type Project } from '../project.ts';
+import { SCHEMA_FILE } from '../schema/app_schema.ts';
+import { updateSchemas } from '../schema/schema.ts';
+import { HEADER, signedAnswers, signedModules } from './signed_modules.ts';
+
+const STEPS = ['types', 'tests', 'generated', 'move'] as const;
+
+/** A program of an npm package that the project has installed. @throws ConfigError */
+function installedProgram(root: string, packageName: string, file: string): string {
+  try {
+    return join(
+      dirname(createRequire(join(root, 'package.json')).resolve(`${packageName}/package.json`)),
+      file,
+    );
+  } catch {
+    throw new ConfigError(`${packageName} is not installed in ${root}: run npm ci`);
+  }
+}
+
+/** @returns whether it succeeded; what it prints goes to the terminal, or with `--json` to standard error */
+async function runs(root: string, asJson: boolean, program: string, ...args: string[]): Promise<boolean> {
+  const child: ChildProcess = spawn(process.execPath, [program, ...args], {
+    cwd: root,
+    stdio: ['ignore', asJson ? 2 : 1, 2],
+  });
+  const [code] = await once(child, 'close');
+  return code === 0;
+}
+
+/** The Move packages of an application: in a clone that of its name, where there is one; else all. */
+function packagesOf(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
+  return [...project.movePackages()].filter(([packageName]) => !project.isClone || packageName === name);
+}
+
+/**
+ * Tests a Move package. If its tests use a module of answers that the application signs, the module is written first.
+ *
+ * @throws ConfigError if a file of the name is there that this did not write
+ */
+export async function testMove(
+  application: ApplicationFolder | undefined,
+  [name, folder]: readonly [name: string, folder: string],
+  framework: Framework,
+): Promise<TestRun> {
+  if (application !== undefined && usesAnswers(folder)) {
+    const answers = await signedAnswers(application);
+    if (answers === undefined) {
+      throw new ConfigError(
+        `the tests of move/${name} use signed answers, but ${application.name} has no fakes`,
+      );
+    }
+    for (const [path, source] of signedModules(packageNameIn(folder), answers))
+      writeModule(join(folder, path), source);
+  }
+  return await testPackage(name, framework);
+}
+
+/** Whether a test names such a module. */
+function usesAnswers(folder: string): boolean {
+  const tests = globSync('tests/*.move', { cwd: folder, exclude: ['tests/signed_*.move'] });
+  return tests.some((path) => /^\s*use \w+::signed_\w+/m.test(readFileSync(join(folder, path), 'utf8')));
+}
+
+function packageNameIn(folder: string): string {
+  const manifest = readFileSync(join(folder, 'Move.toml'), 'utf8');
+  return /^\s*name\s*=\s*["'](\w+)["']/m.exec(manifest)?.[1] ?? basename(folder);
+}
+
+function writeModule(file: string, source: string): void {
+  const present = existsSync(file) ? readFileSync(file, 'utf8') : HEADER;
+  if (!present.startsWith(HEADER)) {
+    throw new ConfigError(`${file} is not one that this command wrote: give it another name`);
+  }
+  writeFileSync(file, source);
+}
+
+interface Step {
+  readonly name: string;
+  readonly passed: boolean;
+}
+
+/**
+ * Compares what `schema` and `gen` wrote of an application, where it is there: an application may do without.
+ *
+ * @throws EnclaveError that names what would be written, or why nothing can be
+ */
+export async function compareGenerated(application: ApplicationFolder, moveFolder: string): Promise<void> {
+  if (existsSync(join(application.folder, SCHEMA_FILE))) await updateSchemas([application], true);
+  if (hasGenerated(application, moveFolder)) writeGenerated(await generate(application, moveFolder), true);
+}
+
+async function isCurrent(
+  { root }: Project,
+  application: ApplicationFolder,
+  io: Pick<Io, 'log'>,
+): Promise<boolean> {
+  try {
+    await compareGenerated(application, join(root, 'move', application.name));
+    return true;
+  } catch (error) {
+    if (!(error instanceof EnclaveError)) throw error;
+    io.log(`\n${error.code}: ${error.message}`);
+    return false;
+  }
+}
+
+async function testTheMove(
+  project: Project,
+  application: ApplicationFolder,
+  env: Readonly<Record<string, string | undefined>>,
+  io: Pick<Io, 'log'>,
+): Promise<boolean> {
+  const packages = packagesOf(project, application);
+  const framework = frameworkOf(env);
+  const runs: boolean[] = [];
+  for (const entry of packages) {
+    const { passed, output } = await testMove(application, entry, framework);
+    io.log(`\nmove/${entry[0]}, on ${framework.description}\n${output.trimEnd()}`);
+    runs.push(passed);
+  }
+  return runs.every((passed) => passed);
+}
+
+export const main = command({
+  name: 'test',
+  purpose:
+    'Checks the types of an application, runs its tests, compares what schema and gen wrote of it, and runs the tests of its\nMove packages. What these need of signed_<name> is signed by the application itself first, in answer to the requests of\nstand_in.ts.',
+  arguments: {
+    step: {
+      schema: v.picklist(STEPS, `must be one of ${STEPS.join(', ')}`),
+      optional: true,
+      repeated: true,
+    },
+  },
+  options: {},
+  notes: `environment:
+  APP  in a clone, the application: a folder of src/apps
+  FRAMEWORK, SUI_FRAMEWORK_DIR  Sui's framework for the Move packages; default: a stub of it
+
+exit codes: 0 passed; 1 failed; 2 invalid command line`,
+  async run({ args: { step: chosen } }, { env, io, asJson }) {
+    const project = findProject();
+    const application = project.application(env['APP']);
+    const wanted = chosen.length > 0 ? STEPS.filter((step) => chosen.includes(step)) : STEPS;
+    const { root } = project;
+    const steps: Step[] = [];
+    const take = {
+      types: () => runs(root, asJson, installedProgram(root, 'typescript', 'bin/tsc'), '--noEmit'),
+      tests: () =>
+        runs(
+          root,
+          asJson,
+          installedProgram(root, 'vitest', 'vitest.mjs'),
+          'run',
+          ...testsOf(project, application),
+        ),
+      generated: () => isCurrent(project, application, io),
+      move: () => testTheMove(project, application, env, io),
+    };
+    for (const name of wanted) steps.push({ name, passed: await take[name]() });
+    const failed = steps.filter(({ passed }) => !passed).map(({ name }) => name);
+    return {
+      exit: failed.length === 0 ? EXIT.done : EXIT.failed,
+      json: { application: application.name, steps },
+      text: failed.length === 0 ? `\nPassed: ${wanted.join(', ')}.` : `\nFailed: ${failed.join(', ')}.`,
+    };
+  },
+});
+
+/** The folder of a clone's application; an author's repository has no others. */
+function testsOf(project: Project, { folder }: ApplicationFolder): string[] {
+  return project.isClone ? [relative(project.root, folder)] : [];
+}
+
+if (import.meta.main) await runAsProcess(main);

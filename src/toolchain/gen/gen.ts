@@ -1,0 +1,52 @@
+/** `sui-enclave gen [application]`: writes what a contract and a dapp need of the types that an application signs. */
+import { join, resolve } from 'node:path';
+import { command, runAsProcess, UsageError } from 'sui-enclave-cli/command';
+import { path, text } from 'sui-enclave-cli/values';
+import { findProject, type Project } from '../project.ts';
+import { generate } from './generate.ts';
+import { writeGenerated } from './generated_file.ts';
+
+/**
+ * The files of an application, in its folder and in its Move package.
+ *
+ * @param name which one; an author's repository has one application, and no name is necessary
+ * @param move the folder of the Move package; default: `move/<name>`
+ * @throws UsageError if a clone's application is not named; ConfigError for an unknown application; the errors of `generate`
+ */
+export async function generatedFiles(
+  project: Project,
+  name: string | undefined,
+  move: string | undefined,
+): Promise<ReadonlyMap<string, string>> {
+  if (project.isClone && name === undefined) {
+    throw new UsageError('missing: <application>');
+  }
+  const application = project.application(name);
+  return await generate(application, resolve(move ?? join(project.root, 'move', application.name)));
+}
+
+export const main = command({
+  name: 'gen',
+  purpose: `Writes the types that an application signs as Move structs with their intents (sources/signed.move) and the tests of
+their bytes (tests/signed_vectors.move), as a module for dapps (generated/client.ts), and the bytes of some values
+(generated/vectors.json). Only files that it wrote itself, and that nobody edited since, are replaced.`,
+  arguments: { application: { schema: text, optional: true } },
+  options: {
+    move: {
+      value: '<folder>',
+      help: 'the Move package; default: move/<application>',
+      schema: path,
+    },
+    check: { help: 'write nothing, and fail if a file is not what would be written' },
+  },
+  notes:
+    'without a name: the application of this repository; a clone of sui-enclave has several\nexit codes: 0 written, or equal; 1 refused, or a file differs; 2 invalid command line',
+  async run({ args: { application }, options: { move, check } }) {
+    const files = await generatedFiles(findProject(), application, move);
+    const written = writeGenerated(files, check);
+    const text = written.length > 0 ? written.join('\n') : 'nothing changed';
+    return { json: { files: [...files.keys()], written }, text };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,68 @@
+/**
+ * The packages of lock files as one tar archive of a root file system, without running any of their scripts. It
+ * is made of the packages' own archives, one after the other; nothing of this machine is in it.
+ */
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { replaceBy } from 'sui-enclave-service/replace_file';
+import { dataArchive, tarEntries } from './deb.ts';
+import { fetchAll } from './fetch.ts';
+import { readLock } from './lock.ts';
+import { findMirrors, type Mirrors } from './mirrors.ts';
+
+/** Symbolic links to their namesakes in /usr: an entry below one would replace it. */
+const MERGED = /^(bin|sbin|lib|lib64)\//;
+
+export interface BaseOptions {
+  /** Tar archives whose files replace those of the packages. */
+  readonly overlays?: readonly string[];
+  /** Default: those of this machine. */
+  readonly mirrors?: Mirrors;
+}
+
+export async function makeBase(
+  locks: readonly string[],
+  out: string,
+  cache: string,
+  { overlays = [], mirrors = findMirrors(process.env) }: BaseOptions = {},
+): Promise<void> {
+  mkdirSync(dirname(out), { recursive: true });
+  const packages: { name: string; deb: string }[] = [];
+  for (const lock of locks.map(readLock)) {
+    const debs = await fetchAll(lock.packages, lock, mirrors, cache);
+    // base-files first: it has the links that everything else is found through.
+    const first = lock.packages.findIndex(({ name }) => name === 'base-files');
+    const order = [...debs.keys()].sort((a, b) => Number(b === first) - Number(a === first) || a - b);
+    for (const at of order) {
+      const { name } = lock.packages[at] as { name: string };
+      packages.push({ name, deb: debs[at] as string });
+    }
+  }
+  replaceBy(out, (fresh) => {
+    const file = openSync(fresh, 'wx');
+    try {
+      for (const { name, deb } of packages) writeFileSync(file, entriesOf(name, readFileSync(deb)));
+      for (const overlay of overlays) writeFileSync(file, withoutEnd(readFileSync(overlay)));
+      writeFileSync(file, Buffer.alloc(1024));
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+function entriesOf(name: string, deb: Buffer): Buffer {
+  const tar = dataArchive(deb);
+  for (const { path } of tarEntries(tar)) {
+    const plain = path.replace(/^\.?\/+/, '');
+    if (MERGED.test(plain) || plain.split('/').includes('..')) {
+      throw new ImageError('ARCHIVE_INVALID', `the package ${name} holds ${plain}, outside /usr`);
+    }
+  }
+  return withoutEnd(tar);
+}
+
+/** An archive without its trailing empty blocks, so that another can follow. */
+function withoutEnd(tar: Buffer): Buffer {
+  return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
+}

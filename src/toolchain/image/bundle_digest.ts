@@ -1,0 +1,72 @@
+/** `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the image. */
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { command, runAsProcess } from 'sui-enclave-cli/command';
+import { IS_CLONE } from 'sui-enclave-cli/places';
+import { path } from 'sui-enclave-cli/values';
+import { layContext } from './build.ts';
+import { bundle } from './bundle.ts';
+import { applicationIn, imageInputs } from './context.ts';
+import { NO_MIRRORS } from './mirrors.ts';
+import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
+
+const APPS = ['weather', 'salt'];
+
+/** SHA-256 in hexadecimal. The version is the same for all, since it changes with each release. */
+export async function digestOf(root: string, appDir: string): Promise<string> {
+  const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
+  try {
+    await bundle(root, '0.0.0', appDir, stage);
+    return createHash('sha256')
+      .update(readFileSync(join(stage, 'server.js')))
+      .digest('hex');
+  } finally {
+    rmSync(stage, { recursive: true });
+  }
+}
+
+/** Of the application in an image: with the packages that the lock files name, and no others. */
+async function digestInImage(source: BuildSource, cache: string): Promise<string> {
+  const dir = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
+  try {
+    const context = join(dir, 'context');
+    await layContext(source, imageInputs(source, false), { cache, mirrors: NO_MIRRORS, context });
+    return await digestOf(context, applicationIn(source));
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+export const main = command({
+  name: 'bundle_digest',
+  purpose: `Prints the SHA-256 of the server's bundle with each application: the code of an image, without its settings, Node and
+the rest of its system. A change of comments, or a file that moves, leaves it as it was. Needs no container.`,
+  arguments: {},
+  options: {
+    'app-dir': {
+      ...APP_DIR_OPTION['app-dir'],
+      help: `in a clone, the folder of one application from its root (default: those of ${APPS.join(' and ')})`,
+    },
+    cache: {
+      value: '<folder>',
+      help: 'the cache of downloaded packages',
+      schema: path,
+      default: 'build/packages',
+    },
+  },
+  async run({ options }, { io }) {
+    const { 'app-dir': appDir, cache } = options;
+    const all = IS_CLONE && appDir === undefined ? APPS.map((app) => `src/apps/${app}`) : [appDir];
+    const digests: Record<string, string> = {};
+    for (const source of all.map(findSource)) {
+      const digest = await digestInImage(source, resolve(cache));
+      digests[source.name] = digest;
+      io.log(`${digest} ${source.name}`);
+    }
+    return { json: digests };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

@@ -1,0 +1,47 @@
+/** Finds where two images differ: names the file inside the ramdisk, not the offset inside the image. */
+import { gunzipSync } from 'node:zlib';
+import { type CpioEntry, readCpio } from 'sui-enclave-cli/image/cpio';
+import { readEif } from 'sui-enclave-cli/image/eif/read';
+
+/** A line for each difference; an empty list if the files are identical. */
+export function compareEifs(first: Buffer, second: Buffer): string[] {
+  if (first.equals(second)) return [];
+  const [a, b] = [readEif(first), readEif(second)];
+  const lines: string[] = [];
+  if (a.cmdline !== b.cmdline) lines.push(`command line: ${a.cmdline} / ${b.cmdline}`);
+  if (Buffer.compare(a.kernel, b.kernel) !== 0) lines.push(`kernel: ${firstDifference(a.kernel, b.kernel)}`);
+  if (JSON.stringify(a.metadata) !== JSON.stringify(b.metadata)) lines.push('metadata');
+  if (a.ramdisks.length !== b.ramdisks.length) lines.push('number of ramdisks');
+  for (const [at, ramdisk] of a.ramdisks.entries()) {
+    const other = b.ramdisks[at];
+    if (!other || Buffer.compare(ramdisk, other) === 0) continue;
+    const name = at === 0 ? 'boot ramdisk' : 'application ramdisk';
+    const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(other));
+    // The content is the same, but is packed in another way.
+    if (differences.length === 0) differences.push('its compression');
+    lines.push(...differences.map((line) => `${name}: ${line}`));
+  }
+  return lines.length > 0 ? lines : ['header'];
+}
+
+function compareRamdisks(first: Buffer, second: Buffer): string[] {
+  const files = (archive: Buffer) => new Map(readCpio(archive).map((entry) => [entry.path, entry]));
+  const [a, b] = [files(first), files(second)];
+  const lines = [...new Set([...a.keys(), ...b.keys()])].sort().flatMap((path) => {
+    const difference = compareEntries(a.get(path), b.get(path));
+    return difference === undefined ? [] : [`/${path}: ${difference}`];
+  });
+  return lines.length > 0 || first.equals(second) ? lines : ['the order or the headers of its files'];
+}
+
+function compareEntries(a: CpioEntry | undefined, b: CpioEntry | undefined): string | undefined {
+  if (!a || !b) return `only in the ${a ? 'first' : 'second'}`;
+  if (a.mode !== b.mode) return `mode ${a.mode.toString(8)} / ${b.mode.toString(8)}`;
+  return Buffer.compare(a.data, b.data) === 0 ? undefined : firstDifference(a.data, b.data);
+}
+
+function firstDifference(a: Uint8Array, b: Uint8Array): string {
+  const at = a.findIndex((byte, index) => byte !== b[index]);
+  const from = at === -1 ? a.length : at;
+  return `${a.length} / ${b.length} bytes, different from byte ${from}`;
+}

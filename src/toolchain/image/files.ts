@@ -1,0 +1,85 @@
+/** The folders of `app.yaml`'s `files`, as an image has them: below /app, at the paths that they have beside app.yaml. */
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import { printable } from 'sui-enclave-cli/printable';
+import type { Manifest } from 'sui-enclave-server/manifest';
+
+/** Bytes of all files of an application together. They are in the memory of the enclave. */
+export const MAX_FILES_BYTES = 20_000_000;
+/** What /app has itself: see ramdisks.ts. */
+export const RESERVED = ['app.yaml', 'ca.pem', 'enclave.conf', 'nsm.node', 'schema.json', 'server.js'];
+
+/** What is in an author's repository beside the application. */
+export const BESIDE: ReadonlySet<string> = new Set([
+  'node_modules',
+  'out',
+  'build',
+  'move',
+  'test',
+  '.git',
+  '.ci',
+  '.github',
+]);
+
+/**
+ * Reads the files of these folders, in the order of their paths.
+ *
+ * @param app folder with app.yaml
+ * @returns content by path, from the folder of app.yaml
+ * @throws ConfigError that names the folder or file: it is missing, a link or a device, has a name that no image takes, is
+ * never part of an image, or all together have more than 20,000,000 bytes
+ */
+export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>): Map<string, Buffer> {
+  const contents = new Map<string, Buffer>();
+  let bytes = 0;
+  const add = (path: string) => {
+    if (!/^[\x21-\x7e]+$/.test(path)) {
+      throw refuse(
+        path,
+        'has a name with a space, a control character or a letter outside of ASCII: rename it',
+      );
+    }
+    const stats = lstatSync(join(app, path));
+    if (stats.isDirectory()) {
+      for (const name of readdirSync(join(app, path)).sort()) {
+        if (name.startsWith('.') && name !== '.well-known') {
+          throw refuse(
+            `${path}/${name}`,
+            'is a hidden file, of which only .well-known gets into an image: remove it',
+          );
+        }
+        add(`${path}/${name}`);
+      }
+      return;
+    }
+    if (!stats.isFile())
+      throw refuse(path, 'is neither a file nor a folder: replace it with a copy of what it names');
+    bytes += stats.size;
+    if (bytes > MAX_FILES_BYTES)
+      throw new ConfigError(`app.yaml, files: have more than ${MAX_FILES_BYTES} bytes`);
+    contents.set(path, readFileSync(join(app, path)));
+  };
+  for (const folder of files) {
+    const [top = ''] = folder.split('/');
+    if (BESIDE.has(top) || RESERVED.includes(top) || folder.split('/').includes('node_modules')) {
+      throw refuse(folder, 'is a name that no folder of files can have: rename it');
+    }
+    // Each folder above it too: a link there leads out of the application.
+    for (const [at] of folder.split('/').entries()) {
+      const above = folder
+        .split('/')
+        .slice(0, at + 1)
+        .join('/');
+      if (!lstatSync(join(app, above), { throwIfNoEntry: false })?.isDirectory()) {
+        throw refuse(above, 'is not a folder of the application');
+      }
+    }
+    add(folder);
+  }
+  return contents;
+}
+
+function refuse(path: string, fault: string): ConfigError {
+  return new ConfigError(`app.yaml, files: ${JSON.stringify(printable(path))} ${fault}`);
+}

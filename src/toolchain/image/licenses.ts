@@ -1,0 +1,107 @@
+/** The licences of what is in an image: in full in `out/licenses.txt`, as a list in NOTICE. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { dataArchive, readTarFile } from './deb.ts';
+import type { LockedFile } from './lock.ts';
+
+/** The folder of a module's package, which may be within that of another. */
+const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
+/** What is compiled into the addon: it has no modules. Folders in the build. */
+export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
+const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
+
+/** What an image takes from Debian, beside Node: each with the licence of the binary, and its package with the texts. */
+export const SYSTEM = [
+  { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },
+  { name: 'glibc', package: 'libc6', license: 'LGPL-2.1-or-later', texts: 'libc6' },
+  {
+    name: 'libstdc++',
+    package: 'libstdc++6',
+    license: 'GPL-3.0-or-later WITH GCC-exception-3.1',
+    texts: 'gcc-14-base',
+  },
+  {
+    name: 'libgcc',
+    package: 'libgcc-s1',
+    license: 'GPL-3.0-or-later WITH GCC-exception-3.1',
+    texts: 'gcc-14-base',
+  },
+] as const;
+
+export interface PackageLicense {
+  readonly name: string;
+  readonly version: string;
+  /** SPDX expression. */
+  readonly license: string;
+  /** Of its licence files. */
+  readonly texts: readonly string[];
+}
+
+/**
+ * The folders of the packages in a bundle, from the root.
+ *
+ * @param modules the paths of the modules in the bundle
+ */
+export function packageFolders(root: string, modules: readonly string[]): string[] {
+  const folders = modules.flatMap((path) => PACKAGE.exec(path)?.[0] ?? []);
+  return [...new Set(folders)].map((folder) => relative(root, folder)).sort();
+}
+
+/**
+ * Of the packages of a server, whose bundle leaves comments out.
+ *
+ * @param folders of the packages
+ * @throws ImageError: ARCHIVE_INVALID if a package names no licence
+ */
+export function packageLicenses(folders: readonly string[]): PackageLicense[] {
+  return folders.map(licenseOf).sort((a, b) => (titleOf(a) < titleOf(b) ? -1 : 1));
+}
+
+/** @param folder a package's */
+export function licenseOf(folder: string): PackageLicense {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  if (typeof license !== 'string') throw new ImageError('ARCHIVE_INVALID', `${name} names no licence`);
+  const files = readdirSync(folder, { withFileTypes: true }).filter(
+    (file) => file.isFile() && LICENSE_FILE.test(file.name),
+  );
+  return {
+    name,
+    version,
+    license,
+    texts: files.map((file) => readFileSync(join(folder, file.name), 'utf8').trim()),
+  };
+}
+
+/** @returns the name, version, licence and text of each package */
+export function licensesOf(packages: readonly PackageLicense[]): string {
+  const entries = packages.map(
+    (one) => `--- ${titleOf(one)} ---\n\n${one.texts.map((text) => `${text}\n`).join('\n')}`,
+  );
+  return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
+}
+
+/** The same of the programs and libraries beside the bundle. @param deb the archive of a package of Debian */
+export function systemLicenses(
+  node: PackageLicense,
+  debian: readonly LockedFile[],
+  deb: (file: LockedFile) => Buffer,
+): string {
+  const entries = SYSTEM.map((one) => {
+    const [{ version }, texts] = [lockedFile(debian, one.package), lockedFile(debian, one.texts)];
+    const text = readTarFile(dataArchive(deb(texts)), `./usr/share/doc/${one.texts}/copyright`);
+    return `--- ${one.name} ${version}: ${one.license} ---\n\n${text.toString('utf8').trim()}\n`;
+  });
+  const own = `--- Node ${node.version}: ${node.license} ---\n\n${node.texts.join('\n\n')}\n`;
+  return `The image contains these programs and libraries beside it.\n\n${[own, ...entries].join('\n')}`;
+}
+
+export function lockedFile(debian: readonly LockedFile[], name: string): LockedFile {
+  const found = debian.find((file) => file.name === name);
+  if (found) return found;
+  throw new ImageError('LOCK_INVALID', `the lock of Debian's packages has no ${name}, which is in the image`);
+}
+
+export function titleOf({ name, version, license }: PackageLicense): string {
+  return `${name} ${version}: ${license}`;
+}

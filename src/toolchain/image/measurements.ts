@@ -1,0 +1,191 @@
+/** `out/measurements.json`: the sources of an image, and its measurements. */
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Image } from 'sui-enclave/attestation';
+import { ConfigError } from 'sui-enclave/errors';
+import { measureImage } from 'sui-enclave-cli/image/eif/measure';
+import { readEif } from 'sui-enclave-cli/image/eif/read';
+import { readRelease } from 'sui-enclave-cli/release';
+import { manifestIn } from 'sui-enclave-server/load_application';
+import * as v from 'valibot';
+import { readLock } from './context.ts';
+import type { NodeBinary } from './node_binary.ts';
+import { type BuildSource, folderOf } from './source.ts';
+
+export const CHANNELS = {
+  stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
+  experimental: 'Any other build: the next commit may change the registers, and nothing should rely on them.',
+} as const;
+export type Channel = keyof typeof CHANNELS;
+
+/** The option of the commands that build and pack. */
+export const CHANNEL_OPTION = {
+  channel: {
+    value: '<channel>',
+    help: 'stable for a tagged release, or experimental',
+    schema: v.picklist(['stable', 'experimental'], 'must be stable or experimental'),
+    default: 'experimental',
+    variable: 'CHANNEL',
+  },
+} as const;
+
+export interface Built {
+  readonly channel: Channel;
+  /** The lock file of Debian's packages that the image was built from. */
+  readonly lock: string;
+  /** The digest of npm's packages in it. */
+  readonly packages: string;
+  readonly eif: Buffer;
+  /** The program for the parent instance, in no register. */
+  readonly relay: Uint8Array;
+  /** Where it is not the pinned one. */
+  readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
+}
+
+export function makeMeasurements(source: BuildSource, built: Built): object {
+  const { root, isApart } = source;
+  return measurementsOf(source, built, {
+    ...originOf(source),
+    // That of the installed framework can't be changed without another version.
+    hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
+  });
+}
+
+function originOf(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> {
+  const { root } = source;
+  return {
+    folder: folderOf(source),
+    commit: git(root, 'rev-parse', 'HEAD'),
+    isUnchanged: isUnchanged(root, '.') && !hasIgnoredFiles(source),
+  };
+}
+
+/** Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the image's then. */
+function hasIgnoredFiles({ app }: BuildSource): boolean {
+  const { files = [] } = manifestIn(app);
+  const ignored = files.length > 0 && git(app, 'status', '--porcelain', '--ignored', '--', ...files);
+  return ignored !== false && ignored !== '';
+}
+
+/** Where nothing was built: the registers are those of an emulated enclave. */
+const DEVELOPMENT = {
+  channel: 'development',
+  promise:
+    'No image: these are the registers of an emulated enclave, which anyone can attest. Nothing may rely on them.',
+} as const;
+
+/** What `dev` records of an emulated enclave, for trying out on one machine what builds of an image allow. */
+export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
+  return developmentMeasurementsOf(source, registers, originOf(source));
+}
+
+export function developmentMeasurementsOf(
+  { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
+  registers: Image,
+  { folder, commit, isUnchanged: isSame }: Omit<BuildOrigin, 'hasCommittedLock'>,
+): object {
+  return {
+    application: name,
+    folder,
+    framework_version: readRelease().version,
+    framework_integrity: isApart ? integrityOf(app) : null,
+    commit,
+    unchanged_tree: isSame,
+    ...DEVELOPMENT,
+    registers,
+  };
+}
+
+/** What the repository of a build says. */
+export interface BuildOrigin {
+  /** Of the application, from its root. */
+  readonly folder: string;
+  readonly commit: string | null;
+  readonly isUnchanged: boolean | null;
+  readonly hasCommittedLock: boolean | null;
+}
+
+/** The same image of the same commit has the same measurements, in the channel that its builder chose. */
+export function measurementsOf(
+  { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
+  { channel, lock, packages, eif, relay, node }: Built,
+  { folder, commit, isUnchanged: isSame, hasCommittedLock }: BuildOrigin,
+): object {
+  const { kernel, ramdisks } = readEif(eif);
+  const [boot, application] = ramdisks as [Uint8Array, Uint8Array];
+  return {
+    application: name,
+    folder,
+    framework_version: readRelease().version,
+    // As the application's lock file has it; null in a clone, whose commit is that of the framework.
+    framework_integrity: isApart ? integrityOf(app) : null,
+    commit,
+    unchanged_tree: isSame,
+    committed_lock: hasCommittedLock,
+    channel,
+    promise: CHANNELS[channel],
+    ...(node && { node_version: node.version }),
+    registers: measureImage(readEif(eif)),
+    sha256: {
+      eif: sha256(eif),
+      kernel: sha256(kernel),
+      boot_ramdisk: sha256(boot),
+      application_ramdisk: sha256(application),
+      debian_lock: sha256(readFileSync(lock)),
+      npm_packages: packages,
+      relay: sha256(relay),
+      ...(node && { node: node.sha256 }),
+      ...(isApart && { package_lock: sha256(readFileSync(join(app, 'package-lock.json'))) }),
+    },
+  };
+}
+
+/** Of the installed commands, in an application's lock file. */
+function integrityOf(app: string): string | null {
+  const { packages } = readLock(app);
+  return packages['node_modules/sui-enclave-toolchain']?.integrity ?? null;
+}
+
+/** @throws ConfigError, if the channel is `stable` and the tree is changed or not at its tag */
+export function checkChannel(root: string, channel: Channel, sources: readonly string[]): void {
+  if (channel !== 'stable') return;
+  const tags = git(root, 'tag', '--points-at', 'HEAD') ?? '';
+  if (!/^v\d+\.\d+\.\d+$/m.test(tags)) {
+    throw new ConfigError(
+      'CHANNEL=stable needs a commit with a tag such as v1.2.3: the current commit has no such tag',
+    );
+  }
+  const changes = git(root, 'status', '--porcelain');
+  if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
+  // They get into the image as they are on the disk, including the files that git ignores.
+  const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
+  if (ignored !== '') {
+    throw new ConfigError(`CHANNEL=stable needs the sources of the image without ignored files:\n${ignored}`);
+  }
+}
+
+/** Null outside a git repository, for example in an archive of a release. */
+function git(root: string, ...args: string[]): string | null {
+  try {
+    return execFileSync('git', args, {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a path is unchanged since it was committed; null if that can't be determined. */
+export function isUnchanged(root: string, path: string): boolean | null {
+  const changes = git(root, 'status', '--porcelain', '--', path);
+  return changes === null ? null : changes === '';
+}
+
+function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

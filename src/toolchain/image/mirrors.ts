@@ -1,0 +1,69 @@
+/** Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name them. */
+import { execFileSync } from 'node:child_process';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import type { LockedFile } from './lock.ts';
+
+export type Archive = LockedFile['archive'];
+
+export interface Mirrors {
+  /** Address of each archive, without a trailing slash, best first. */
+  readonly archives: Readonly<Record<Archive, readonly string[]>>;
+  /** Address of a snapshot archive, the part before `/archive/debian/<time>/`. */
+  readonly snapshot: string | undefined;
+  /** Whether the cache alone is used. */
+  readonly isOffline?: boolean;
+}
+
+/** For packages of npm alone. */
+export const NO_MIRRORS: Mirrors = { archives: { debian: [], 'debian-security': [] }, snapshot: undefined };
+/** For a build from an archive of its inputs. */
+export const OFFLINE: Mirrors = { ...NO_MIRRORS, isOffline: true };
+
+/**
+ * `DEBIAN_MIRROR` (the address above `/debian` and `/debian-security`), else what this machine's apt is set
+ * up with; and `DEBIAN_SNAPSHOT`.
+ *
+ * @throws ImageError: NO_MIRROR, if a variable is not an address, or nothing names a mirror
+ */
+export function findMirrors(env: NodeJS.ProcessEnv, fromApt = readAptSources): Mirrors {
+  const mirror = address(env, 'DEBIAN_MIRROR');
+  const snapshot = address(env, 'DEBIAN_SNAPSHOT');
+  const archives = mirror
+    ? { debian: [`${mirror}/debian`], 'debian-security': [`${mirror}/debian-security`] }
+    : parseAptSources(fromApt());
+  if (archives.debian.length === 0 && snapshot === undefined) {
+    throw new ImageError(
+      'NO_MIRROR',
+      "this machine's apt names no mirror of Debian: set DEBIAN_MIRROR to the address above its /debian and /debian-security, or DEBIAN_SNAPSHOT to that of a snapshot archive",
+    );
+  }
+  return { archives, snapshot };
+}
+
+function address(env: NodeJS.ProcessEnv, name: string): string | undefined {
+  const value = env[name];
+  if (value === undefined || value === '') return undefined;
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+    throw new ImageError('NO_MIRROR', `${name} must be an address that begins with http:// or https://`);
+  }
+  return value.replace(/\/+$/, '');
+}
+
+/** A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed. */
+function readAptSources(): string {
+  const format = ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages'];
+  try {
+    return execFileSync('apt-get', format, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  } catch {
+    return '';
+  }
+}
+
+function parseAptSources(lines: string): Record<Archive, string[]> {
+  const archives: Record<Archive, string[]> = { debian: [], 'debian-security': [] };
+  for (const line of new Set(lines.split('\n'))) {
+    const [, uri, archive] = /^Debian (https?:\/\/\S+\/(debian|debian-security))\/?$/.exec(line) ?? [];
+    if (uri !== undefined) archives[archive as Archive].push(uri);
+  }
+  return archives;
+}

@@ -1,0 +1,111 @@
+/** Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's script runs. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { replaceBy } from 'sui-enclave-service/replace_file';
+import { extract } from 'tar';
+import { fetchLocked, type NpmPackage, type NpmRegistry, packageChanged } from './npm_registry.ts';
+
+/** @throws ImageError: LOCK_INVALID for what a lock file does not pin to bytes of the registry */
+export function pinned(
+  path: string,
+  { name, version, integrity }: { name?: string; version?: string; integrity?: string },
+): NpmPackage {
+  const digest = /^sha512-([A-Za-z0-9+/]{86}==)$/.exec(integrity ?? '')?.[1];
+  if (digest === undefined || version === undefined) {
+    throw new ImageError('LOCK_INVALID', `package-lock.json has no SHA-512 of ${path}`);
+  }
+  const sha512 = Buffer.from(digest, 'base64').toString('hex');
+  return { name: name ?? path.slice(path.lastIndexOf('node_modules/') + 13), version, sha512 };
+}
+
+/**
+ * @param isOffline whether only the cache may be used
+ * @param registry that gives them. Default: npm asks the one that it knows, and signs in there
+ * @returns the packages that are neither in the cache nor to be had
+ * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
+ */
+export async function fetchPackages(
+  packages: readonly NpmPackage[],
+  cache: string,
+  isOffline: boolean,
+  registry?: NpmRegistry,
+): Promise<NpmPackage[]> {
+  mkdirSync(cache, { recursive: true });
+  const missing = packages.filter((one) => !isCached(one, cache));
+  if (missing.length === 0 || isOffline) return missing;
+  const gone =
+    registry === undefined ? packByNpm(missing, cache) : await fetchLocked(missing, cache, registry);
+  if (gone.length > 0) return [...gone];
+  const changed = missing.find((one) => !isCached(one, cache));
+  if (changed !== undefined) throw packageChanged(changed);
+  return [];
+}
+
+/** @returns those that npm does not give: all of them, if it fails */
+function packByNpm(packages: readonly NpmPackage[], cache: string): readonly NpmPackage[] {
+  const folder = mkdtempSync(join(tmpdir(), 'npm-pack-'));
+  try {
+    const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
+    const options = ['--ignore-scripts', '--silent', '--pack-destination', folder];
+    execFileSync('npm', ['pack', ...options, ...names], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
+    for (const file of readdirSync(folder)) {
+      const path = join(folder, file);
+      replaceBy(join(cache, digestOf(path)), (fresh) => copyFileSync(path, fresh, constants.COPYFILE_EXCL));
+    }
+    return [];
+  } catch {
+    return packages;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** Checked again: a cache may have been changed since it was written. */
+function isCached({ sha512 }: NpmPackage, cache: string): boolean {
+  const path = join(cache, sha512);
+  return existsSync(path) && digestOf(path) === sha512;
+}
+
+function digestOf(path: string): string {
+  return createHash('sha512').update(readFileSync(path)).digest('hex');
+}
+
+/** Of a package, unpacked: several times what any here has. */
+const MAX_PACKAGE_BYTES = 1_000_000_000;
+
+/**
+ * Unpacks a package of the cache into a folder: its files, as npm does.
+ *
+ * @throws ImageError: ARCHIVE_INVALID
+ */
+export function layPackage({ name, sha512 }: NpmPackage, cache: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  let bytes = 0;
+  extract({
+    sync: true,
+    file: join(cache, sha512),
+    cwd: to,
+    strip: 1,
+    filter(_path, entry) {
+      if (!('type' in entry)) return true;
+      bytes += entry.size ?? 0;
+      if (bytes > MAX_PACKAGE_BYTES) {
+        throw new ImageError('ARCHIVE_INVALID', `${name} of npm has more than ${MAX_PACKAGE_BYTES} bytes`);
+      }
+      return !/Link$/.test(entry.type);
+    },
+  });
+}

@@ -1,0 +1,95 @@
+/**
+ * Fetches packages of an author's lock file from a registry, by name, version and SHA-512 alone. Nothing of the author says
+ * where they are, and nothing of them runs.
+ */
+import { join } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+import { replaceFile } from 'sui-enclave-service/replace_file';
+
+/** A package of npm, as lock files name it. */
+export interface NpmPackage {
+  readonly name: string;
+  readonly version: string;
+  /** SHA-512 in hexadecimal, by which it is in the cache. */
+  readonly sha512: string;
+}
+
+/** The registry of whoever builds, without the settings and tokens of his npm. */
+export interface NpmRegistry {
+  readonly url: string;
+  /** Empty, for what pacote keeps. */
+  readonly folder: string;
+}
+
+/** What is used of pacote, which declares no types. */
+interface Pacote {
+  /** Asks a registry, whatever the kind of the specifier: `pacote.tarball` would run a script of git and of folders. */
+  readonly RegistryFetcher: new (
+    specifier: string,
+    options: object,
+  ) => { tarball(): Promise<Uint8Array> };
+}
+
+const NAME = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[A-Za-z0-9][A-Za-z0-9._-]*$/;
+const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-9A-Za-z.-]{1,100})?$/;
+
+const AT_ONCE = 8;
+const TIMEOUT_MS = 300_000;
+/** After a failure of the network, and not after an answer. */
+const RETRY = { retries: 2, minTimeout: 500, factor: 2 };
+
+/**
+ * @param cache gets each package by its digest, or nothing of it
+ * @returns the packages that the registry does not give
+ * @throws ImageError: LOCK_INVALID for what is not a version of a registry; PACKAGE_CHANGED
+ */
+export async function fetchLocked(
+  packages: readonly NpmPackage[],
+  cache: string,
+  registry: NpmRegistry,
+): Promise<NpmPackage[]> {
+  for (const { name, version } of packages) {
+    if (NAME.test(name) && VERSION.test(version)) continue;
+    throw new ImageError(
+      'LOCK_INVALID',
+      `package-lock.json has ${name} ${version}, not a version of a registry`,
+    );
+  }
+  // @ts-expect-error: it declares no types. Loaded here, since only audits need its 80 packages
+  const { default: pacote }: { default: Pacote } = await import('pacote');
+  const gone: NpmPackage[] = [];
+  const changed: NpmPackage[] = [];
+  const waiting = [...packages];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      try {
+        replaceFile(join(cache, next.sha512), await fetchTarball(pacote, next, registry));
+      } catch (error) {
+        const { code } = error as { readonly code?: unknown };
+        (code === 'EINTEGRITY' ? changed : gone).push(next);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  const [first] = changed;
+  if (first !== undefined) throw packageChanged(first);
+  return packages.filter((one) => gone.includes(one));
+}
+
+/** @throws Error, whose code is EINTEGRITY if the registry names or gives other bytes */
+async function fetchTarball(
+  { RegistryFetcher }: Pacote,
+  { name, version, sha512 }: NpmPackage,
+  { url, folder }: NpmRegistry,
+): Promise<Uint8Array> {
+  const integrity = `sha512-${Buffer.from(sha512, 'hex').toString('base64')}`;
+  const options = { registry: url, cache: folder, integrity, timeout: TIMEOUT_MS, retry: RETRY };
+  return await new RegistryFetcher(`${name}@${version}`, options).tarball();
+}
+
+export function packageChanged({ name, version }: NpmPackage): ImageError {
+  return new ImageError(
+    'PACKAGE_CHANGED',
+    `${name} ${version} of npm is not the package of the lock: its SHA-512 differs`,
+  );
+}

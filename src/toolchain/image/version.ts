@@ -1,0 +1,14 @@
+/** The version in a bundle. Inside the image's build, too, which has no more than this needs. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ImageError } from 'sui-enclave-cli/image/errors';
+
+/** Of the bundle: that of the application, or else of the framework. */
+export function versionOf(framework: string, app: string): string {
+  for (const folder of [app, join(framework, 'src/server')]) {
+    const file = join(folder, 'package.json');
+    const { version } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+    if (typeof version === 'string') return version;
+  }
+  throw new ImageError('LOCK_INVALID', `${app} has no version`);
+}

@@ -1,0 +1,75 @@
+/** Compiles a package of `move/` for publishing, with its unpublished local dependencies. */
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import type { Bytecode } from 'sui-enclave-cli/sui/bytecode_file';
+import { SuiCommandError } from 'sui-enclave-cli/sui/errors';
+import { compilerError, type Framework, packageAtPath, sourcesForDependents } from './packages.ts';
+
+/** The networks that Move packages are built for: each has addresses and a framework of its own. */
+export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
+export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
+
+/**
+ * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others
+ * become part of the package.
+ *
+ * @param again whether the package may be published already: then it is compiled as if it were not
+ *
+ * @throws SuiCommandError: MOVE, with the compiler's message or warnings, ALREADY_PUBLISHED or FRAMEWORK_UNREACHABLE
+ */
+export async function compileForPublishing(
+  name: string,
+  framework: Framework,
+  network: BuildNetwork,
+  { again }: { readonly again: boolean },
+): Promise<Bytecode> {
+  await initMovePackageBuilder();
+  const compiled = new Map<string, readonly string[]>();
+  const dependencies = new Set<string>();
+  await compile(name);
+  return {
+    packages: [...compiled.keys()],
+    modules: [...compiled.values()].flat(),
+    dependencies: [...dependencies],
+  };
+
+  async function compile(packageName: string): Promise<void> {
+    const files = sourcesForDependents(packageName);
+    // With it, the compiler would give the modules the address of the published package.
+    if (again && packageName === name) delete files['Published.toml'];
+    if (isPublished(files, network)) {
+      if (packageName === name) {
+        throw new SuiCommandError(
+          'ALREADY_PUBLISHED',
+          `move/${name}/Published.toml says that it is published on ${network}: upgrade it, or remove that section to publish it again`,
+        );
+      }
+      return;
+    }
+    for (const dependency of localDependencies(files)) {
+      if (!compiled.has(dependency)) await compile(dependency);
+    }
+    const result = await dumpMovePackage({
+      files,
+      fetcher: framework.fetcher,
+      network,
+      lintFlag: 'all',
+      ansiColor: false,
+      withUnpublishedDependencies: true,
+    });
+    if ('error' in result) throw compilerError(packageName, result.error, framework);
+    if (result.warnings)
+      throw new SuiCommandError('MOVE', `move/${packageName} compiles with warnings:\n${result.warnings}`);
+    compiled.set(packageName, result.modules);
+    for (const id of result.dependencies) dependencies.add(id);
+  }
+}
+
+function isPublished(files: Readonly<Record<string, string>>, network: BuildNetwork): boolean {
+  return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
+}
+
+/** Their names: a path that names no package does not compile. */
+function localDependencies(files: Readonly<Record<string, string>>): string[] {
+  const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
+  return [...paths].flatMap(([, path = '']) => packageAtPath(path) ?? []);
+}

@@ -1,0 +1,288 @@
+/**
+ * Compiles and tests the packages in `move/` of the project without the Sui CLI: Sui's own compiler and Move VM, in
+ * WebAssembly (`@zktx.io/sui-move-builder`).
+ */
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import {
+  dumpMovePackage,
+  GitHubMovePackageFetcher,
+  initMovePackageBuilder,
+  type MovePackageFetcher,
+  testMovePackage,
+} from '@zktx.io/sui-move-builder/full';
+import { ConfigError } from 'sui-enclave/errors';
+import { causeCode } from 'sui-enclave/fetch';
+import { IS_CLONE } from 'sui-enclave-cli/places';
+import { SuiCommandError } from 'sui-enclave-cli/sui/errors';
+import { ENCLAVE_PACKAGE, FRAMEWORK_STUB } from '../places.ts';
+import { findProject, type Project } from '../project.ts';
+
+/** Paths of files, relative to the package, and their content. */
+export type Sources = Readonly<Record<string, string>>;
+
+/** A source of the Sui framework's packages. */
+export interface Framework {
+  readonly fetcher: MovePackageFetcher;
+  /** The source, described for people. */
+  readonly description: string;
+  /** True if it only declares the interface of Sui's framework: nothing built on it may be published. */
+  readonly isStub: boolean;
+  /** True if packages come from the address and revision that a Move.toml names. */
+  readonly isFetched: boolean;
+  /** Why its sources could not be fetched, once that failed. */
+  readonly failure?: () => string | undefined;
+}
+
+/**
+ * `SUI_FRAMEWORK_DIR` names a folder with `move-stdlib/` and `sui-framework/`, as in Sui's
+ * `crates/sui-framework/packages`; `FRAMEWORK=fetch` has them fetched from GitHub. By default it is the
+ * stub of the tests.
+ *
+ * @throws ConfigError when their values can't be used
+ */
+export function frameworkOf(env: Readonly<Record<string, string | undefined>>): Framework {
+  const { SUI_FRAMEWORK_DIR: dir, FRAMEWORK: mode } = env;
+  if (mode !== undefined && mode !== '' && mode !== 'fetch') {
+    throw new ConfigError('FRAMEWORK must be fetch, or not set');
+  }
+  if (mode === 'fetch') {
+    if (dir) throw new ConfigError('set SUI_FRAMEWORK_DIR or FRAMEWORK=fetch, not both');
+    const fetcher = new LocalPackages(new GitHubMovePackageFetcher());
+    return {
+      fetcher,
+      description: "Sui's framework as fetched from GitHub",
+      isStub: false,
+      isFetched: true,
+      failure: () => fetcher.failure,
+    };
+  }
+  const framework = resolve(dir || FRAMEWORK_STUB);
+  for (const name of ['move-stdlib', 'sui-framework']) {
+    if (!existsSync(join(framework, name, 'Move.toml'))) {
+      throw new ConfigError(
+        `SUI_FRAMEWORK_DIR=${dir}: there is no ${name}/Move.toml; it must be a folder like crates/sui-framework/packages of Sui`,
+      );
+    }
+  }
+  // Every framework that a chain runs has it, and the stub does not.
+  const isStub = !existsSync(join(framework, 'sui-framework/sources/kiosk/kiosk.move'));
+  return {
+    fetcher: new LocalPackages(new FrameworkFolder(framework)),
+    description: isStub
+      ? `a stub of Sui's framework, not its sources${IS_CLONE ? ' (src/devnet/move_framework/README.md)' : ''}`
+      : `Sui's framework in ${framework}`,
+    isStub,
+    isFetched: false,
+  };
+}
+
+/** Serves the framework's packages from a folder, whatever the requested revision. */
+class FrameworkFolder implements MovePackageFetcher {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  async fetch(url: string, _revision: string, subdir = ''): Promise<Record<string, string>> {
+    const name = basename(subdir);
+    if (name !== 'move-stdlib' && name !== 'sui-framework') {
+      throw new Error(`${url} ${subdir} is not among the packages in ${this.#dir}`);
+    }
+    return withoutTests(readPackage(join(this.#dir, name)));
+  }
+
+  async fetchFile(): Promise<null> {
+    return null;
+  }
+
+  getResolvedSha(): undefined {
+    return undefined;
+  }
+}
+
+/** Adds the packages that those of `move/` depend on by a path: see `packageAtPath`. */
+class LocalPackages implements MovePackageFetcher {
+  /** Why the framework was not fetched. The compiler reports that like a mistake in the code. */
+  failure: string | undefined;
+  readonly #framework: MovePackageFetcher;
+
+  constructor(framework: MovePackageFetcher) {
+    this.#framework = framework;
+  }
+
+  async fetch(url: string, revision: string, subdir?: string) {
+    try {
+      return await this.#framework.fetch(url, revision, subdir);
+    } catch (error) {
+      this.failure = `${url}: ${causeCode(error) ?? (error as Error).message}`;
+      throw error;
+    }
+  }
+
+  fetchFile(url: string, revision: string, path: string) {
+    return this.#framework.fetchFile(url, revision, path);
+  }
+
+  getResolvedSha(url: string, revision: string) {
+    return this.#framework.getResolvedSha(url, revision);
+  }
+
+  async fetchLocal(path: string): Promise<Record<string, string>> {
+    const name = packageAtPath(path);
+    if (name === undefined) {
+      throw new Error(
+        `a local dependency must be ../<package of move/>, or the framework's package enclave, not ${path}`,
+      );
+    }
+    return sourcesForDependents(name);
+  }
+}
+
+/** The packages in `move/` of the project, by the names of their folders. */
+export function packageNames(): string[] {
+  return [...findProject().movePackages().keys()];
+}
+
+/** Those in `move/`, and the framework's own. */
+function folders(project: Project): ReadonlyMap<string, string> {
+  return new Map([[basename(ENCLAVE_PACKAGE), ENCLAVE_PACKAGE], ...project.movePackages()]);
+}
+
+/** @throws SuiCommandError: MOVE */
+function packageDir(name: string): string {
+  const folder = folders(findProject()).get(name);
+  if (folder === undefined) throw new SuiCommandError('MOVE', `there is no package ${name} in move/`);
+  return folder;
+}
+
+/**
+ * @param path as a package of `move/` names a local dependency: `../enclave`, or in an author's repository
+ *   `../../node_modules/sui-enclave-toolchain/move/enclave`
+ */
+export function packageAtPath(path: string): string | undefined {
+  const project = findProject();
+  const target = real(resolve(project.root, 'move/any', path));
+  return [...folders(project)].find(([, folder]) => real(folder) === target)?.[0];
+}
+
+/** Installed packages may be links. */
+function real(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
+}
+
+/** What the dependents of a package are compiled with. */
+export function sourcesForDependents(name: string): Record<string, string> {
+  return withoutTests(readPackage(packageDir(name)));
+}
+
+/** `Published.toml` is where the tools note a package's address, once it has one. */
+const MANIFESTS = ['Move.toml', 'Move.lock', 'Published.toml'];
+
+function readPackage(dir: string): Record<string, string> {
+  const files: Record<string, string> = {};
+  for (const path of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
+    const wanted = MANIFESTS.includes(path) || path.endsWith('.move');
+    if (wanted && !path.startsWith('build/')) files[path] = readFileSync(join(dir, path), 'utf8');
+  }
+  return files;
+}
+
+/** The sources that a package's dependents see. */
+function withoutTests(sources: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
+}
+
+/** Why a package of `move/` was not compiled. */
+export function compilerError(name: string, output: string, framework: Framework): SuiCommandError {
+  const failure = framework.failure?.();
+  if (failure === undefined) {
+    const message = `move/${name} does not compile:\n${explainCompiler(output, framework)}`;
+    return new SuiCommandError('MOVE', message);
+  }
+  return new SuiCommandError(
+    'FRAMEWORK_UNREACHABLE',
+    `Sui's framework can't be fetched (${failure}), so move/${name} was not compiled: check the network, or set SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui`,
+  );
+}
+
+/** The compiler's output, with advice if only a part of the framework is missing. */
+export function explainCompiler(output: string, { isStub }: Framework): string {
+  // A module, or a method or macro of a type that is the framework's or built in.
+  const lacksFramework =
+    /\bunbound\b.*\b(sui|std)::/i.test(output) ||
+    /No known method '\w+' on type '(?:&(?:mut )?)?(?:(?:sui|std)::|u\d+'|vector<|bool'|address')/.test(
+      output,
+    );
+  if (!isStub || !lacksFramework) return output;
+  return `${output.trimEnd()}\n\nNot in the stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui.\n`;
+}
+
+export interface Build {
+  /** Bytecode of the modules in base64. */
+  readonly modules: readonly string[];
+  /** Ids of the packages that it links to. */
+  readonly dependencies: readonly string[];
+  /** The output of the compiler and its lints; empty without any. */
+  readonly warnings: string;
+}
+
+/**
+ * Compiles a package as `sui move build` does, with every lint. Unpublished dependencies become part of it.
+ *
+ * @throws SuiCommandError: MOVE, with the compiler's message, or FRAMEWORK_UNREACHABLE
+ */
+export async function buildPackage(name: string, framework: Framework): Promise<Build> {
+  await initMovePackageBuilder();
+  const result = await dumpMovePackage({
+    files: readPackage(packageDir(name)),
+    fetcher: framework.fetcher,
+    network: 'testnet',
+    lintFlag: 'all',
+    ansiColor: false,
+    withUnpublishedDependencies: true,
+  });
+  if ('error' in result) throw compilerError(name, result.error, framework);
+  const { modules, dependencies, warnings = '' } = result;
+  return { modules, dependencies, warnings };
+}
+
+/** Tests that call a native function which the WebAssembly VM lacks: `sui move test` runs them. */
+const NEEDS_CLI = /_cli_tests\.move$/;
+
+export interface TestRun {
+  readonly passed: boolean;
+  /** The report of the Move test runner, or of the compiler. */
+  readonly output: string;
+  /** Files with tests that only `sui move test` can run, and that were left out. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Runs the unit tests of a package, warnings and lints included.
+ *
+ * @param name a folder in `move/`
+ * @param options.extra further test files, by their path in the package
+ * @param options.withCliTests runs also the tests that need the Sui CLI, which fail here
+ */
+export async function testPackage(
+  name: string,
+  framework: Framework,
+  { extra = {}, withCliTests = false }: { extra?: Sources; withCliTests?: boolean } = {},
+): Promise<TestRun> {
+  const sources = readPackage(packageDir(name));
+  const leftOut = withCliTests ? [] : Object.keys(sources).filter((path) => NEEDS_CLI.test(path));
+  for (const path of leftOut) delete sources[path];
+  await initMovePackageBuilder();
+  const result = await testMovePackage({
+    files: { ...sources, ...extra },
+    fetcher: framework.fetcher,
+    network: 'testnet',
+    lintFlag: 'all',
+    ansiColor: false,
+  });
+  if ('error' in result && framework.failure?.()) throw compilerError(name, result.error, framework);
+  const { passed, output } = 'error' in result ? { passed: false, output: result.error } : result;
+  return { passed, output: passed ? output : explainCompiler(output, framework), leftOut };
+}

@@ -1,0 +1,22 @@
+/** What the toolchain brings along: in a clone of this repository, or in the installed package. */
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
+
+/** The folder of the packages: `src` of a clone, or the installed package. */
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
+
+/** What images are built from: a clone, or what the installed package has of it. */
+export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
+
+/** The Move package of the framework, which the contracts of applications depend on. */
+export const ENCLAVE_PACKAGE = join(IS_CLONE ? CLONE : PACKAGE, 'move/enclave');
+
+/** The static files of the console: built in a clone, part of the installed package. */
+export const CONSOLE = IS_CLONE ? join(CLONE, 'out/console') : join(PACKAGE, 'console');
+
+/** The static files of the wallet's page, which only a clone has. */
+export const WALLET = join(CLONE, 'out/wallet');
+
+/** The stub of Sui's framework. */
+export const FRAMEWORK_STUB = join(PACKAGE, 'devnet/move_framework');

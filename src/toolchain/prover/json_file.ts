@@ -1,0 +1,23 @@
+import { ConfigError } from 'sui-enclave/errors';
+import { readRegularFile } from 'sui-enclave-cli/read_file';
+
+/** @throws ConfigError */
+export function readJson(file: string): unknown {
+  let text: string;
+  try {
+    text = readRegularFile(file).toString();
+  } catch (error) {
+    throw new ConfigError(`${file} can't be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+  return parseJson(text, file);
+}
+
+/** @param what the text is, for the error @throws ConfigError */
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's message quotes its input.
+    throw new ConfigError(`${what} is not JSON`);
+  }
+}

@@ -1,0 +1,288 @@
+/** `sui-enclave prover_smoke`: judges a proving service that runs, from outside. */
+import { ConfigError, EnclaveError, quantity } from 'sui-enclave/errors';
+import {
+  fetchText,
+  NoAnswerError,
+  serverCode,
+  type TextAnswer,
+  UNREACHABLE,
+  unreachableReason,
+} from 'sui-enclave/fetch';
+import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
+import { ServiceRefusedError } from 'sui-enclave/zklogin';
+import { getProof, type ProofRequest } from 'sui-enclave/zklogin/services';
+import { command, EXIT, runAsProcess } from 'sui-enclave-cli/command';
+import { circuitSize, integer, path, secureUrl, text } from 'sui-enclave-cli/values';
+import { PROVER_ERRORS } from 'sui-enclave-prover/errors';
+import { readKeys } from 'sui-enclave-prover/frontend/keys';
+import { type BuiltInput, buildInput } from 'sui-enclave-prover/input';
+import { PROFILES } from 'sui-enclave-prover/profile';
+import { readProofRequest } from 'sui-enclave-prover/request';
+import { verifyToken } from 'sui-enclave-prover/token';
+import { verifyProof } from 'sui-enclave-prover/verify';
+import { SERVER_ERRORS } from 'sui-enclave-service/errors';
+import { parseJson, readJson } from './json_file.ts';
+
+const NOT_FULLY_CHECKED = 3;
+/** For answers without a proof. */
+const TIMEOUT_MS = 10_000;
+const PROOF_TIMEOUT_MS = 120_000;
+const MAX_ANSWER_BYTES = 65_536;
+
+/** One thing that was checked. */
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was found. Never a part of a request or of a proof. */
+  readonly found: string;
+  readonly ms: number;
+}
+
+export const main = command({
+  name: 'prover_smoke',
+  purpose: `Judges a proving service from outside: whether it answers, what it refuses, and with --request whether it makes proofs
+that the network accepts, and how fast. A request is private, and so is the proof: neither is printed.`,
+  arguments: { url: { schema: secureUrl } },
+  options: {
+    request: {
+      value: '<file>',
+      help: 'a request for a proof, of a login of your own, as prove reads it',
+      schema: path,
+    },
+    jwks: {
+      value: '<file>',
+      help: "the issuer's keys (default: fetched from a known provider)",
+      schema: path,
+    },
+    key: {
+      value: '<key>',
+      help: "the key that proofs must verify under: main, test, or a file with snarkjs' vkey.json",
+      schema: text,
+      default: 'main',
+    },
+    size: { value: '<size>', help: "the circuit's size", schema: circuitSize, default: 'full' },
+    times: {
+      value: '<n>',
+      help: 'how many proofs to ask for, one by one',
+      schema: integer(1, 20),
+      default: '1',
+    },
+  },
+  notes: `exit codes: 0 all is well; 1 a check failed; 2 invalid command line or file; 3 no check failed, but no proof was checked`,
+  handlesSecrets: true,
+  // Nothing is asked before all files are read.
+  exitOf: () => EXIT.notTried,
+  report: (_error, failure) =>
+    failure && { ...failure, text: failure.text.replaceAll('VERIFYING_KEY', '--key') },
+  async run({ args: { url: base }, options }) {
+    const url = new URL(base.endsWith('/') ? base : `${base}/`);
+    const proved = options.request === undefined ? undefined : await readLogin(options.request, options);
+    const checks = [await ping(url), ...(await refusals(url, proved?.request))];
+    if (proved !== undefined) {
+      for (let time = 1; time <= options.times; time += 1) checks.push(await proof(url, proved));
+    }
+    const failed = checks.filter(({ ok }) => !ok).length;
+    const exit = failed > 0 ? EXIT.failed : proved === undefined ? NOT_FULLY_CHECKED : EXIT.done;
+    const verdict = { [EXIT.done]: 'ok', [EXIT.failed]: 'failed', [NOT_FULLY_CHECKED]: 'not fully checked' }[
+      exit
+    ];
+    return { exit, json: { verdict, checks }, text: `${lineOf(exit, failed, checks)}\n\n${tableOf(checks)}` };
+  },
+});
+
+function lineOf(exit: number, failed: number, checks: readonly Check[]): string {
+  if (exit === EXIT.failed) return `NOT OK: ${failed} of ${quantity(checks.length, 'check')} failed.`;
+  if (exit === EXIT.done) return `OK: all ${checks.length} checks passed.`;
+  return `NOT FULLY CHECKED: ${checks.length} checks passed, but no proof was asked for: give --request.`;
+}
+
+function tableOf(checks: readonly Check[]): string {
+  const width = Math.max(...checks.map(({ name }) => name.length));
+  return checks
+    .map(
+      ({ name, ok, found, ms }) => `${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(width)}  ${found} (${ms} ms)`,
+    )
+    .join('\n');
+}
+
+// --- The checks ---
+
+async function timed(name: string, check: () => Promise<[ok: boolean, found: string]>): Promise<Check> {
+  const start = performance.now();
+  const [ok, found] = await check();
+  return { name, ok, found, ms: Math.round(performance.now() - start) };
+}
+
+async function ask(url: URL, path: string, init: RequestInit): Promise<TextAnswer | string> {
+  try {
+    return await fetchText(new URL(path, url), init, { timeoutMs: TIMEOUT_MS, maxSize: MAX_ANSWER_BYTES });
+  } catch (error) {
+    if (!(error instanceof NoAnswerError)) throw error;
+    return error.reason === 'too large' ? 'the answer is too large' : UNREACHABLE[unreachableReason(error)];
+  }
+}
+
+async function ping(url: URL): Promise<Check> {
+  return await timed('GET /ping', async () => {
+    const answer = await ask(url, 'ping', {});
+    if (typeof answer === 'string') return [false, answer];
+    return [answer.ok && answer.text === 'pong', `status ${answer.status}`];
+  });
+}
+
+/** An answer with one of the statuses, and with a code as every answer of the service has it. */
+async function refusal(
+  url: URL,
+  name: string,
+  body: string | undefined,
+  statuses: readonly number[],
+): Promise<Check> {
+  return await timed(name, async () => {
+    const init =
+      body === undefined ? {} : { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+    const answer = await ask(url, 'v1', init);
+    if (typeof answer === 'string') return [false, answer];
+    const code = serverCode(answer.text);
+    return [
+      statuses.includes(answer.status) && code !== null,
+      `status ${answer.status}, code ${nameOf(code)}`,
+    ];
+  });
+}
+
+/** A server could put a part of the request into a code of its own. */
+function nameOf(code: string | null): string {
+  if (code === null) return 'none';
+  return Object.hasOwn({ ...PROVER_ERRORS, ...SERVER_ERRORS }, code) ? code : 'unknown';
+}
+
+/** A token that nobody signed, of an issuer that does not exist. */
+const UNSIGNED = ['{"alg":"RS256","kid":"1"}', '{"iss":"https://issuer.invalid","aud":"a","sub":"1"}', 'x']
+  .map((part) => Buffer.from(part).toString('base64url'))
+  .join('.');
+const EMPTY = {
+  jwt: UNSIGNED,
+  extendedEphemeralPublicKey: '1',
+  maxEpoch: 1,
+  jwtRandomness: '1',
+  salt: '1',
+  keyClaimName: 'sub',
+};
+
+async function refusals(url: URL, request: ProofRequest | undefined): Promise<Check[]> {
+  const checks = [
+    await refusal(url, 'GET /v1 is refused', undefined, [405]),
+    await refusal(url, 'a body that is not JSON is refused', '{', [400]),
+    await refusal(url, 'a request without a token is refused', '{}', [400]),
+    await refusal(url, 'a body of 1 MiB is refused', `"${'x'.repeat(1024 ** 2)}"`, [413]),
+    await refusal(
+      url,
+      'a token of an unknown issuer is refused',
+      JSON.stringify(EMPTY),
+      [400, 401, 403, 422],
+    ),
+  ];
+  if (request === undefined) return checks;
+  const json = (changed: object) =>
+    JSON.stringify({ ...request, ...changed }, (_name, value) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+  return [
+    ...checks,
+    await refusal(url, 'a changed token is refused', json({ jwt: changeSignature(request.jwt) }), [400, 401]),
+    await refusal(
+      url,
+      "another epoch than the nonce's is refused",
+      json({ maxEpoch: Number(request.maxEpoch) + 1 }),
+      [422],
+    ),
+  ];
+}
+
+/** The first character of a signature has no unused bits. */
+function changeSignature(jwt: string): string {
+  const at = jwt.lastIndexOf('.') + 1;
+  return `${jwt.slice(0, at)}${jwt[at] === 'A' ? 'B' : 'A'}${jwt.slice(at + 1)}`;
+}
+
+// --- The proof ---
+
+/** A login, and what its proof must fit. */
+interface Login {
+  readonly request: ProofRequest;
+  readonly input: BuiltInput;
+  readonly keys: ReturnType<typeof readKeys>;
+}
+
+async function proof(url: URL, { request, input, keys }: Login): Promise<Check> {
+  return await timed('a proof verifies', async () => {
+    try {
+      const { proofPoints, issBase64Details, headerBase64 } = await getProof(new URL('v1', url), request, {
+        timeoutMs: PROOF_TIMEOUT_MS,
+      });
+      const { value, indexMod4 } = input.issBase64Details;
+      const isIssuer = issBase64Details.value === value && issBase64Details.indexMod4 === indexMod4;
+      // Both are part of a signature. No wallet accepts others than those of its token.
+      if (!isIssuer || headerBase64 !== input.headerBase64) {
+        return [false, 'the answer has another header or issuer than the token'];
+      }
+      const { a, b, c } = proofPoints;
+      const isValid = (verifyingKey: typeof keys.own.verifyingKey) =>
+        verifyProof(verifyingKey, { a: [...a], b: [...b].map((pair) => [...pair]), c: [...c] }, [
+          input.publicInput,
+        ]);
+      if (isValid(keys.own.verifyingKey)) return [true, `under the key of ${keys.own.network}`];
+      const other = keys.others.find(({ verifyingKey }) => isValid(verifyingKey));
+      return [
+        false,
+        other === undefined
+          ? `it is not valid under the key of ${keys.own.network}`
+          : `it is valid under the key of ${other.network} only, not under that of ${keys.own.network}`,
+      ];
+    } catch (error) {
+      if (error instanceof ServiceRefusedError) {
+        return [false, `status ${error.status}, code ${nameOf(error.serverCode)}`];
+      }
+      if (!(error instanceof EnclaveError)) throw error;
+      return [false, `${error.code}: ${error.message}`];
+    }
+  });
+}
+
+async function readLogin(
+  file: string,
+  options: { readonly jwks: string | undefined; readonly key: string; readonly size: 'small' | 'full' },
+): Promise<Login> {
+  const request = readProofRequest(readJson(file));
+  const keySet = options.jwks === undefined ? await fetchKeys(request.jwt) : readJson(options.jwks);
+  const key = await verifyToken(request.jwt, keySet, new Date());
+  const input = buildInput(request, key, PROFILES[options.size]);
+  return { request, input, keys: readKeys(options.key, true) };
+}
+
+async function fetchKeys(jwt: string): Promise<unknown> {
+  const issuer = issuerOf(jwt);
+  const provider = (Object.values(PROVIDERS) as readonly Provider[]).find((known) => known.issuer === issuer);
+  if (provider === undefined) {
+    throw new ConfigError(
+      "the token's issuer is not a provider whose keys are known: give its keys by --jwks",
+    );
+  }
+  const url = new URL(provider.jwksUrl);
+  const answer = await ask(url, url.pathname, {});
+  if (typeof answer === 'string' || !answer.ok) {
+    throw new ConfigError(`${provider.jwksUrl} did not give the issuer's keys: give them by --jwks`);
+  }
+  return parseJson(answer.text, provider.jwksUrl);
+}
+
+/** Only to find the keys: what the token says is checked with them. */
+function issuerOf(jwt: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())?.iss;
+  } catch {
+    return undefined;
+  }
+}
+
+if (import.meta.main) await runAsProcess(main);

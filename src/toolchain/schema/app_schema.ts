@@ -1,0 +1,74 @@
+/** The schema of an application: what its endpoints take, and what it signs. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type AppSchema, readSchema } from 'sui-enclave/client';
+import { ApplicationMistake } from 'sui-enclave/errors';
+import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
+import { parseServerEnv } from 'sui-enclave-cli/image/settings';
+import type { Endpoint } from 'sui-enclave-server';
+import { loadFolder } from 'sui-enclave-server/load_application';
+import { createLog } from 'sui-enclave-service/log';
+import { createUpstreams } from 'sui-enclave-service/upstream';
+import type { Fakes } from 'sui-enclave-testing/fakes';
+import type { ApplicationFolder } from '../project.ts';
+import { inputSchema } from './input_schema.ts';
+
+/** The file beside app.ts. */
+export const SCHEMA_FILE = 'schema.json';
+/** Settings that an application can't start without are there. */
+const FAKES_FILE = 'stand_in.ts';
+
+/**
+ * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the environment.
+ *
+ * @returns the content of its schema.json, always the same
+ * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too deep
+ */
+export async function schemaFileOf({ name, folder }: ApplicationFolder): Promise<string> {
+  const { manifest, module } = await loadFolder(folder, name);
+  const fakes = await startFakes(folder);
+  let endpoints: readonly Endpoint[];
+  try {
+    ({ endpoints = [] } = module.create({
+      env: { ...settingsOf(folder, manifest.secrets), ...fakes?.settings },
+      log: createLog('silent', { write() {} }),
+      upstream: createUpstreams(manifest, fakes?.origins),
+      secret: () => unavailable('a secret'),
+      sign: () => unavailable('the key'),
+      emit: () => {},
+    }));
+  } finally {
+    await fakes?.close();
+  }
+  const schema: AppSchema = {
+    version: 1,
+    signs: module.signs.map(schemaTypeOf),
+    endpoints: endpoints.map(({ method, path, idempotent }) => ({ method, path, idempotent })),
+    inputs: inputsOf(endpoints),
+  };
+  return `${JSON.stringify(readSchema(schema), null, 2)}\n`;
+}
+
+function inputsOf(endpoints: readonly Endpoint[]): AppSchema['inputs'] {
+  const inputs = endpoints.flatMap(({ method, path, input }) =>
+    input === undefined ? [] : [[`${method} ${path}`, { ...inputSchema(input) }] as const],
+  );
+  return Object.fromEntries(inputs);
+}
+
+function settingsOf(folder: string, secrets: readonly string[]): Record<string, string> {
+  const file = join(folder, 'server.env');
+  return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
+}
+
+async function startFakes(folder: string): Promise<Fakes | undefined> {
+  const file = join(folder, FAKES_FILE);
+  if (!existsSync(file)) return undefined;
+  const { start }: { start: () => Promise<Fakes> } = await import(pathToFileURL(file).href);
+  return start();
+}
+
+function unavailable(what: string): never {
+  throw new ApplicationMistake(`create() of the application uses ${what}, which it has in handlers only`);
+}

@@ -1,0 +1,61 @@
+/** `sui-enclave schema [application]`: writes the schema.json of applications, or compares it. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EnclaveError } from 'sui-enclave/errors';
+import { command, runAsProcess } from 'sui-enclave-cli/command';
+import { text } from 'sui-enclave-cli/values';
+import { applicationNames } from 'sui-enclave-server/load_application';
+import { type ApplicationFolder, findProject, type Project } from '../project.ts';
+import { SCHEMA_FILE, schemaFileOf } from './app_schema.ts';
+
+/** A schema.json is not what the command would write. */
+class OutdatedError extends EnclaveError {
+  readonly code = 'SCHEMA_OUTDATED';
+}
+
+/** @param name default: every application @throws ConfigError for an unknown application */
+export function applicationsOf(project: Project, name: string | undefined): ApplicationFolder[] {
+  if (name !== undefined || !project.isClone) return [project.application(name)];
+  return applicationNames(join(project.root, 'src/apps')).map((known) => project.application(known));
+}
+
+/**
+ * @param check writes nothing, and refuses a file that would change
+ * @returns the files
+ * @throws OutdatedError; the errors of `schemaFileOf`
+ */
+export async function updateSchemas(
+  applications: readonly ApplicationFolder[],
+  check: boolean,
+): Promise<string[]> {
+  const files: string[] = [];
+  const outdated: string[] = [];
+  for (const application of applications) {
+    const file = join(application.folder, SCHEMA_FILE);
+    const content = await schemaFileOf(application);
+    const isEqual = existsSync(file) && readFileSync(file, 'utf8') === content;
+    if (!isEqual) outdated.push(file);
+    if (!isEqual && !check) writeFileSync(file, content);
+    files.push(file);
+  }
+  if (check && outdated.length > 0) {
+    throw new OutdatedError(`${outdated.join(', ')}: run sui-enclave schema, and look at what changed`);
+  }
+  return files;
+}
+
+export const main = command({
+  name: 'schema',
+  purpose: `Writes schema.json beside app.ts: what the endpoints of an application take, as JSON Schema, and the fields of the
+types that it signs. An image contains the file, and answers GET /schema with it.`,
+  arguments: { application: { schema: text, optional: true } },
+  options: { check: { help: 'write nothing, and fail if a file is not what would be written' } },
+  notes:
+    'without a name: the application of this repository; in a clone of sui-enclave every one of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
+  async run({ args: { application }, options: { check } }) {
+    const files = await updateSchemas(applicationsOf(findProject(), application), check);
+    return { json: { files }, text: files.join('\n') };
+  },
+});
+
+if (import.meta.main) await runAsProcess(main);

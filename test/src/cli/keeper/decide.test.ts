@@ -1,0 +1,159 @@
+/** What a keeper decides, and reports, by what it has seen. */
+
+import { toHex } from '@mysten/sui/utils';
+import { describe, expect, test } from 'vitest';
+import type { AlertCode } from '../../../../src/cli/keeper/alerts.ts';
+import { type Answer, decide, type Seen } from '../../../../src/cli/keeper/decide.ts';
+import { CONFIG, CONFIG_ID, enclaveOf, imageOf, keyOf, REGISTRARS, URLS } from './simulated_world.ts';
+
+const NOW = 1_800_000_000_000;
+const HOUR = 3_600_000;
+const RULES = { image: imageOf(0), registrarId: REGISTRARS[0] };
+const [ONE, TWO] = URLS;
+
+const answer = (key: number, url: string = ONE, attestedAtMs = NOW): Answer => ({
+  url,
+  trusted: true,
+  publicKey: keyOf(key),
+  document: new Uint8Array(),
+  attestedAtMs,
+});
+const failed = (code: string, reason = 'why\nat length'): Answer => ({
+  url: ONE,
+  trusted: false,
+  code,
+  reason,
+});
+
+function decided(seen: Partial<Seen>) {
+  const nothing = {
+    config: CONFIG,
+    enclaves: [],
+    destroyed: [],
+    answers: [],
+    seenForMs: new Map(),
+    now: NOW,
+  };
+  const { actions, alerts, ...rest } = decide({ ...nothing, ...seen }, RULES);
+  return {
+    ...rest,
+    actions: actions.map((action) =>
+      action.kind === 'register' ? `register ${action.candidate.url}` : `destroy ${action.enclave.id}`,
+    ),
+    alerts,
+    codes: alerts.map(({ code }): AlertCode => code),
+  };
+}
+
+const updated = { ...CONFIG, configVersion: 1n };
+const overlapping = (untilMs: number) => ({
+  ...updated,
+  overlap: { image: imageOf(1), untilMs: BigInt(untilMs) },
+});
+const aged = { ...CONFIG, maxKeyAgeMs: BigInt(10 * HOUR) };
+const at = (hours: number) => ({ registeredAtMs: BigInt(NOW - hours * HOUR) });
+
+describe('registers', () => {
+  test('a key that is free, once, though two URLs lead to it', () => {
+    expect(decided({ answers: [answer(1), answer(1, TWO), answer(2, TWO)] })).toMatchObject({
+      actions: [`register ${ONE}`, `register ${TWO}`],
+      codes: [],
+      unregistered: [toHex(keyOf(1)), toHex(keyOf(2))],
+    });
+  });
+
+  test('no key that is registered, or was destroyed', () => {
+    const { id } = enclaveOf(2);
+    const answers = [answer(1), answer(2, TWO)];
+    expect(decided({ enclaves: [enclaveOf(1)], destroyed: [id], answers })).toMatchObject({
+      actions: [],
+      codes: ['KEY_DESTROYED'],
+      unregistered: [],
+    });
+  });
+
+  test('a key of the version before at the present one, before its old registration is destroyed', () => {
+    const old = enclaveOf(1);
+    const { actions, silent } = decided({ config: updated, enclaves: [old], answers: [answer(1)] });
+    expect([actions, silent]).toEqual([[`register ${ONE}`, `destroy ${old.id}`], []]);
+  });
+
+  test('no old enclave is destroyed while an overlap has contracts accept it, to its last millisecond', () => {
+    const old = enclaveOf(1);
+    const at = (untilMs: number) => decided({ config: overlapping(untilMs), enclaves: [old] });
+    expect(at(NOW + 1)).toMatchObject({ actions: [], accepted: [old] });
+    expect(at(NOW)).toMatchObject({ actions: [`destroy ${old.id}`], accepted: [] });
+  });
+
+  test.each<[string, Partial<typeof CONFIG>, AlertCode]>([
+    ['a registrar that is not listed', { registrars: [REGISTRARS[1]] }, 'REGISTRAR_REVOKED'],
+    ['a retired config', { isRetired: true }, 'CONFIG_RETIRED'],
+  ])('nothing under %s', (_what, change, code) => {
+    expect(decided({ config: { ...CONFIG, ...change }, answers: [answer(1)] })).toMatchObject({
+      actions: [],
+      codes: [code],
+    });
+  });
+});
+
+describe('destroys', () => {
+  test('what is stale, and everything of a retired config', () => {
+    const [old, fresh] = [enclaveOf(1), enclaveOf(2, { configVersion: 1n })];
+    const enclaves = [old, fresh];
+    expect(decided({ config: updated, enclaves }).actions).toEqual([`destroy ${old.id}`]);
+    expect(decided({ config: { ...updated, isRetired: true }, enclaves }).actions).toEqual([
+      `destroy ${old.id}`,
+      `destroy ${fresh.id}`,
+    ]);
+  });
+
+  test('none that contracts accept, or whose key is merely too old', () => {
+    expect(decided({ enclaves: [enclaveOf(1)] })).toMatchObject({ actions: [], codes: ['ENCLAVE_SILENT'] });
+    expect(decided({ config: aged, enclaves: [enclaveOf(1, at(11))] })).toMatchObject({
+      actions: [],
+      codes: [],
+    });
+  });
+});
+
+test('does nothing where one register differs from the file', () => {
+  for (const name of ['pcr0', 'pcr1', 'pcr2'] as const) {
+    const image = { ...imageOf(0), [name]: imageOf(1)[name] };
+    const config = { ...updated, image };
+    expect(decided({ config, enclaves: [enclaveOf(1)], answers: [answer(2)] })).toMatchObject({
+      actions: [],
+      alerts: [{ code: 'REGISTERS_DIFFER', subject: CONFIG_ID }],
+    });
+  }
+});
+
+describe('reports', () => {
+  test('why nothing at a URL is trusted, in one line', () => {
+    expect(decided({ answers: [failed('CLIENT_UNREACHABLE')] }).alerts).toEqual([
+      { code: 'ENCLAVE_UNREACHABLE', subject: ONE, message: 'CLIENT_UNREACHABLE: why' },
+    ]);
+    expect(decided({ answers: [failed('POLICY_PCRS')] }).codes).toEqual(['ENCLAVE_UNTRUSTED']);
+  });
+
+  test.each([
+    [7.9, []],
+    [8.1, ['KEY_AGING']],
+    [10, ['KEY_AGING']],
+    [10.1, ['KEY_TOO_OLD']],
+  ])('a key of %d of 10 hours: %j', (hours, codes) => {
+    const enclaves = [enclaveOf(1, at(hours))];
+    expect(decided({ config: aged, enclaves, answers: [answer(1)] }).codes).toEqual(codes);
+    // Without a maximum no key is too old.
+    expect(decided({ enclaves, answers: [answer(1)] }).codes).toEqual([]);
+  });
+
+  test('an unregistered key whose document, or first one, is older than two hours', () => {
+    const key = toHex(keyOf(1));
+    const seenForMs = (ms: number) => new Map([[key, ms]]);
+    expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR) }).codes).toEqual([]);
+    expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR + 1) }).codes).toEqual([
+      'UNREGISTERED',
+    ]);
+    expect(decided({ answers: [answer(1, ONE, NOW - 2 * HOUR - 1)] }).codes).toEqual(['UNREGISTERED']);
+  });
+});

@@ -1,0 +1,311 @@
+/** Random histories: whatever happens, keepers end with the right enclaves registered, and never do what they must not. */
+import { fromHex, toHex } from '@mysten/sui/utils';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { GasBudget } from '../../../../src/cli/keeper/budget.ts';
+import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
+import { Keeper } from '../../../../src/cli/keeper/round.ts';
+import { worldOf } from '../../../../src/cli/keeper/world.ts';
+import { type AttestationDocument, decodeAttestation } from '../../../../src/library/attestation/index.ts';
+import { enclaveAddress, isStale } from '../../../../src/library/sui/objects.ts';
+import { startServer, type TestServer } from '../../server/support.ts';
+import { KeeperFixture, type Operator } from './keeper_fixture.ts';
+import { CONFIG_ID, GAS, imageOf, keyOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+
+const MINUTE = 60_000;
+const INTERVAL_MS = MINUTE;
+const MAX_PAUSE_MS = 5 * MINUTE;
+const SIMULATED = 194;
+const ON_THE_MODEL = 6;
+const going = new AbortController().signal;
+
+const url = fc.constantFrom(...URLS);
+const image = fc.constantFrom(0, 1);
+const keeper = fc.constantFrom(0, 1);
+
+/** What happens around the keepers. */
+const happening = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ what: fc.constant('starts' as const), url, image }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('answers slowly' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('lies' as const), url }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('node' as const), isAway: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('fault' as const),
+      fault: fc.constantFrom('unanswered' as const, 'locked' as const),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('registers' as const), image }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('destroys' as const), nth: fc.nat(5) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('time' as const), minutes: fc.nat(600) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('clock' as const), ahead: fc.integer({ min: -30, max: 30 }) }),
+  },
+);
+type Happening = typeof happening extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** Rare, as they end what can be observed. */
+const ending = fc.oneof(
+  { weight: 12, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.constant('retires' as const) },
+  { weight: 1, arbitrary: keeper.map((revoked) => ({ revoked })) },
+);
+
+/** A round of one keeper, or of both at once with something in between, or a new file for one. */
+const step = fc.oneof(
+  { weight: 4, arbitrary: happening },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('round' as const), keeper }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('both' as const),
+      meanwhile: fc.array(happening, { maxLength: 2 }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('file' as const), keeper }) },
+);
+
+function happen(world: Simulation, event: Happening): void {
+  switch (event.what) {
+    case 'starts':
+      world.start(event.url, event.image);
+      break;
+    case 'dies':
+      world.processes.delete(event.url);
+      break;
+    case 'answers slowly':
+    case 'lies': {
+      const process = world.processes.get(event.url);
+      if (process) process.state = event.what === 'lies' ? 'lying' : 'slow';
+      break;
+    }
+    case 'node':
+      world.isNodeAway = event.isAway;
+      break;
+    case 'fault':
+      world.fault = event.fault;
+      break;
+    case 'registers':
+      if (!world.config.isRetired) world.updatePcrs(event.image);
+      break;
+    case 'destroys': {
+      const found = [...world.enclaves.keys()][event.nth];
+      if (found !== undefined) world.destroyByAdmin(found);
+      break;
+    }
+    case 'time':
+      world.now += event.minutes * MINUTE;
+      break;
+    case 'clock':
+      world.wallAheadMs = event.ahead * 60 * MINUTE;
+      break;
+  }
+}
+
+/** Two keepers of one config, each with its registrar and file. */
+class Keepers {
+  readonly world = new Simulation();
+  readonly #turn: () => Promise<unknown>;
+  readonly #gasADay: bigint;
+  /** The image in each file. */
+  readonly files = [0, 0];
+  readonly #keepers: Keeper[];
+
+  constructor(gasADay: bigint, turn: () => Promise<unknown>) {
+    this.#turn = turn;
+    this.#gasADay = gasADay;
+    this.#keepers = [0, 1].map((number) => this.#start(number));
+  }
+
+  #start(number: number): Keeper {
+    const file = this.files[number] ?? 0;
+    const settings = {
+      image: imageOf(file),
+      registrarId: REGISTRARS[number] ?? '',
+      configId: CONFIG_ID,
+      urls: URLS,
+      intervalMs: INTERVAL_MS,
+      maxPauseMs: MAX_PAUSE_MS,
+      random: () => 0.5,
+      now: () => this.world.now + this.world.wallAheadMs,
+      clock: () => this.world.now,
+    };
+    const gas = new GasBudget(this.#gasADay, settings.clock, this.world.recordOf(number));
+    return new Keeper(
+      this.world.worldOf(number, file, (budget) => gas.spend(budget), this.#turn),
+      settings,
+    );
+  }
+
+  /** The operator puts the config's registers into the file, and restarts the keeper. */
+  correctFile(number: number): void {
+    this.files[number] = this.world.config.image === imageOf(0) ? 0 : 1;
+    this.#keepers[number] = this.#start(number);
+  }
+
+  async round(number: number): Promise<void> {
+    await this.#keepers[number]?.round(going);
+    this.world.now += INTERVAL_MS;
+  }
+
+  /** Whether a keeper's file allows it to act. */
+  mayAct(number: number): boolean {
+    return imageOf(this.files[number] ?? 0) === this.world.config.image;
+  }
+
+  mayRegister(number: number): boolean {
+    const { isRetired, registrars } = this.world.config;
+    return this.mayAct(number) && !isRetired && registrars.includes(REGISTRARS[number] ?? '');
+  }
+}
+
+/** The ids of the living enclaves that have to be registered. */
+function wanted({ config, processes, destroyed }: Simulation): string[] {
+  return [...processes.values()]
+    .filter(({ state, image: own }) => state !== 'lying' && imageOf(own) === config.image)
+    .map(({ key }) => enclaveAddress(config, config.configVersion, keyOf(key)))
+    .filter((id) => !destroyed.has(id));
+}
+
+const stale = ({ enclaves, config }: Simulation) =>
+  [...enclaves.values()]
+    .filter((enclave) => config.isRetired || isStale(enclave, config, 0))
+    .map(({ id }) => id);
+
+test('after any history, the living enclaves of the image are registered, and the stale ones destroyed', async () => {
+  const history = fc.asyncProperty(
+    fc.scheduler(),
+    fc.array(step, { minLength: 5, maxLength: 25 }),
+    ending,
+    fc.constantFrom(5n, 1000n),
+    async (scheduler, steps, end, transactionsADay) => {
+      const gasADay = transactionsADay * GAS;
+      const keepers = new Keepers(gasADay, () => scheduler.schedule(Promise.resolve()));
+      const { world } = keepers;
+      const run = (work: Promise<unknown>) => scheduler.waitFor(work);
+      for (const step of steps) {
+        if (step.what === 'round') await run(keepers.round(step.keeper));
+        else if (step.what === 'file') keepers.correctFile(step.keeper);
+        else if (step.what === 'both') {
+          const meanwhile = step.meanwhile.map((event) =>
+            scheduler.schedule(Promise.resolve()).then(() => happen(world, event)),
+          );
+          await run(Promise.all([keepers.round(0), keepers.round(1), ...meanwhile]));
+        } else happen(world, step);
+      }
+      if (end === 'retires') world.config = { ...world.config, isRetired: true };
+      else if (end !== null) {
+        const registrars = REGISTRARS.filter((_, index) => index !== end.revoked);
+        world.config = { ...world.config, registrars };
+      }
+      world.isNodeAway = false;
+      world.fault = 'none';
+
+      const old = stale(world);
+      const fresh = [...world.enclaves.keys()].filter((id) => !old.includes(id));
+      // Longer than any pause, and than the day of which the gas is bounded.
+      for (let round = 0; round < 6; round += 1) {
+        world.now += 25 * 60 * MINUTE;
+        await run(Promise.all([keepers.round(0), keepers.round(1)]));
+      }
+      const numbers = [0, 1];
+      const mayAct = numbers.some((number) => keepers.mayAct(number));
+      const mayRegister = numbers.some((number) => keepers.mayRegister(number));
+      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? wanted(world) : [])]);
+      expect(new Set(world.enclaves.keys())).toEqual(expected);
+      expect(world.violations).toEqual([]);
+      for (const number of numbers) expect(world.mostGasADay(number)).toBeLessThanOrEqual(gasADay);
+    },
+  );
+  await fc.assert(history, { numRuns: SIMULATED });
+});
+
+/** The same against the model of a node, with servers of emulated enclaves. */
+const stepOnTheModel = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('starts' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('runs another image' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('all become stale' as const), host: fc.nat(1) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('node' as const), host: fc.nat(1) }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('both' as const), host: fc.nat(1) }) },
+);
+
+test('against the model of a node, too', async () => {
+  const history = fc.asyncProperty(
+    fc.array(stepOnTheModel, { minLength: 3, maxLength: 7 }),
+    async (steps) => {
+      const fixture = await KeeperFixture.start();
+      const { nsm, node } = fixture.chain;
+      // Where nothing listens. A restart has another URL here.
+      const urls = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+      const servers: (TestServer | undefined)[] = [undefined, undefined];
+      const operators = [fixture.operator, await fixture.addOperator()];
+      const keepers = await Promise.all(operators.map((operator) => keeperFor(fixture, urls, operator)));
+      const both = () => Promise.all(keepers.map((keeper) => keeper.round(going)));
+      const replace = async (at: number, server: TestServer | undefined) => {
+        await servers[at]?.close();
+        servers[at] = server;
+        if (server) urls[at] = server.url;
+      };
+      for (const { what, host } of steps) {
+        if (what === 'starts') await replace(host, await startServer({ nsm }));
+        else if (what === 'dies') await replace(host, undefined);
+        else if (what === 'runs another image') {
+          await replace(host, await startServer({ nsm: fixture.chain.nsmOf('other') }));
+        } else if (what === 'all become stale') {
+          const spare = await startServer({ nsm });
+          await fixture.rotateTo(spare.url);
+          await spare.close();
+        } else if (what === 'node') {
+          node.faults.set('BatchGetObjects', 'reset');
+          await both();
+          node.faults.clear();
+        } else await both();
+      }
+      const { configVersion } = await fixture.config();
+      const before = await fixture.enclaves();
+      // A key that one of them was about to register when the other did is seen in the next round.
+      await both();
+      await both();
+      const registers = fixture.chain.nsm.pcrsFile();
+      const living = servers.filter((server) => server !== undefined);
+      const keys: string[] = [];
+      for (const { url: own } of living) {
+        const document = await documentAt(own);
+        if (registersOf(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
+      }
+      const fresh = before.filter((enclave) => enclave.configVersion === configVersion);
+      const expected = new Set([...fresh.map(({ publicKey }) => toHex(publicKey)), ...keys]);
+      const after = await fixture.enclaves();
+      expect(new Set(after.map(({ publicKey }) => toHex(publicKey)))).toEqual(expected);
+      expect(after.every((enclave) => enclave.configVersion === configVersion)).toBe(true);
+      for (const at of [0, 1]) await replace(at, undefined);
+      fixture.close();
+    },
+  );
+  await fc.assert(history, { numRuns: ON_THE_MODEL, endOnFailure: true });
+}, 60_000);
+
+async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operator: Operator) {
+  const content = { ...fixture.content(urls, operator), root: fixture.chain.file('root.pem') };
+  const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
+  const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
+  const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
+  const world = await worldOf(file, 'keeper.yaml', {}, env, () => {});
+  return new Keeper(world, { ...file, ...always, urls });
+}
+
+async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {
+  const { attestation } = (await (await fetch(`${enclaveUrl}/get_attestation`)).json()) as {
+    attestation: string;
+  };
+  return decodeAttestation(fromHex(attestation));
+}
+
+/** As in a PCR file. */
+function registersOf({ pcrs }: AttestationDocument): string {
+  return [0, 1, 2].map((index) => `${toHex(pcrs.get(index) ?? new Uint8Array())} PCR${index}\n`).join('');
+}

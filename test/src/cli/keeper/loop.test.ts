@@ -1,0 +1,142 @@
+/** A keeper that goes on: its pauses, its log and its metrics. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { ALERTS, type Alert } from '../../../../src/cli/keeper/alerts.ts';
+import { repeat } from '../../../../src/cli/keeper/loop.ts';
+import { Metrics } from '../../../../src/cli/keeper/metrics.ts';
+import type { Report } from '../../../../src/cli/keeper/round.ts';
+import { freePort } from '../../../enclave/init.ts';
+
+const quiet: Report = { done: [], alerts: [], accepted: 2, silent: 1, hasFailed: false };
+const away: Alert = {
+  code: 'ENCLAVE_UNREACHABLE',
+  subject: 'http://one.example',
+  message: 'CLIENT_UNREACHABLE: why',
+};
+const unread: Report = {
+  ...quiet,
+  alerts: [{ code: 'CONFIG_UNREADABLE', subject: '0xc', message: 'SUI_NODE_UNREACHABLE: gone' }],
+  hasFailed: true,
+};
+
+/** Runs rounds with these results, one after the other, and is stopped after the last. */
+async function run(results: readonly (Report | Error)[]) {
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const pauses: number[] = [];
+  const noted: (Report | undefined)[] = [];
+  const rest = [...results];
+  await repeat(
+    {
+      intervalMs: 1000,
+      maxPauseMs: 5000,
+      random: () => 0.5,
+      round: async () => {
+        const result = rest.shift();
+        if (result === undefined || result instanceof Error) throw result;
+        return result;
+      },
+      note: (report) => void noted.push(report),
+      log: (line) => void lines.push(line),
+      pause: async (ms) => {
+        pauses.push(ms);
+        if (rest.length === 0) stop.abort();
+      },
+    },
+    stop.signal,
+  );
+  return { lines, pauses, noted };
+}
+
+test('waits longer after each failure, expected or not, and hides what is not its own', async () => {
+  const fault = new Error('hunter2');
+  const { pauses, lines, noted } = await run([quiet, unread, fault, unread, unread, quiet]);
+  expect(pauses).toEqual([1000, 2000, 4000, 5000, 5000, 1000]);
+  expect(noted).toEqual([quiet, unread, undefined, unread, unread, quiet]);
+  expect(lines).toEqual([
+    'alert CONFIG_UNREADABLE 0xc: SUI_NODE_UNREACHABLE: gone',
+    'alert INTERNAL: an internal error',
+    'over: CONFIG_UNREADABLE 0xc',
+  ]);
+});
+
+test('logs each alert when it begins and when it is over, and each action', async () => {
+  const alarmed = { ...quiet, alerts: [away] };
+  const silent: Alert = { code: 'ENCLAVE_SILENT', subject: '0x5', message: 'nowhere' };
+  const done: Report['done'] = [
+    { kind: 'register', subject: 'http://one.example', result: 'done' },
+    { kind: 'register', subject: 'http://two.example', result: 'theirs' },
+    { kind: 'destroy', subject: '0x1', result: 'done' },
+  ];
+  const { lines } = await run([alarmed, { ...alarmed, alerts: [away, silent] }, { ...quiet, done }, alarmed]);
+  expect(lines).toEqual([
+    'alert ENCLAVE_UNREACHABLE http://one.example: CLIENT_UNREACHABLE: why',
+    'warning ENCLAVE_SILENT 0x5: nowhere',
+    'registered http://one.example',
+    'registered http://two.example, by another keeper',
+    'destroyed 0x1',
+    'over: ENCLAVE_UNREACHABLE http://one.example',
+    'over: ENCLAVE_SILENT 0x5',
+    'alert ENCLAVE_UNREACHABLE http://one.example: CLIENT_UNREACHABLE: why',
+  ]);
+});
+
+describe('metrics', () => {
+  const valuesOf = (text: string) =>
+    Object.fromEntries(
+      text
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'))
+        .map((line) => line.replace('sui_enclave_keeper_', '').split(' ')),
+    );
+
+  const gas = { spent: () => 7n, left: () => 93n };
+
+  test('count rounds and what was done by this keeper, and have the last round', async () => {
+    const metrics = new Metrics(gas);
+    const done: Report['done'] = [
+      { kind: 'register', subject: 'a', result: 'done' },
+      { kind: 'register', subject: 'b', result: 'theirs' },
+      { kind: 'destroy', subject: 'c', result: 'done' },
+    ];
+    metrics.note({ ...quiet, done }, 1000);
+    metrics.note({ ...quiet, done, alerts: [away, away] }, 2500);
+    metrics.note({ ...unread, alerts: [away, away] }, 2500);
+    metrics.note(undefined, 9000);
+    expect(valuesOf(await metrics.text())).toEqual({
+      rounds_total: '4',
+      failed_rounds_total: '2',
+      registered_total: '2',
+      destroyed_total: '2',
+      gas_mist: '7',
+      gas_left_mist: '93',
+      accepted_enclaves: '2',
+      silent_enclaves: '1',
+      last_round_seconds: '2.5',
+      ...Object.fromEntries(Object.keys(ALERTS).map((code) => [`alerts{code="${code}"}`, '0'])),
+      'alerts{code="ENCLAVE_UNREACHABLE"}': '2',
+    });
+    expect((await metrics.text()).match(/^# TYPE \S+ (counter|gauge)$/gm)).toHaveLength(10);
+  });
+
+  test('are served on loopback, at one path', async () => {
+    const port = await freePort();
+    const metrics = new Metrics(gas);
+    const listener = await metrics.serve(port);
+    onTestFinished(() => listener.close());
+    expect(listener.url).toBe(`http://127.0.0.1:${port}/metrics`);
+    expect(await (await fetch(listener.url)).text()).toBe(await metrics.text());
+    await expect(metrics.serve(port)).rejects.toMatchObject({ code: 'KEEPER_FILE', exit: 2 });
+  });
+});
+
+test('the README lists every alert, with its kind and meaning', () => {
+  const page = readFileSync(new URL('../../../../src/cli/keeper/README.md', import.meta.url), 'utf8');
+  const rows = page
+    .split('## Alerts')[1]
+    ?.split('## ')[0]
+    ?.match(/^\| `.*$/gm);
+  expect(rows).toEqual(
+    Object.entries(ALERTS).map(([code, [kind, meaning]]) => `| \`${code}\` | ${kind} | ${meaning} |`),
+  );
+});

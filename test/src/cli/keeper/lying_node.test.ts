@@ -1,0 +1,269 @@
+/** What a node that lies can make a keeper sign. */
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { GasBudget, NO_RECORD } from '../../../../src/cli/keeper/budget.ts';
+import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
+import { Keeper } from '../../../../src/cli/keeper/round.ts';
+import { worldOf } from '../../../../src/cli/keeper/world.ts';
+import { startServer } from '../../server/support.ts';
+import { KeeperFixture } from './keeper_fixture.ts';
+import {
+  gasPrice,
+  LyingNode,
+  noEnclaves,
+  noGas,
+  noRegistrations,
+  outdated,
+  simulateHonestly,
+} from './lying_node.ts';
+
+const BUDGET = 50_000_000n;
+/** For 20 transactions. */
+const GAS_A_DAY = 1_000_000_000;
+const { signal } = new AbortController();
+// Many rounds, each with several requests.
+vi.setConfig({ testTimeout: 60_000 });
+
+let fixture: KeeperFixture;
+let lying: LyingNode;
+beforeEach(async () => {
+  fixture = await KeeperFixture.start();
+  lying = await LyingNode.start(fixture.chain.node);
+}, 60_000);
+afterEach(() => fixture.close());
+
+const start = async () => {
+  const server = await startServer({ nsm: fixture.chain.nsm });
+  onTestFinished(() => server.close());
+  return server.url;
+};
+
+/** A keeper that runs without pauses. @param urls may change */
+async function keeperOf(urls: readonly string[], content: object = {}) {
+  const { chain, operator } = fixture;
+  const yaml = {
+    ...fixture.content(urls),
+    ...{ node: lying.url, root: chain.file('root.pem'), gas_a_day: GAS_A_DAY },
+    ...content,
+  };
+  const file = parseKeeperFile(JSON.stringify(yaml), 'keeper.yaml');
+  const clock = () => 0;
+  const gas = new GasBudget(file.gasADay, clock, NO_RECORD);
+  const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
+  const world = await worldOf(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
+  const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
+  /** What each round did, and the codes of its alerts. */
+  const rounds = async (count: number) => {
+    const reports = [];
+    for (let round = 0; round < count; round += 1) {
+      const { done, alerts, accepted } = await keeper.round(signal);
+      const codes = alerts.map(({ code }) => code);
+      reports.push({ done: done.map(({ result }) => result), codes, alerts, accepted });
+    }
+    return reports;
+  };
+  return { rounds, gas };
+}
+
+/** The node shows nothing that was registered, and every simulation succeeds. */
+function hideEnclaves(): void {
+  lying.lies.set('ListDynamicFields', noRegistrations);
+  lying.lies.set('BatchGetObjects', noEnclaves);
+  simulateHonestly(fixture.chain.node);
+}
+
+test('a gas price that is too high is not signed', async () => {
+  lying.lies.set('SimulateTransaction', gasPrice(1_000_000n));
+  const { rounds, gas } = await keeperOf([await start()]);
+  for (const { codes, alerts } of await rounds(3)) {
+    expect(codes).toEqual(['ACTION_FAILED']);
+    expect(alerts).toMatchObject([
+      { message: expect.stringMatching(/^SUI_NODE_ANSWER: the node sets a gas price of 1000000 MIST/) },
+    ]);
+  }
+  expect([lying.signed, gas.spent()]).toEqual([[], 0n]);
+  // The highest one that is.
+  lying.lies.set('SimulateTransaction', gasPrice(3000n));
+  expect((await rounds(1))[0]?.done).toEqual(['done']);
+  expect(lying.signed).toEqual([{ budget: BUDGET, price: 3000n }]);
+});
+
+describe('a node that hides what was registered', () => {
+  test('and says that nothing was charged gets one transaction, then an alert', async () => {
+    hideEnclaves();
+    lying.lies.set('ExecuteTransaction', noGas);
+    const { rounds, gas } = await keeperOf([await start()]);
+    const [first, ...others] = await rounds(25);
+    expect(first).toMatchObject({ done: ['done'], codes: [] });
+    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    expect(lying.signed).toEqual([{ budget: BUDGET, price: 1000n }]);
+    expect(gas.spent()).toBe(BUDGET);
+  });
+
+  test('and says each time that another keeper was faster, too', async () => {
+    const url = await start();
+    await fixture.once([url]);
+    hideEnclaves();
+    const { rounds, gas } = await keeperOf([url]);
+    const [first, ...others] = await rounds(25);
+    expect(first).toMatchObject({ done: ['theirs'], codes: [] });
+    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    expect([lying.signed.length, gas.spent()]).toEqual([1, BUDGET]);
+  });
+
+  test('gets no more than gas_a_day, however often an enclave restarts', async () => {
+    hideEnclaves();
+    lying.lies.set('ExecuteTransaction', noGas);
+    const urls: string[] = [];
+    const { rounds, gas } = await keeperOf(urls, {
+      enclaves: ['https://one.example'],
+      gas_a_day: 150_000_000,
+    });
+    const results = [];
+    for (let starts = 0; starts < 5; starts += 1) {
+      urls[0] = await start();
+      results.push(...(await rounds(2)).flatMap(({ done, codes }) => [...done, ...codes]));
+    }
+    expect(results).toEqual([
+      ...['done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS', 'done', 'NODE_CONTRADICTS'],
+      ...Array(4).fill('GAS_A_DAY'),
+    ]);
+    expect([lying.signedMist, gas.spent(), gas.left()]).toEqual([150_000_000n, 150_000_000n, 0n]);
+  });
+});
+
+test('a node that swallows transactions, and says that they were executed, gets one', async () => {
+  lying.swallows = true;
+  const { rounds } = await keeperOf([await start()]);
+  const [first, ...others] = await rounds(5);
+  expect(first).toMatchObject({ done: ['done'], codes: [] });
+  for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+  expect([lying.signed.length, await fixture.ids()]).toEqual([1, []]);
+});
+
+test('a node that says of each transaction that it was refused gets no more than gas_a_day', async () => {
+  fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
+  const { rounds, gas } = await keeperOf([await start()]);
+  const codes = (await rounds(25)).flatMap((round) => round.codes);
+  expect(codes).toEqual([...Array(20).fill('ACTION_FAILED'), ...Array(5).fill('GAS_A_DAY')]);
+  expect([lying.signed.length, lying.signedMist, gas.left()]).toEqual([20, 1_000_000_000n, 0n]);
+});
+
+test('an honest node gets one transaction for each start, on any day without more than 20 of them', async () => {
+  const urls = [await start(), await start()];
+  const { rounds } = await keeperOf(urls);
+  for (let starts = 0; starts < 3; starts += 1) {
+    urls[0] = await start();
+    for (const { codes } of await rounds(2))
+      expect(codes.filter((code) => code !== 'ENCLAVE_SILENT')).toEqual([]);
+  }
+  expect([lying.signed.length, (await fixture.ids()).length]).toEqual([4, 4]);
+});
+
+test('an honest node is asked for every registration only after a change', async () => {
+  const { calls } = fixture.chain.node;
+  const { rounds } = await keeperOf([await start(), await start()]);
+  expect((await rounds(1))[0]?.done).toEqual(['done', 'done']);
+  await rounds(2);
+  calls.length = 0;
+  expect(await rounds(5)).toMatchObject(Array(5).fill({ done: [], codes: [], accepted: 2 }));
+  expect(calls).not.toContain('ListDynamicFields');
+});
+
+describe('of two nodes', () => {
+  /** The first one sends. */
+  const ORDERS = [
+    ['the first', (url: string) => [lying.url, url]],
+    ['the second', (url: string) => [url, lying.url]],
+  ] as const;
+  const nodesOf = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
+  const host = () => new URL(lying.url).host;
+
+  test.each(ORDERS)('%s that agrees is no hindrance', async (_which, order) => {
+    const [old, restarted] = [await start(), await start()];
+    await fixture.chain.register(fixture.configId, fixture.capId, old);
+    await fixture.rotateTo(old);
+    const { sent } = fixture;
+    const { rounds } = await keeperOf([old, restarted], nodesOf(order));
+    expect(await rounds(2)).toMatchObject([
+      { done: ['done', 'done'], codes: [], accepted: 1 },
+      { done: [], codes: [], accepted: 2 },
+    ]);
+    expect(fixture.sent).toBe(sent + 2);
+  });
+
+  test.each(ORDERS)('%s that hides what is registered has nothing signed', async (_which, order) => {
+    const url = await start();
+    await fixture.once([url]);
+    hideEnclaves();
+    const { sent } = fixture;
+    const { rounds, gas } = await keeperOf([url], nodesOf(order));
+    for (const { done, alerts } of await rounds(3)) {
+      expect(done).toEqual([]);
+      expect(alerts).toMatchObject([
+        {
+          code: 'NODES_DISAGREE',
+          subject: url,
+          message: expect.stringMatching(new RegExp(`${host()}: not registered`)),
+        },
+      ]);
+    }
+    expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
+  });
+
+  test.each(ORDERS)('%s that shows another config has nothing signed', async (_which, order) => {
+    const [url, next] = [await start(), await start()];
+    const recorded: Uint8Array[] = [];
+    lying.lies.set('BatchGetObjects', (answer) => {
+      recorded.push(answer.slice());
+      return answer;
+    });
+    await fixture.once([url], { content: nodesOf(() => [lying.url]), args: ['--dry-run'] });
+    await fixture.rotateTo(next);
+    lying.lies.set('BatchGetObjects', outdated(fixture.configId, recorded[0]));
+    const { sent } = fixture;
+    const { rounds } = await keeperOf([url, next], nodesOf(order));
+    for (const { done, alerts } of await rounds(2)) {
+      expect(done).toEqual([]);
+      expect(alerts).toMatchObject([
+        {
+          code: 'NODES_DISAGREE',
+          subject: fixture.configId,
+          message: expect.stringMatching(new RegExp(`${host()}: 0`)),
+        },
+      ]);
+    }
+    // Once it has caught up, the change is made.
+    lying.lies.clear();
+    expect((await rounds(1))[0]).toMatchObject({ done: ['done'], codes: [] });
+    expect(fixture.sent).toBe(sent + 1);
+  });
+
+  test.each(ORDERS)(
+    '%s that is silent has nothing signed, and the keeper watches on',
+    async (_which, order) => {
+      const [registered, restarted] = [await start(), await start()];
+      await fixture.once([registered]);
+      const { sent } = fixture;
+      lying.silence = 'reset';
+      const urls = [registered, restarted, 'http://127.0.0.1:1'];
+      const { rounds, gas } = await keeperOf(urls, nodesOf(order));
+      for (const { done, alerts, accepted } of await rounds(2)) {
+        expect([done, accepted]).toEqual([[], 1]);
+        expect(alerts).toMatchObject([
+          { code: 'NODE_UNREADABLE', subject: host() },
+          { code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' },
+        ]);
+      }
+      expect([fixture.sent, gas.spent()]).toEqual([sent, 0n]);
+      lying.silence = undefined;
+      expect((await rounds(1))[0]?.done).toEqual(['done']);
+    },
+  );
+
+  test('both silent are one alert', async () => {
+    lying.silence = 'reset';
+    fixture.chain.node.faults.set('BatchGetObjects', 'reset');
+    const { rounds } = await keeperOf([await start()], nodesOf(ORDERS[0][1]));
+    expect((await rounds(1))[0]?.codes).toEqual(['CONFIG_UNREADABLE']);
+  });
+});

@@ -1,0 +1,121 @@
+/** The file with what a keeper signed, over restarts of its process. */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { openRecord } from '../../../../src/cli/keeper/record.ts';
+import { startServer } from '../../server/support.ts';
+import { KeeperFixture } from './keeper_fixture.ts';
+
+const HOUR = 3_600_000;
+
+let path: string;
+beforeEach(() => {
+  const dir = mkdtempSync(join(tmpdir(), 'record-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  path = join(dir, 'record.json');
+});
+
+const content = () => JSON.parse(readFileSync(path, 'utf8'));
+
+test('is made if there is none, for its user alone', () => {
+  expect(openRecord(path).signed).toEqual([]);
+  expect([content(), statSync(path).mode & 0o777]).toEqual([{ signed: [] }, 0o600]);
+});
+
+test('has times and amounts that the next process reads', () => {
+  openRecord(path).replace([
+    { ageMs: 2 * HOUR, mist: 50_000_000n },
+    { ageMs: 0, mist: 2n ** 62n },
+  ]);
+  const { signed } = openRecord(path);
+  expect(signed.map(({ mist }) => mist)).toEqual([50_000_000n, 2n ** 62n]);
+  const [older, newer] = signed.map(({ ageMs }) => ageMs);
+  for (const ms of [(older ?? 0) - 2 * HOUR, newer]) {
+    expect([(ms ?? -1) >= 0, (ms ?? HOUR) < HOUR]).toEqual([true, true]);
+  }
+});
+
+test('counts a time ahead of a clock that was set back as now', () => {
+  writeFileSync(path, JSON.stringify({ signed: [{ at: Date.now() + 5 * HOUR, mist: '7' }] }));
+  expect(openRecord(path).signed).toEqual([{ ageMs: 0, mist: 7n }]);
+});
+
+describe('is refused', () => {
+  test.each([
+    ['not JSON', '{'],
+    ['of another shape', '{}'],
+    ['with a negative amount', '{"signed":[{"at":1,"mist":"-5"}]}'],
+    ['with an amount of nothing', '{"signed":[{"at":1,"mist":"0"}]}'],
+    ['with a number as the amount', '{"signed":[{"at":1,"mist":5}]}'],
+    ['with a time that is no integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
+    ['with more than it has', '{"signed":[],"more":1}'],
+  ])('%s, and left as it is', (_fault, text) => {
+    writeFileSync(path, text);
+    expect(() => openRecord(path)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
+    expect(readFileSync(path, 'utf8')).toBe(text);
+  });
+
+  test('where it can not be read or written', () => {
+    for (const other of ['/dev/null', tmpdir(), '/nonexistent/record.json']) {
+      expect(() => openRecord(other)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
+    }
+  });
+});
+
+test('is replaced whole, and a link in its place not followed', () => {
+  const target = `${path}.target`;
+  writeFileSync(target, '{"signed":[]}');
+  chmodSync(target, 0o600);
+  symlinkSync(target, path);
+  openRecord(path).replace([{ ageMs: 0, mist: 1n }]);
+  expect(readFileSync(target, 'utf8')).toBe('{"signed":[]}');
+  expect(content().signed).toHaveLength(1);
+});
+
+describe('of the command', () => {
+  test('bounds the next process too; a dry run neither reads nor writes it', async () => {
+    const fixture = await KeeperFixture.start();
+    onTestFinished(() => fixture.close());
+    const urls: string[] = [];
+    const start = async () => {
+      const server = await startServer({ nsm: fixture.chain.nsm });
+      onTestFinished(() => server.close());
+      urls.push(server.url);
+    };
+    const options = { content: { gas_a_day: 80_000_000, gas_budget: 40_000_000 }, args: ['--record', path] };
+    for (const registered of [1, 2]) {
+      await start();
+      expect((await fixture.once(urls, options)).done).toHaveLength(1);
+      expect(content().signed).toHaveLength(registered);
+    }
+    await start();
+    const { exit, done, alerts } = await fixture.once(urls, options);
+    expect([exit, done, alerts.map(({ code }) => code)]).toEqual([1, [], ['GAS_A_DAY']]);
+    const args = [...options.args, '--dry-run'];
+    writeFileSync(path, 'not a record');
+    expect(await fixture.once(urls, { ...options, args })).toMatchObject({ exit: 0, status: 'dry-run' });
+    expect(readFileSync(path, 'utf8')).toBe('not a record');
+    const file = fixture.write(fixture.content(urls));
+    const { status, stderr } = await fixture.run(file, ['--once', '--record', path]);
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^KEEPER_FILE: /)]);
+    // Beside the file by default.
+    await fixture.run(file, ['--once']);
+    expect(JSON.parse(readFileSync(`${file}.record.json`, 'utf8')).signed).toHaveLength(1);
+  });
+
+  test('has a transaction that is not answered, and none that the node refuses while it is built', async () => {
+    const fixture = await KeeperFixture.start();
+    onTestFinished(() => fixture.close());
+    const server = await startServer({ nsm: fixture.chain.nsm });
+    onTestFinished(() => server.close());
+    const once = async () => await fixture.once([server.url], { args: ['--record', path] });
+    fixture.chain.node.faults.set('SimulateTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
+    expect((await once()).alerts).toMatchObject([{ code: 'ACTION_FAILED' }]);
+    expect(content().signed).toEqual([]);
+    fixture.chain.node.faults.clear();
+    fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
+    expect((await once()).alerts).toMatchObject([{ code: 'ACTION_FAILED' }]);
+    expect(content().signed).toMatchObject([{ mist: '50000000' }]);
+  });
+});

@@ -1,0 +1,266 @@
+/** What a keeper remembers from round to round: who is away, what it has spent, when it saw a key first. */
+import { describe, expect, test } from 'vitest';
+import { GasADayError, GasBudget, type SigningRecord } from '../../../../src/cli/keeper/budget.ts';
+import { pauseAfter } from '../../../../src/cli/keeper/pauses.ts';
+import { Keeper } from '../../../../src/cli/keeper/round.ts';
+import type { World } from '../../../../src/cli/keeper/world.ts';
+import { SuiError } from '../../../../src/library/sui/errors.ts';
+import { CONFIG_ID, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const [ONE, TWO] = URLS;
+const going = new AbortController().signal;
+
+function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
+  const attested: string[] = [];
+  const clock = () => simulation.now;
+  const gas = new GasBudget(gasADay, clock, simulation.recordOf(0));
+  const world = simulation.worldOf(0, 0, (budget) => gas.spend(budget));
+  const observed: World = {
+    ...world,
+    attest: async (url) => {
+      attested.push(url);
+      return await world.attest(url);
+    },
+    ...changes,
+  };
+  const settings = {
+    image: imageOf(0),
+    registrarId: REGISTRARS[0],
+    configId: CONFIG_ID,
+    urls: [ONE, TWO],
+    intervalMs: MINUTE,
+    maxPauseMs: 5 * MINUTE,
+    random: () => 0.5,
+    now: () => simulation.now + simulation.wallAheadMs,
+    clock,
+  };
+  const keeper = new Keeper(observed, settings);
+  const round = async (stop = going) => {
+    const report = await keeper.round(stop);
+    return { ...report, codes: report.alerts.map(({ code }) => code) };
+  };
+  return { simulation, attested, round };
+}
+
+describe('an enclave that is away', () => {
+  test('is asked less often, up to the longest pause; the others as often as before', async () => {
+    const { simulation, attested, round } = start();
+    simulation.start(TWO, 0);
+    const asked: number[] = [];
+    for (let minute = 0; minute <= 20; minute += 1) {
+      const { codes } = await round();
+      expect(codes).toEqual(['ENCLAVE_UNREACHABLE']);
+      if (attested.splice(0).includes(ONE)) asked.push(minute);
+      else expect(attested).toEqual([]);
+      simulation.now += MINUTE;
+    }
+    expect(asked).toEqual([0, 2, 6, 11, 16]);
+  });
+
+  test('is asked as often when the wall clock is set back or ahead', async () => {
+    for (const hours of [-1, 1]) {
+      const { simulation, attested, round } = start();
+      const asked: number[] = [];
+      for (let minute = 0; minute <= 8; minute += 1) {
+        await round();
+        if (attested.splice(0).includes(ONE)) asked.push(minute);
+        simulation.now += MINUTE;
+        if (minute === 0) simulation.wallAheadMs = hours * HOUR;
+      }
+      expect(asked).toEqual([0, 2, 6]);
+    }
+  });
+
+  test('is registered when it is back, and asked in each round from then on', async () => {
+    const { simulation, attested, round } = start();
+    simulation.start(TWO, 0);
+    await round();
+    simulation.start(ONE, 0);
+    simulation.now += MINUTE;
+    expect((await round()).done).toEqual([]);
+    simulation.now += MINUTE;
+    expect((await round()).done).toEqual([{ kind: 'register', subject: ONE, result: 'done' }]);
+    attested.splice(0);
+    await round();
+    expect(attested).toEqual([ONE, TWO]);
+  });
+});
+
+test('a key that stays unregistered is reported after two hours, and no more once it is gone', async () => {
+  const refuse = async () => {
+    throw new SuiError('SUI_EXECUTION', 'refused');
+  };
+  const { simulation, round } = start({ register: refuse });
+  simulation.start(ONE, 0);
+  simulation.start(TWO, 0);
+  expect((await round()).codes).toEqual(['ACTION_FAILED', 'ACTION_FAILED']);
+  simulation.now += 2 * HOUR + 1;
+  expect((await round()).codes).toEqual(['UNREGISTERED', 'UNREGISTERED', 'ACTION_FAILED', 'ACTION_FAILED']);
+  simulation.start(ONE, 0);
+  expect((await round()).codes).toEqual(['UNREGISTERED', 'ACTION_FAILED', 'ACTION_FAILED']);
+});
+
+describe('a failed action', () => {
+  test.each([
+    ['SUI_EQUIVOCATION', 1, true],
+    ['SUI_GAS', 1, true],
+    ['SUI_NODE_UNREACHABLE', 1, true],
+    ['SUI_UNKNOWN_OUTCOME', 1, true],
+    ['SUI_OBJECT_CHANGED', 1, true],
+    ['SUI_MOVE_ABORT', 2, false],
+    ['SUI_NODE_REFUSED', 2, false],
+  ] as const)('%s: %i tried, and the next round is later: %s', async (code, tried, hasFailed) => {
+    const fail = async () => {
+      throw new SuiError(code, 'simulated');
+    };
+    const { simulation, round } = start({ register: fail });
+    simulation.start(ONE, 0);
+    simulation.start(TWO, 0);
+    expect(await round()).toMatchObject({ codes: Array(tried).fill('ACTION_FAILED'), hasFailed });
+  });
+
+  test('that nobody foresaw is one too, and its message is hidden', async () => {
+    const fail = () => Promise.reject(new TypeError('hunter2'));
+    const message = 'INTERNAL: an internal error';
+    const { simulation, round } = start({ register: fail });
+    simulation.start(ONE, 0);
+    simulation.start(TWO, 0);
+    expect((await round()).alerts).toEqual([
+      { code: 'ACTION_FAILED', subject: ONE, message },
+      { code: 'ACTION_FAILED', subject: TWO, message },
+    ]);
+    expect((await start({ nodes: [{ name: '', read: fail }] }).round()).alerts).toMatchObject([
+      { code: 'CONFIG_UNREADABLE', message },
+    ]);
+    expect((await start({ attest: fail }).round()).alerts).toMatchObject([
+      { code: 'ENCLAVE_UNTRUSTED', message },
+      { code: 'ENCLAVE_UNTRUSTED', message },
+    ]);
+  });
+});
+
+describe('a round that is stopped', () => {
+  test('ends while it waits for the node or for enclaves, and says nothing of them', async () => {
+    const forever = new Promise<never>(() => {});
+    for (const changes of [{ nodes: [{ name: '', read: () => forever }] }, { attest: () => forever }]) {
+      const stop = new AbortController();
+      const running = start(changes).round(stop.signal);
+      await new Promise(setImmediate);
+      stop.abort();
+      expect(await running).toMatchObject({ done: [], codes: [], hasFailed: false });
+      // Before it has begun, too.
+      expect(await start(changes).round(stop.signal)).toMatchObject({ done: [], codes: [] });
+    }
+  });
+
+  test('ends after the transaction in flight', async () => {
+    const stop = new AbortController();
+    const register = async () => {
+      stop.abort();
+      return 'done' as const;
+    };
+    const { simulation, round } = start({ register });
+    simulation.start(ONE, 0);
+    simulation.start(TWO, 0);
+    expect((await round(stop.signal)).done).toEqual([{ kind: 'register', subject: ONE, result: 'done' }]);
+  });
+});
+
+describe('the gas of a day', () => {
+  /** A budget at a time of the clock, and what its record has. */
+  const budgetOf = (mist: bigint, signed: SigningRecord['signed'] = []) => {
+    const time = { now: 0 };
+    const replaced: SigningRecord['signed'][] = [];
+    const record = { signed, replace: (all: SigningRecord['signed']) => void replaced.push(all) };
+    return { time, replaced, gas: new GasBudget(mist, () => time.now, record) };
+  };
+
+  test('is that of any 24 hours', () => {
+    const { gas, time } = budgetOf(100n);
+    gas.spend(60n);
+    time.now = DAY / 2;
+    gas.spend(40n);
+    time.now = DAY - 1;
+    expect([gas.spent(), gas.left()]).toEqual([100n, 0n]);
+    expect(() => gas.spend(1n)).toThrow(GasADayError);
+    time.now = DAY;
+    expect([gas.spent(), gas.left()]).toEqual([40n, 60n]);
+    expect(() => gas.spend(61n)).toThrow(GasADayError);
+    gas.spend(60n);
+  });
+
+  test('is recorded before anything is signed, without what is older than a day', () => {
+    const signed = [
+      { ageMs: DAY - 10, mist: 20n },
+      { ageMs: DAY, mist: 90n },
+      { ageMs: 0, mist: 30n },
+    ];
+    const { gas, time, replaced } = budgetOf(100n, signed);
+    expect(gas.spent()).toBe(50n);
+    time.now = 20;
+    gas.spend(70n);
+    expect(replaced).toEqual([
+      [
+        { ageMs: 20, mist: 30n },
+        { ageMs: 0, mist: 70n },
+      ],
+    ]);
+  });
+
+  test('can not be spent where it can not be recorded', () => {
+    const replace = () => {
+      throw new Error('the disk is full');
+    };
+    const gas = new GasBudget(100n, () => 0, { signed: [], replace });
+    expect(() => gas.spend(1n)).toThrow('the disk is full');
+    expect(gas.spent()).toBe(0n);
+  });
+
+  test('is what earlier processes left of it, after a restart', async () => {
+    const { simulation, round } = start({}, 2n * GAS);
+    simulation.start(ONE, 0);
+    await round();
+    simulation.start(ONE, 0);
+    await round();
+    simulation.start(ONE, 0);
+    simulation.now += DAY / 2;
+    const restarted = start({}, 2n * GAS, simulation);
+    expect(await restarted.round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
+    simulation.now += DAY / 2;
+    expect((await restarted.round()).done).toHaveLength(1);
+  });
+
+  test('is freed by no change of the wall clock', async () => {
+    const { simulation, round } = start({}, 1n * GAS);
+    simulation.start(ONE, 0);
+    expect((await round()).done).toHaveLength(1);
+    simulation.start(ONE, 0);
+    simulation.wallAheadMs = 2 * DAY;
+    expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
+  });
+
+  test('is counted over rounds, also of transactions without an answer', async () => {
+    const { simulation, round } = start({}, 2n * GAS);
+    simulation.start(ONE, 0);
+    expect((await round()).codes).toEqual(['ENCLAVE_UNREACHABLE']);
+    simulation.start(ONE, 0);
+    simulation.fault = 'unanswered';
+    expect((await round()).codes).toContain('ACTION_FAILED');
+    simulation.start(ONE, 0);
+    expect(await round()).toMatchObject({ done: [], codes: expect.arrayContaining(['GAS_A_DAY']) });
+    simulation.now += DAY;
+    expect((await round()).done).toHaveLength(1);
+  });
+});
+
+test('a pause doubles with each failure up to its bound, a fifth more or less', () => {
+  const pauses = (random: number) =>
+    [0, 1, 2, 3, 4, 5000].map((failures) =>
+      Math.round(pauseAfter(failures, { intervalMs: 1000, maxPauseMs: 5000, random: () => random })),
+    );
+  expect(pauses(0.5)).toEqual([1000, 2000, 4000, 5000, 5000, 5000]);
+  expect([pauses(0)[0], pauses(1)[0]]).toEqual([800, 1200]);
+});

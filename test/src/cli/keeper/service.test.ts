@@ -1,0 +1,85 @@
+/** The systemd unit of the keeper: its command is one that the command accepts, and it has no more rights than needed. */
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { startServer } from '../../server/support.ts';
+import { callScript } from '../run.ts';
+import { KeeperFixture } from './keeper_fixture.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const NAME = 'sui-enclave-keep.service';
+const UNIT = readFileSync(join(ROOT, 'src/cli/keeper', NAME), 'utf8');
+const PROVISION = readFileSync(join(ROOT, 'src/cli/provision/sui-enclave-provision.service'), 'utf8');
+const valuesOf = (key: string) =>
+  [...UNIT.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'service-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return dir;
+}
+
+test('runs a command that registers, with files as systemd makes them', async () => {
+  const fixture = await KeeperFixture.start();
+  onTestFinished(() => fixture.close());
+  const [program, script, ...args] = (valuesOf('ExecStart')[0] ?? '').split(' ');
+  expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
+  expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
+
+  const { key } = fixture.operator;
+  const CREDENTIALS_DIRECTORY = folder();
+  expect(valuesOf('LoadCredential').map((line) => line.split(':')[0])).toEqual(['sui.keystore']);
+  const { secretKey } = decodeSuiPrivateKey(key.getSecretKey());
+  const keystore = join(CREDENTIALS_DIRECTORY, 'sui.keystore');
+  writeFileSync(keystore, JSON.stringify([Buffer.from([0, ...secretKey]).toString('base64')]));
+  chmodSync(keystore, 0o440);
+  const { url } = await startServer({ nsm: fixture.chain.nsm });
+  const etc = folder();
+  const STATE_DIRECTORY = folder();
+  writeFileSync(join(etc, 'keeper.yaml'), JSON.stringify(fixture.content([url])));
+  copyFileSync(fixture.chain.file('root.pem'), join(etc, 'root.pem'));
+  const replaced = args.map((arg) =>
+    arg
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
+      .replace('${KEEPER_ADDRESS}', key.toSuiAddress())
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
+      .replace('${CREDENTIALS_DIRECTORY}', CREDENTIALS_DIRECTORY)
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: systemd's
+      .replace('${STATE_DIRECTORY}', STATE_DIRECTORY)
+      .replace('/etc/sui-enclave', etc),
+  );
+
+  const { status, stdout } = await callScript('keeper/keep.ts', [...replaced, '--once']);
+  expect([status, stdout]).toEqual([0, expect.stringMatching(new RegExp(`\nregistered ${url}\n$`))]);
+  // That is read-only for the service.
+  expect(readdirSync(etc).sort()).toEqual(['keeper.yaml', 'root.pem']);
+  expect(JSON.parse(readFileSync(join(STATE_DIRECTORY, 'record.json'), 'utf8')).signed).toHaveLength(1);
+});
+
+test('has the restrictions of the provisioning watcher, and no others', () => {
+  const restrictions = (unit: string) =>
+    unit
+      .slice(unit.indexOf('# No user'))
+      .split('\n')
+      .filter((line) => !line.startsWith('#'));
+  expect(restrictions(UNIT)).toEqual(restrictions(PROVISION));
+  // A mistake in the files ends it; anything else starts it again.
+  expect([valuesOf('Restart'), valuesOf('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
+});
+
+test.runIf(systemdIsHere)('is accepted by systemd', () => {
+  expect(verifyUnits({ [NAME]: UNIT })).toEqual([0, '']);
+});

@@ -1,0 +1,235 @@
+/** A chain and enclaves in memory, behind the interface through which a keeper sees and changes them. */
+
+import type { SigningRecord } from '../../../../src/cli/keeper/budget.ts';
+import type { Trusted } from '../../../../src/cli/keeper/decide.ts';
+import type { World } from '../../../../src/cli/keeper/world.ts';
+import { AttestationError, type Image } from '../../../../src/library/attestation/index.ts';
+import { ClientError } from '../../../../src/library/client/errors.ts';
+import { MoveAbortError, SuiError, UnknownOutcomeError } from '../../../../src/library/sui/errors.ts';
+import {
+  type Enclave,
+  type EnclaveConfig,
+  enclaveAddress,
+  isStale,
+} from '../../../../src/library/sui/objects.ts';
+
+const id = (digit: string) => `0x${digit.repeat(64)}`;
+const PACKAGE = id('e');
+export const CONFIG_ID = id('c');
+export const REGISTRARS = [id('a'), id('b')] as const;
+export const IMAGES: readonly Image[] = ['1', '2'].map((digit) => {
+  const register = digit.repeat(96);
+  return { pcr0: register, pcr1: register, pcr2: register };
+});
+export const URLS = ['http://one.example/', 'http://two.example/', 'http://three.example/'] as const;
+export const GAS = 20_000_000n;
+const HOUR = 3_600_000;
+
+export function imageOf(index: number): Image {
+  return IMAGES[index] as Image;
+}
+
+export function keyOf(number: number): Uint8Array {
+  return new Uint8Array(32).fill(number);
+}
+
+export const CONFIG: EnclaveConfig = {
+  enclavePackage: PACKAGE,
+  application: `${PACKAGE}::weather::WEATHER`,
+  id: CONFIG_ID,
+  name: 'weather',
+  image: imageOf(0),
+  source: null,
+  overlap: null,
+  packageVersion: 1n,
+  capabilityId: id('d'),
+  configVersion: 0n,
+  maxKeyAgeMs: null,
+  registrars: [...REGISTRARS],
+  isRetired: false,
+};
+
+export function enclaveOf(
+  key: number,
+  {
+    configVersion = 0n,
+    registeredAtMs = 0n,
+  }: Partial<Pick<Enclave, 'configVersion' | 'registeredAtMs'>> = {},
+): Enclave {
+  const publicKey = keyOf(key);
+  return {
+    ...CONFIG,
+    id: enclaveAddress(CONFIG, configVersion, publicKey),
+    publicKey,
+    configId: CONFIG_ID,
+    configVersion,
+    registeredAtMs,
+  };
+}
+
+/** What runs behind a URL. */
+export interface Process {
+  readonly key: number;
+  readonly image: number;
+  /** `slow`: answers every second request in time. `lying`: somebody who answers with other documents. */
+  state: 'alive' | 'slow' | 'lying';
+}
+
+/** The chain, the enclaves and the time. */
+export class Simulation {
+  /** Of the chain, and of the keepers' monotonic clock. */
+  now = 1_800_000_000_000;
+  /** By how much the keepers' wall clock is ahead. */
+  wallAheadMs = 0;
+  config = CONFIG;
+  readonly enclaves = new Map<string, Enclave>();
+  readonly destroyed = new Set<string>();
+  readonly processes = new Map<string, Process>();
+  isNodeAway = false;
+  /** How the next transaction is answered. */
+  fault: 'none' | 'unanswered' | 'locked' = 'none';
+  /** What a keeper must never do, if it did it. */
+  readonly violations: string[] = [];
+  /** By the keeper's number: gas with its time. */
+  readonly gas: { keeper: number; at: number; mist: bigint }[] = [];
+  readonly #images = new Map<number, number>();
+  readonly #records = new Map<number, readonly { at: number; mist: bigint }[]>();
+  #keys = 0;
+  /** By keeper and key. */
+  readonly #requests = new Map<string, number>();
+
+  start(url: string, image: number): Process {
+    this.#keys += 1;
+    const started: Process = { key: this.#keys, image, state: 'alive' };
+    this.#images.set(started.key, image);
+    this.processes.set(url, started);
+    return started;
+  }
+
+  /** @param image the registers from now on */
+  updatePcrs(image: number): void {
+    const { configVersion } = this.config;
+    this.config = { ...this.config, image: imageOf(image), configVersion: configVersion + 1n };
+  }
+
+  destroyByAdmin(enclaveId: string): void {
+    this.enclaves.delete(enclaveId);
+    this.destroyed.add(enclaveId);
+  }
+
+  /** The file of a keeper, which outlasts its process. */
+  recordOf(keeper: number): SigningRecord {
+    return {
+      signed: (this.#records.get(keeper) ?? []).map(({ at, mist }) => ({ ageMs: this.now - at, mist })),
+      replace: (signed) => {
+        this.#records.set(
+          keeper,
+          signed.map(({ ageMs, mist }) => ({ at: this.now - ageMs, mist })),
+        );
+      },
+    };
+  }
+
+  /**
+   * @param image that of the keeper's file
+   * @param spend as `beforeSigning`
+   * @param turn waits until it is this one's turn
+   */
+  worldOf(
+    keeper: number,
+    image: number,
+    spend: (budget: bigint) => void = () => {},
+    turn: () => Promise<unknown> = async () => {},
+  ): World {
+    const send = async <T>(execute: () => T): Promise<T> => {
+      await turn();
+      this.#reach();
+      spend(GAS);
+      const { fault } = this;
+      this.fault = 'none';
+      if (fault === 'locked') throw new SuiError('SUI_EQUIVOCATION', 'a coin is locked');
+      const result = execute();
+      this.gas.push({ keeper, at: this.now, mist: GAS });
+      if (fault === 'unanswered') throw new UnknownOutcomeError('digest', 'no answer');
+      return result;
+    };
+    return {
+      nodes: [
+        {
+          name: 'node.example',
+          read: async () => {
+            await turn();
+            this.#reach();
+            const { config } = this;
+            return { config, enclaves: [...this.enclaves.values()], destroyed: [...this.destroyed] };
+          },
+        },
+      ],
+      attest: async (url) => {
+        await turn();
+        return this.#answer(url, image, keeper);
+      },
+      register: async ({ publicKey }, config) =>
+        await send(() => {
+          const key = publicKey[0] ?? 0;
+          if (this.#images.get(key) !== image) this.violations.push('tried to register another image');
+          if (config.image !== imageOf(image)) this.violations.push('registered where the file differs');
+          return this.#register(keeper, key);
+        }),
+      destroy: async (enclave, config) =>
+        await send(() => {
+          if (config.image !== imageOf(image)) this.violations.push('destroyed where the file differs');
+          if (!this.enclaves.has(enclave.id)) return 'theirs';
+          if (!isStale(enclave, this.config, 0) && !this.config.isRetired) {
+            this.violations.push('tried to destroy a fresh enclave');
+            throw new MoveAbortError('enclave::ENotStale', '', '');
+          }
+          this.destroyByAdmin(enclave.id);
+          return 'done';
+        }),
+    };
+  }
+
+  #reach(): void {
+    if (this.isNodeAway) throw new SuiError('SUI_NODE_UNREACHABLE', 'the node is away');
+  }
+
+  #answer(url: string, image: number, keeper: number): Trusted {
+    const silence = new ClientError('CLIENT_UNREACHABLE', 'simulated');
+    const process = this.processes.get(url);
+    if (process === undefined) throw silence;
+    const asker = `${keeper} ${process.key}`;
+    const requests = (this.#requests.get(asker) ?? 0) + 1;
+    this.#requests.set(asker, requests);
+    if (process.state === 'slow' && requests % 2 === 1) throw silence;
+    if (process.state === 'lying') throw new AttestationError('POLICY_NONCE', 'simulated');
+    if (process.image !== image) throw new AttestationError('POLICY_PCRS', 'simulated');
+    const document = new Uint8Array();
+    return { url, trusted: true, publicKey: keyOf(process.key), document, attestedAtMs: this.now };
+  }
+
+  /** As the contract. */
+  #register(keeper: number, key: number): 'done' | 'theirs' {
+    const { config } = this;
+    const abort = (name: string) => new MoveAbortError(`enclave::${name}`, '', name);
+    if (config.isRetired) throw abort('ERetired');
+    if (!config.registrars.includes(REGISTRARS[keeper] ?? '')) throw abort('ENotRegistrar');
+    if (imageOf(this.#images.get(key) ?? 0) !== config.image) throw abort('EInvalidPCRs');
+    const { configVersion } = config;
+    const enclave = enclaveOf(key, { configVersion, registeredAtMs: BigInt(this.now) });
+    if (this.enclaves.has(enclave.id) || this.destroyed.has(enclave.id)) return 'theirs';
+    this.enclaves.set(enclave.id, enclave);
+    return 'done';
+  }
+
+  /** The most gas of a keeper in any 24 hours, in MIST. */
+  mostGasADay(keeper: number): bigint {
+    const own = this.gas.filter((cost) => cost.keeper === keeper);
+    const days = own.map(({ at }) =>
+      own
+        .filter((cost) => cost.at > at - 24 * HOUR && cost.at <= at)
+        .reduce((sum, { mist }) => sum + mist, 0n),
+    );
+    return days.reduce((most, day) => (day > most ? day : most), 0n);
+  }
+}

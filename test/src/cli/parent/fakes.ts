@@ -1,0 +1,281 @@
+/**
+ * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
+ * show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { onTestFinished } from 'vitest';
+import { writeCpio } from '../../../../src/cli/image/cpio.ts';
+import { makeEnvironment, makeSettings } from '../../../../src/cli/image/settings.ts';
+import { stopServices } from '../../../../src/cli/parent/services.ts';
+import { parseManifest } from '../../../../src/server/manifest.ts';
+import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
+import { RELAY } from '../../../enclave/relay.ts';
+import { METADATA } from '../../toolchain/image/metadata.ts';
+import { callScript, type Result } from '../run.ts';
+
+const SCRIPTS = fileURLToPath(new URL('../../../../src/cli/parent', import.meta.url));
+
+/** The functions that all fakes share. `$FAKES` is the folder of its state; a file that is not there is empty. */
+const COMMON = String.raw`
+# In one write, since several fakes may start at the same time.
+call=$(printf '%s\001' "$(basename "$0")" "$@")
+printf '%s\n' "$call" >>"$FAKES/calls"
+text() { cat "$FAKES/$1" 2>/dev/null || :; }
+fail() { printf %s "$1" >&2; exit 1; }
+[ -z "$(text "$(basename "$0") is interrupted")" ] || fail interrupted
+# The argument after an option.
+after() {
+  option=$1; shift
+  while [ $# -gt 1 ]; do [ "$1" != "$option" ] || { printf %s "$2"; return; }; shift; done
+}
+`;
+
+const PROGRAMS = {
+  'nitro-cli': String.raw`
+[ -z "$NITRO_FAILS" ] || fail "$NITRO_FAILS"
+enclaves=$(text enclaves)
+case $1 in
+  describe-enclaves) [ -z "$(text 'describe fails')" ] || fail "$(text 'describe fails')"; echo "[$enclaves]" ;;
+  run-enclave)
+    name=$(after --enclave-name "$@")
+    # Writes to this file, as the relay does, what an enclave sends to the parent's log port.
+    [ -z "$NITRO_REPORTS" ] || printf %s "$NITRO_REPORTS" >>"$SUI_ENCLAVE_STATE/$name/reports.jsonl"
+    [ -z "$NITRO_RUN_FAILS" ] || fail "$NITRO_RUN_FAILS"
+    n=$(printf %s "$enclaves" | grep -o EnclaveID | wc -l)
+    case "$*" in *--debug-mode*) flags=DEBUG_MODE ;; *) flags=NONE ;; esac
+    [ -n "$NITRO_PCR0" ] || NITRO_PCR0=$(text pcr0)
+    more=; [ -z "$NITRO_PCR0" ] || more=",\"Measurements\":{\"PCR0\":\"$NITRO_PCR0\"}"
+    new="{\"EnclaveName\":\"$name\",\"EnclaveID\":\"i-1-enc$((n + 1))\",\"EnclaveCID\":$(after --enclave-cid "$@"),\"Flags\":\"$flags\"$more}"
+    [ -z "$enclaves" ] || enclaves=$enclaves,
+    printf %s "$enclaves$new" >"$FAKES/enclaves"
+    echo "$new" ;;
+  terminate-enclave)
+    printf %s "$enclaves" | sed 's/{[^{}]*"EnclaveID":"'"$(after --enclave-id "$@")"'"[^{}]*},\{0,1\}//;s/,$//' >"$FAKES/enclaves"
+    echo '{}' ;;
+  console) echo 'the console'; [ -z "$(text 'console stays')" ] || exec sleep 600 ;;
+  --version) echo 'Nitro CLI 1.4.2' ;;
+  *) fail '[ E14 ] no such command' ;;
+esac`,
+  ss: 'text sockets',
+  systemctl: `case $1 in is-active) text active ;; "$(text 'systemctl fails')") fail 'no such unit' ;; esac`,
+  'systemd-sysusers': '',
+  // Makes the folders below `root`, with the owners of the files `owner of USER`, if there are any.
+  'systemd-tmpfiles': `
+[ -z "$(text 'systemd-tmpfiles does nothing')" ] || exit 0
+shift
+for file; do
+  while read -r _ path mode user group; do
+    mkdir -p "$FAKES/root$path"
+    owner=$(text "owner of $user")
+    [ -z "$owner" ] || chown -h "$owner" "$FAKES/root$path"
+    chmod "$mode" "$FAKES/root$path"
+  done <"$FAKES/root$file"
+done`,
+  userdel: '',
+  aws: String.raw`
+[ "$1" != --region ] || shift 2
+service=$1 action=$2 all=$*
+[ "$(text denied)" != "$action" ] || fail 'An error occurred (UnauthorizedOperation): not allowed'
+[ "$(text refused)" != "$action" ] || fail "$(text refusal)"
+# The real one expands variables in the path (awscli/paramfile.py, get_file): a path with one must not get here.
+param_file() {
+  path=$(after "$@"); path=$(printf %s "$path" | sed 's,^file://,,')
+  case $path in *'$'*) fail "a variable in $path" ;; esac
+  cat "$path"
+}
+mkdir -p "$FAKES/made"
+make() { printf %s "$2" >"$FAKES/made/$1"; echo "$2"; }
+find_made() { [ -e "$FAKES/made/$1" ] && cat "$FAKES/made/$1" && echo; }
+rule() { printf 'rule %s %s' "$1" "$2" | tr / _; }
+case $action in
+  create-security-group) make describe-security-groups sg-1; exit ;;
+  authorize-security-group-ingress) make "$(rule "$(after --port "$@")" "$(after --cidr "$@")")" sgr-1; exit ;;
+  create-role) make get-role "$(after --role-name "$@")"; exit ;;
+  put-role-policy) make get-role-policy read-secret; exit ;;
+  create-instance-profile) make profile "$(after --instance-profile-name "$@")"; exit ;;
+  add-role-to-instance-profile) make 'role of profile' "$(after --role-name "$@")"; exit ;;
+  create-secret) param_file --secret-string "$@" >"$FAKES/secret string" || exit; make describe-secret arn:secret; exit ;;
+  run-instances) param_file --user-data "$@" >"$FAKES/user data" || exit; make describe-instances i-1; exit ;;
+  wait) echo >"$FAKES/running"; exit ;;
+  get-parameter) echo ami-1; exit ;;
+  describe-instance-types) if [ -e "$FAKES/no such type" ]; then echo None; else after --instance-types "$@"; fi; exit ;;
+  get-secret-value) text secret; exit ;;
+  describe-security-group-rules)
+    # The query names the port and the range: FromPort==X && CidrIpv4=='Y'
+    port=$(printf %s "$all" | sed 's/.*FromPort==.\([0-9]*\).*/\1/') cidr=$(printf %s "$all" | sed "s/.*CidrIpv4=='\([^']*\)'.*/\1/")
+    asked=$(rule "$port" "$cidr") ;;
+  get-instance-profile) case $all in *RoleName*) asked='role of profile' ;; *) asked=profile ;; esac ;;
+  *) asked=$action ;;
+esac
+case $all in
+  *PublicIpAddress*) if [ -e "$FAKES/running" ]; then echo 203.0.113.5; else echo None; fi; exit ;;
+esac
+find_made "$asked" && exit
+case $service in
+  iam) fail 'An error occurred (NoSuchEntity)' ;;
+  secretsmanager) fail 'An error occurred (ResourceNotFoundException)' ;;
+esac
+echo None`,
+};
+
+export class Parent {
+  readonly dir = mkdtempSync(join(tmpdir(), 'parent-'));
+  /** The first three bytes of the addresses that stand for CIDs. */
+  readonly network = `127.${randomInt(1, 255)}.${randomInt(0, 255)}`;
+  readonly #bin = join(this.dir, 'bin');
+
+  /** @param missing programs that this machine does not have */
+  constructor(missing: readonly (keyof typeof PROGRAMS)[] = []) {
+    mkdirSync(this.#bin);
+    for (const [name, source] of Object.entries(PROGRAMS)) {
+      if (missing.includes(name as keyof typeof PROGRAMS)) continue;
+      writeFileSync(join(this.#bin, name), `#!/bin/sh\n${COMMON}${source}\n`);
+      chmodSync(join(this.#bin, name), 0o755);
+    }
+    symlinkSync(RELAY, join(this.dir, 'relay'));
+    onTestFinished(async () => {
+      const relay = join(this.dir, 'state/relay');
+      if (existsSync(relay)) await stopServices(relay);
+      rmSync(this.dir, { recursive: true });
+    });
+  }
+
+  get path(): string {
+    // The system's own programs, such as id, but not those that have a fake.
+    return `${this.#bin}:/usr/bin:/bin`;
+  }
+
+  get env(): Record<string, string> {
+    return {
+      HOME: this.dir,
+      PATH: this.path,
+      FAKES: this.dir,
+      SUI_ENCLAVE_STATE: join(this.dir, 'state'),
+      VSOCK_NET: this.network,
+      // Names are not looked up.
+      HOSTS: '/dev/null',
+    };
+  }
+
+  get state(): string {
+    return join(this.dir, 'state/sui-enclave');
+  }
+
+  /** The process of the relay; undefined if none was started. */
+  get relayPid(): number | undefined {
+    const path = join(this.dir, 'state/relay/relay.json');
+    return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).pid : undefined;
+  }
+
+  /** What the relay does for an enclave; undefined if it knows nothing of it. */
+  conf(name = 'sui-enclave'): string | undefined {
+    const path = join(this.dir, 'state/relay', `${name}.conf`);
+    return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  }
+
+  /** Runs one of the parent's commands in this process. */
+  run(
+    script: string,
+    args: readonly string[] = [],
+    env: Record<string, string> = {},
+    input = '',
+  ): Promise<Result> {
+    return callScript(`parent/${script}`, args, { env: { ...this.env, ...env }, input });
+  }
+
+  /** Starts one of the parent's commands as a process that runs until it is ended; it ends with the test. */
+  start(script: string, args: readonly string[]): ChildProcess {
+    const child = spawn(process.execPath, [join(SCRIPTS, script), ...args], {
+      cwd: this.dir,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: this.env,
+      // A group of its own, so that nothing of it outlives the test.
+      detached: true,
+    });
+    onTestFinished(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // It has ended.
+      }
+    });
+    return child;
+  }
+
+  /** The calls of the programs so far, except for queries of the present state. */
+  calls(name?: string): string[] {
+    const lines = existsSync(join(this.dir, 'calls')) ? readFileSync(join(this.dir, 'calls'), 'utf8') : '';
+    return lines
+      .split('\x01\n')
+      .filter((line) => line !== '')
+      .map((line) => line.split('\x01').join(' '))
+      .filter((line) => name === undefined || line.startsWith(`${name} `));
+  }
+
+  /** Writes a file of the fakes' state. */
+  set(file: string, text: string): void {
+    writeFileSync(join(this.dir, file), text);
+  }
+
+  /** Makes an enclave the only one that runs. */
+  setEnclave(
+    properties: {
+      EnclaveID?: string;
+      EnclaveCID?: number;
+      Flags?: string;
+      NumberOfCPUs?: number;
+      MemoryMiB?: number;
+      Measurements?: object;
+    } = {},
+  ) {
+    const enclave = { EnclaveName: 'sui-enclave', EnclaveID: 'i-1-enc1', EnclaveCID: 16, ...properties };
+    this.set('enclaves', JSON.stringify(enclave));
+  }
+
+  read(file: string): string {
+    return readFileSync(join(this.dir, file), 'utf8');
+  }
+
+  /** A small image whose application has the manifest. @param serverEnv of the application */
+  makeImage(manifest?: string, serverEnv?: string): string {
+    return writeImage(join(this.dir, 'x.eif'), manifest, serverEnv);
+  }
+}
+
+/** Writes a small image whose application has the manifest. @param serverEnv of the application @returns its path */
+export function writeImage(
+  path: string,
+  manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n',
+  serverEnv = '',
+): string {
+  const parsed = parseManifest(manifest);
+  const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
+  const application = writeCpio(
+    new Map([
+      ['app/app.yaml', { data: Buffer.from(manifest) }],
+      ['app/enclave.conf', { data: Buffer.from(settings) }],
+    ]),
+  );
+  const parts = {
+    kernel: Buffer.alloc(1),
+    cmdline: 'a',
+    ramdisks: [Buffer.from('b'), gzipSync(application)],
+  };
+  writeFileSync(path, writeEif(parts, METADATA));
+  return path;
+}

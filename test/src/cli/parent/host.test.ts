@@ -1,0 +1,340 @@
+/** What host install, upgrade and remove do to the files of a machine, and what they have systemd do. */
+import {
+  copyFileSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { formatPcrs, measureImage } from '../../../../src/cli/image/eif/measure.ts';
+import { readEif } from '../../../../src/cli/image/eif/read.ts';
+import { type Host, requireStartable } from '../../../../src/cli/parent/host.ts';
+import { type InstallOptions, install } from '../../../../src/cli/parent/host_install.ts';
+import { remove } from '../../../../src/cli/parent/host_remove.ts';
+import { upgrade } from '../../../../src/cli/parent/host_upgrade.ts';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { callScript } from '../run.ts';
+import { Parent } from './fakes.ts';
+
+let parent: Parent;
+let host: Host;
+let root: string;
+
+beforeEach(() => {
+  parent = new Parent();
+  root = join(parent.dir, 'root');
+  host = { root, env: parent.env, program: ['/usr/bin/node', '/opt/cli/bin.cjs'] };
+});
+
+/** An image in a folder of its own, with its registers and the relay, as the build writes them. */
+function build(name = 'out', manifest?: string, serverEnv?: string): string {
+  const folder = join(parent.dir, name);
+  mkdirSync(folder);
+  const eif = join(folder, 'nitro.eif');
+  copyFileSync(parent.makeImage(manifest, serverEnv), eif);
+  writeFileSync(join(folder, 'nitro.pcrs'), formatPcrs(measureImage(readEif(readFileSync(eif)))));
+  writeFileSync(join(folder, 'relay'), `the relay of ${name}, with --in-effect`);
+  return eif;
+}
+
+const options = (eif: string, more: Partial<InstallOptions> = {}): InstallOptions => ({
+  eif,
+  cpus: 2,
+  port: 3000,
+  ...more,
+});
+const files = () =>
+  globSync('**', { cwd: root, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+    .sort();
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const mode = (path: string) => (statSync(join(root, path)).mode & 0o777).toString(8);
+const pcr0Of = (eif: string) => measureImage(readEif(readFileSync(eif))).pcr0.slice(0, 16);
+const changes = () =>
+  parent.calls().filter((call) => /^(systemctl|systemd-|userdel)/.test(call) && !call.includes('is-active'));
+
+describe('host install', () => {
+  test('writes image, relay, settings, units and users, and enables them', () => {
+    const eif = build();
+    install(host, 'weather', options(eif));
+    const own = `usr/local/lib/sui-enclave/weather/${pcr0Of(eif)}`;
+    expect(files()).toEqual(
+      [
+        'etc/sui-enclave/weather/settings.env',
+        'etc/systemd/system/sui-enclave-expose@.service',
+        'etc/systemd/system/sui-enclave-relay-reload.service',
+        'etc/systemd/system/sui-enclave-relay.path',
+        'etc/systemd/system/sui-enclave-relay.service',
+        'etc/systemd/system/sui-enclave@.service',
+        'etc/sysusers.d/sui-enclave.conf',
+        'etc/tmpfiles.d/sui-enclave-weather.conf',
+        'usr/local/lib/sui-enclave/relay',
+        `${own}.eif`,
+        `${own}.pcrs`,
+        'usr/local/lib/sui-enclave/weather/nitro.eif',
+        'usr/local/lib/sui-enclave/weather/nitro.pcrs',
+        'usr/local/lib/sui-enclave/weather/relay',
+      ].sort(),
+    );
+    expect(realpathSync(join(root, 'usr/local/lib/sui-enclave/weather/nitro.eif'))).toBe(
+      join(root, `${own}.eif`),
+    );
+    expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out, with --in-effect');
+    expect([mode(`${own}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
+    expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
+      /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
+    );
+    expect(read('etc/systemd/system/sui-enclave@.service')).toMatch(
+      /^ExecStart=\/usr\/bin\/node \/opt\/cli\/bin\.cjs run_enclave --foreground --name %i /m,
+    );
+    expect(changes()).toEqual([
+      'systemd-sysusers /etc/sysusers.d/sui-enclave.conf',
+      'systemd-tmpfiles --create /etc/tmpfiles.d/sui-enclave-weather.conf',
+      'systemctl daemon-reload',
+      'systemctl daemon-reload',
+      'systemctl enable --quiet sui-enclave-relay.service sui-enclave-relay.path sui-enclave@weather.service sui-enclave-expose@weather.service',
+    ]);
+  });
+
+  test('keeps the secrets for root alone, and gives the service a copy', () => {
+    install(host, 'weather', options(build(), { secrets: '{"API_KEY":"hunter2"}' }));
+    expect(read('etc/sui-enclave/weather/secrets.json')).toBe('{"API_KEY":"hunter2"}');
+    expect(mode('etc/sui-enclave/weather/secrets.json')).toBe('600');
+    expect(read('etc/systemd/system/sui-enclave-expose@weather.service.d/secrets.conf')).toBe(
+      '[Service]\nLoadCredential=secrets.json:/etc/sui-enclave/weather/secrets.json\nEnvironment="EXPOSE_SECRETS=--secrets %d/secrets.json"\n',
+    );
+    expect(files().filter((path) => read(path).includes('hunter2'))).toEqual([
+      'etc/sui-enclave/weather/secrets.json',
+    ]);
+    expect(parent.calls().join('')).not.toMatch(/hunter2/);
+  });
+
+  test('has an image behind a proxy listen on the loopback address', () => {
+    const eif = build('out', undefined, 'TRUSTED_PROXIES=1\n');
+    install(host, 'weather', options(eif));
+    expect(read('etc/sui-enclave/weather/settings.env')).toMatch(/--address 127\.0\.0\.1 --port 3000$/m);
+  });
+
+  test('passes the id of a secret on', () => {
+    install(host, 'weather', options(build(), { 'secret-id': 'arn:aws:x/y' }));
+    expect(read('etc/sui-enclave/weather/settings.env')).toMatch(/--port 3000 --secret-id arn:aws:x\/y$/m);
+  });
+
+  test.each<[string, () => Partial<InstallOptions> & { name?: string }, RegExp]>([
+    ['secrets that the image does not name', () => ({ secrets: '{"OTHER":"hunter2"}' }), /^missing: API_KEY/],
+    ['secrets from two places', () => ({ secrets: '{"API_KEY":"a"}', 'secret-id': 'b' }), /^give either/],
+    ['too little memory', () => ({ memory: 100 }), /^--memory must be at least 512 MiB/],
+    ['the name of the folder beside it', () => ({ name: 'relay' }), /^relay can't be the name/],
+    [
+      'an image without a relay',
+      () => {
+        const eif = build('alone');
+        rmSync(join(dirname(eif), 'relay'));
+        return { eif };
+      },
+      /relay is missing: the build writes it beside the image$/,
+    ],
+    [
+      'registers of another image',
+      () => {
+        const eif = build('other');
+        copyFileSync(parent.makeImage('endpoints: []\nsecrets: []\n'), eif);
+        return { eif };
+      },
+      /nitro\.pcrs has the registers of another image/,
+    ],
+    [
+      'secrets for an image with provisioners',
+      () => ({
+        eif: build(
+          'sealed',
+          `endpoints: []\nsecrets: [API_KEY]\nprovisioners: ["d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"]\n`,
+        ),
+        secrets: '{"API_KEY":"a"}',
+      }),
+      /provisioners of its app\.yaml only/,
+    ],
+  ])('refuses %s, and changes nothing', (_what, given, message) => {
+    const { name = 'weather', ...more } = given();
+    expect(() => install(host, name, options(more.eif ?? build(), more))).toThrow(message);
+    expect([existsSync(root), changes()]).toEqual([false, []]);
+  });
+
+  test('refuses a second enclave of the name or the port, and accepts another', () => {
+    const eif = build();
+    install(host, 'blue', options(eif));
+    const before = files();
+    expect(() => install(host, 'blue', options(eif, { port: 3001 }))).toThrow(/installed already/);
+    expect(() => install(host, 'green', options(eif))).toThrow(
+      'port 3000 is that of blue: give another --port',
+    );
+    expect(files()).toEqual(before);
+    install(host, 'green', options(eif, { port: 3001 }));
+    expect(read('etc/sui-enclave/green/settings.env')).toMatch(/--port 3001$/m);
+  });
+
+  test('starts a program in a folder whose name has spaces and characters of systemd', () => {
+    const folder = join(parent.dir, 'with 50 % of $HOME');
+    mkdirSync(folder);
+    const main = join(folder, 'main.cjs');
+    writeFileSync(main, '');
+    symlinkSync('/bin/true', join(folder, 'node'));
+    install({ ...host, program: [join(folder, 'node'), main] }, 'weather', options(build()));
+    const unit = read('etc/systemd/system/sui-enclave@.service');
+    const quoted = `${parent.dir}/with 50 %% of $HOME`;
+    expect(/^ExecStart=(.*) run_enclave /m.exec(unit)?.[1]).toBe(
+      `"${quoted}/node" "${quoted.replace('$', '$$$$')}/main.cjs"`,
+    );
+    if (systemdIsHere) expect(verifyUnits({ 'sui-enclave@.service': unit })).toEqual([0, '']);
+  });
+
+  test.each([
+    '/home/admin/main.cjs',
+    '/root/main.cjs',
+    `/opt/it's/node`,
+    '/opt/"a"/node',
+    '/opt/a\\b',
+    '/opt/a\nb',
+  ])('refuses a program at %j', (path) => {
+    expect(() => requireStartable(path)).toThrow(expect.objectContaining({ code: 'USAGE' }));
+  });
+
+  test('needs root', async () => {
+    vi.spyOn(process, 'getuid').mockReturnValue(1000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { status, stderr } = await callScript('parent/host_install.ts', ['weather']);
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^USAGE: it writes units and users: run it as root/),
+    ]);
+  });
+});
+
+describe('host upgrade', () => {
+  const OTHER = 'endpoints: []\nsecrets: []\n';
+
+  test('places the image for the next start, and keeps the one that runs', () => {
+    const first = build('first');
+    install(host, 'weather', options(first));
+    const folder = join(root, 'usr/local/lib/sui-enclave/weather');
+    // As run_enclave --foreground records it.
+    mkdirSync(join(root, 'var/lib/sui-enclave/weather'), { recursive: true });
+    symlinkSync(join(folder, `${pcr0Of(first)}.eif`), join(root, 'var/lib/sui-enclave/weather/image.eif'));
+    parent.set('active', 'active\n');
+    const second = build('second', OTHER);
+    expect(upgrade(host, 'weather', second)).toMatchObject({ isNewRelay: true, isRunning: true });
+    expect(readlinkSync(join(folder, 'nitro.eif'))).toBe(`${pcr0Of(second)}.eif`);
+    const images = () => files().flatMap((path) => /weather\/(\w{16})\.eif$/.exec(path)?.[1] ?? []);
+    expect(images()).toEqual([pcr0Of(first), pcr0Of(second)].sort());
+    expect(read('usr/local/lib/sui-enclave/relay')).toBe('the relay of second, with --in-effect');
+    // The one that neither runs nor starts next goes.
+    const third = build('third', 'endpoints: [a.example]\nsecrets: []\n');
+    upgrade(host, 'weather', third);
+    expect(images()).toEqual([pcr0Of(first), pcr0Of(third)].sort());
+  });
+
+  test('starts, stops and restarts nothing', () => {
+    install(host, 'weather', options(build()));
+    const before = changes().length;
+    upgrade(host, 'weather', build('second', OTHER));
+    const words = changes()
+      .slice(before)
+      .map((call) => call.split(' ').slice(0, 2).join(' '));
+    expect(words).toEqual([
+      'systemd-sysusers /etc/sysusers.d/sui-enclave.conf',
+      'systemd-tmpfiles --create',
+      'systemctl daemon-reload',
+    ]);
+  });
+
+  test('keeps the settings', () => {
+    install(host, 'weather', options(build(), { secrets: '{"API_KEY":"a"}', memory: 700 }));
+    const before = read('etc/sui-enclave/weather/settings.env');
+    upgrade(host, 'weather', build('second'));
+    expect(read('etc/sui-enclave/weather/settings.env')).toBe(before);
+    expect(read('etc/sui-enclave/weather/secrets.json')).toBe('{"API_KEY":"a"}');
+  });
+
+  test('refuses an enclave that is not installed', () => {
+    expect(() => upgrade(host, 'weather', build())).toThrow('no enclave named weather is installed');
+  });
+});
+
+describe('host remove', () => {
+  test('leaves nothing behind', () => {
+    install(host, 'weather', options(build(), { secrets: '{"API_KEY":"a"}' }));
+    for (const path of ['relay/weather.conf', 'weather/reports.jsonl']) {
+      mkdirSync(join(root, 'var/lib/sui-enclave', path, '..'), { recursive: true });
+      writeFileSync(join(root, 'var/lib/sui-enclave', path), '');
+    }
+    remove(host, 'weather', false);
+    expect(files()).toEqual([]);
+    expect(globSync('*/*/sui-enclave*', { cwd: root })).toEqual([]);
+    expect(changes().slice(-5)).toEqual([
+      'systemctl disable --quiet --now sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-relay.path sui-enclave-relay.service',
+      'systemctl reset-failed sui-enclave-expose@weather.service sui-enclave@weather.service sui-enclave-relay.path sui-enclave-relay.service',
+      'systemctl daemon-reload',
+      'userdel sui-enclave-relay',
+      'userdel sui-enclave',
+    ]);
+  });
+
+  test('touches nothing of another enclave, nor what they share', () => {
+    const eif = build();
+    install(host, 'blue', options(eif));
+    const alone = files();
+    install(host, 'green', options(eif, { port: 3001 }));
+    remove(host, 'green', false);
+    expect(files()).toEqual(alone);
+    expect(changes().slice(-3).join('\n')).not.toMatch(/sui-enclave-relay|blue|userdel/);
+  });
+
+  test('keeps files of others in the folder of the settings', () => {
+    install(host, 'weather', options(build()));
+    writeFileSync(join(root, 'etc/sui-enclave/keeper.yaml'), '');
+    remove(host, 'weather', false);
+    expect(files()).toEqual(['etc/sui-enclave/keeper.yaml']);
+  });
+
+  test.each(['active', 'activating', 'deactivating', 'reloading'])(
+    'refuses while the enclave is %s, unless told to stop it',
+    (state) => {
+      install(host, 'weather', options(build()));
+      const before = [files(), changes()];
+      parent.set('active', `${state}\n`);
+      expect(() => remove(host, 'weather', false)).toThrow(
+        'weather runs: give --stop to end it, and lose its key',
+      );
+      expect([files(), changes()]).toEqual(before);
+      remove(host, 'weather', true);
+      expect(files()).toEqual([]);
+    },
+  );
+
+  test('finds an enclave that its unit does not watch any longer', () => {
+    install(host, 'weather', options(build()));
+    parent.set('active', 'failed\n');
+    parent.set('enclaves', '{"EnclaveName":"weather","EnclaveID":"i-1-enc7","EnclaveCID":16}');
+    expect(() => remove(host, 'weather', false)).toThrow(/^weather runs/);
+    remove(host, 'weather', true);
+    expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc7');
+    expect(files()).toEqual([]);
+  });
+
+  test('removes no file if the units can not be stopped', () => {
+    install(host, 'weather', options(build()));
+    const before = files();
+    parent.set('systemctl fails', 'disable');
+    expect(() => remove(host, 'weather', true)).toThrow(/^systemctl disable .* failed: no such unit$/);
+    expect(files()).toEqual(before);
+  });
+});

@@ -1,0 +1,91 @@
+/** Programs in the background, started and stopped in this process. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { ensureRunning, type Service, stopServices } from '../../../../src/cli/parent/services.ts';
+
+const kill = process.kill.bind(process);
+const IDLE: Service = { name: 'idle', command: ['sleep', '600'] };
+
+function folder(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'sui-enclave-services-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return dir;
+}
+
+/** A service that runs; what is still there of it ends with the test. @returns its process number */
+async function start(dir: string): Promise<number> {
+  expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['started']);
+  const { pid } = JSON.parse(readFileSync(join(dir, 'idle.json'), 'utf8'));
+  onTestFinished(() => {
+    try {
+      kill(-pid, 'SIGKILL');
+    } catch {
+      // It has ended, as it should.
+    }
+  });
+  return pid;
+}
+
+const failure = (code: string) => Object.assign(new Error(code), { code });
+
+function stubKill(implementation: typeof process.kill): void {
+  const spy = vi.spyOn(process, 'kill').mockImplementation(implementation);
+  onTestFinished(() => spy.mockRestore());
+}
+
+test('a service runs until it is stopped', async () => {
+  const dir = folder();
+  const pid = await start(dir);
+  expect(await ensureRunning(process.env, dir, [IDLE])).toEqual(['running']);
+  expect(() => kill(pid, 0)).not.toThrow();
+  expect(await stopServices(dir)).toEqual(['idle']);
+  expect(readdirSync(dir)).toEqual(['idle.log']);
+  expect(await stopServices(dir)).toEqual([]);
+});
+
+test('a service that ends at once is named, and the others run', async () => {
+  const dir = folder();
+  const services: Service[] = [{ name: 'broken', command: ['false'] }, IDLE];
+  await expect(ensureRunning(process.env, dir, services)).rejects.toMatchObject({
+    code: 'PROGRAM_FAILED',
+    message: `broken ended at once: see ${join(dir, 'broken.log')}`,
+  });
+  expect(readdirSync(dir).sort()).toEqual(['broken.log', 'idle.json', 'idle.log']);
+  expect(await stopServices(dir)).toEqual(['idle']);
+});
+
+test('a service that ends just before its signal counts as stopped', async () => {
+  const dir = folder();
+  await start(dir);
+  stubKill((pid) => {
+    kill(pid, 'SIGKILL');
+    throw failure('ESRCH');
+  });
+  expect(await stopServices(dir)).toEqual(['idle']);
+  expect(readdirSync(dir)).toEqual(['idle.log']);
+});
+
+test("a service that can't be stopped keeps its record", async () => {
+  const dir = folder();
+  await start(dir);
+  stubKill(() => {
+    throw failure('EPERM');
+  });
+  await expect(stopServices(dir)).rejects.toMatchObject({ code: 'EPERM' });
+  expect(readdirSync(dir)).toContain('idle.json');
+});
+
+test('a process that has the id of a service, but not its start, is left alone', async () => {
+  const dir = folder();
+  const other = spawn('sleep', ['600'], { detached: true });
+  onTestFinished(() => void other.kill('SIGKILL'));
+  await once(other, 'spawn');
+  const record = { pid: other.pid, startedAt: '1', command: ['sleep', '600'] };
+  writeFileSync(join(dir, 'idle.json'), JSON.stringify(record));
+  expect(await stopServices(dir)).toEqual([]);
+  expect(other.exitCode ?? other.signalCode).toBeNull();
+});

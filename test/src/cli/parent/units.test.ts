@@ -1,0 +1,99 @@
+/** The systemd units of the parent instance: they start what is there, with no more rights than needed. */
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { systemdIsHere, verifyUnits } from '../../../systemd_units.ts';
+import { callScript } from '../run.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url)).replace(/\/$/, '');
+const FILES = globSync('src/cli/parent/units/*', { cwd: ROOT }).sort();
+const SERVICES = FILES.filter((file) => file.endsWith('.service') && !file.includes('reload'));
+
+const valuesIn = (unit: string, key: string) =>
+  [...unit.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+test('are these', () => {
+  expect(FILES.map((file) => basename(file))).toEqual([
+    'sui-enclave-expose@.service',
+    'sui-enclave-relay-reload.service',
+    'sui-enclave-relay.path',
+    'sui-enclave-relay.service',
+    'sui-enclave@.service',
+  ]);
+});
+
+describe.each(SERVICES)('%s', (file) => {
+  const unit = readFileSync(join(ROOT, file), 'utf8');
+  const values = (key: string) => valuesIn(unit, key);
+
+  test('has a user of its own, and no privilege', () => {
+    expect(values('User')[0]).toMatch(/^sui-enclave(-relay)?$/);
+    for (const key of ['CapabilityBoundingSet', 'AmbientCapabilities']) expect(values(key)).toEqual(['']);
+    for (const key of [
+      'NoNewPrivileges',
+      'PrivateTmp',
+      'ProtectHome',
+      'RestrictNamespaces',
+      'RestrictSUIDSGID',
+    ]) {
+      expect(values(key), key).toEqual(['yes']);
+    }
+    expect(values('ProtectSystem')).toEqual(['strict']);
+    // Only what starts and ends enclaves is in the group of nitro-cli.
+    expect(values('SupplementaryGroups')).toEqual(file.includes('relay') ? [] : ['ne']);
+    expect(values('RestrictAddressFamilies')[0]?.split(' ')).toContain('AF_VSOCK');
+  });
+
+  test('does not depend on a unit whose end would end an enclave', () => {
+    const needed = ['Requires', 'BindsTo', 'PartOf', 'Requisite', 'PropagatesStopTo'].flatMap(values);
+    expect(needed).toEqual(file.includes('expose') ? ['sui-enclave@%i.service'] : []);
+  });
+});
+
+test('an enclave that ends at once is started a few times only, and the relay always', () => {
+  const limits = ['sui-enclave@.service', 'sui-enclave-expose@.service', 'sui-enclave-relay.service'].map(
+    (name) => {
+      const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
+      return ['StartLimitBurst', 'StartLimitIntervalSec'].flatMap((key) => valuesIn(unit, key)).map(Number);
+    },
+  );
+  expect(limits).toEqual([[10, 600], [20, 600], [0]]);
+});
+
+test('a start of an enclave that is killed leaves nitro-cli alone', () => {
+  const unit = readFileSync(join(ROOT, 'src/cli/parent/units/sui-enclave@.service'), 'utf8');
+  expect(['KillMode', 'OOMPolicy', 'Restart'].map((key) => valuesIn(unit, key))).toEqual([
+    ['process'],
+    ['continue'],
+    ['on-failure'],
+  ]);
+});
+
+test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
+  '%s starts a command that there is',
+  async (name) => {
+    const unit = readFileSync(join(ROOT, 'src/cli/parent/units', name), 'utf8');
+    const [program, main, command, ...args] = (valuesIn(unit, 'ExecStart')[0] ?? '').split(' ');
+    expect([program, main]).toEqual([
+      '/opt/sui-enclave/node_modules/.bin/node',
+      '/opt/sui-enclave/src/cli/main.ts',
+    ]);
+    const given = args.filter((arg) => !arg.startsWith('$')).map((arg) => arg.replace('%i', 'weather'));
+    // Options that there are, up to the image, which is missing.
+    const { status, stderr } = await callScript(`parent/${command}.ts`, given, { env: { PATH: '' } });
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^USAGE: \/(usr|var)\/.* can't be read \(ENOENT\)/),
+    ]);
+  },
+);
+
+test.runIf(systemdIsHere)('are accepted by systemd', () => {
+  const units = FILES.map((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    // The relay comes with an image.
+    return [basename(file), text.replace('/usr/local/lib/sui-enclave/relay', '/bin/true')];
+  });
+  expect(verifyUnits(Object.fromEntries(units))).toEqual([0, '']);
+});

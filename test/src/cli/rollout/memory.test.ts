@@ -1,0 +1,82 @@
+/** The file with the steps of a rollout that nothing else shows. */
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openMemory } from '../../../../src/cli/rollout/memory.ts';
+
+const [ONE, TWO] = ['1'.repeat(64), '2'.repeat(64)] as const;
+
+function place(): { readonly dir: string; readonly path: string } {
+  const dir = mkdtempSync(join(tmpdir(), 'rollout-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  return { dir, path: join(dir, 'deployments', 'localnet.weather.rollout.json') };
+}
+
+test('keeps the steps of a rollout, and forgets them', () => {
+  const { dir, path } = place();
+  const memory = openMemory(path, ONE);
+  expect(memory.steps).toEqual({});
+  memory.remember({ switching: 1 });
+  memory.remember({ switching: 1, switched: 2 });
+  expect(memory.steps).toEqual({ switching: 1, switched: 2 });
+  expect(openMemory(path, ONE).steps).toEqual({ switching: 1, switched: 2 });
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ rollout: ONE, switching: 1, switched: 2 });
+  memory.forget();
+  expect([memory.steps, openMemory(path, ONE).steps]).toEqual([{}, {}]);
+  expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
+});
+
+test('keeps the newest version of the config, which alone is no rollout', () => {
+  const { path } = place();
+  const memory = openMemory(path, ONE);
+  memory.see(7n);
+  memory.see(6n);
+  expect([memory.newestVersion, openMemory(path, ONE).newestVersion]).toEqual([7n, 0n]);
+  memory.remember({});
+  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: {} });
+  // Of another config, perhaps.
+  expect(openMemory(path, TWO)).toMatchObject({ newestVersion: 0n, steps: {} });
+  memory.remember({ switching: 1 });
+  expect(openMemory(path, ONE)).toMatchObject({ newestVersion: 7n, steps: { switching: 1 } });
+  expect(() => openMemory(path, TWO)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+});
+
+test('writes through no link that has the name of a temporary file', () => {
+  const { dir, path } = place();
+  mkdirSync(join(dir, 'deployments'));
+  const victim = join(dir, 'victim');
+  writeFileSync(victim, 'kept');
+  for (const end of [process.pid, 'new']) symlinkSync(victim, `${path}.${end}`);
+  openMemory(path, ONE).remember({ switching: 1 });
+  expect([readFileSync(victim, 'utf8'), openMemory(path, ONE).steps]).toEqual(['kept', { switching: 1 }]);
+});
+
+test('of another rollout is refused, unless that one has ended', () => {
+  const { path } = place();
+  const memory = openMemory(path, ONE);
+  memory.remember({ switching: 1, switched: 2, stopping: 3 });
+  const refused = expect.objectContaining({ code: 'ROLLOUT_UNFINISHED', exit: 2 });
+  expect(() => openMemory(path, TWO)).toThrow(refused);
+  memory.remember({ ...memory.steps, stopped: 4 });
+  expect(openMemory(path, TWO).steps).toEqual({});
+  expect(openMemory(path, ONE).steps).toMatchObject({ stopped: 4 });
+});
+
+test.each(['', '{', '[]', '{"rollout":"1"}', `{"rollout":"${ONE}","switched":"yesterday"}`])(
+  'that is damaged is not taken for none: %j',
+  (content) => {
+    const { dir } = place();
+    const path = join(dir, 'rollout.json');
+    writeFileSync(path, content);
+    expect(() => openMemory(path, ONE)).toThrow(expect.objectContaining({ code: 'ROLLOUT_UNFINISHED' }));
+  },
+);

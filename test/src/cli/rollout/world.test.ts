@@ -1,0 +1,101 @@
+/** What a rollout sees by several nodes, of which one may lag or lie. */
+import { readFileSync } from 'node:fs';
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { beforeEach, expect, test } from 'vitest';
+import { parsePlan } from '../../../../src/cli/rollout/plan.ts';
+import { worldOf } from '../../../../src/cli/rollout/world.ts';
+import { Deployments } from '../../../../src/cli/sui/deployments.ts';
+import { modelChainId } from '../../../../src/cli/sui/network.ts';
+import { LyingNode, noEnclaves, outdated } from '../keeper/lying_node.ts';
+import { PACKAGE } from '../sui/chain_fixture.ts';
+import { RolloutFixture } from './rollout_fixture.ts';
+
+let fixture: RolloutFixture;
+let lying: LyingNode;
+beforeEach(async () => {
+  fixture = await RolloutFixture.start();
+  lying = await LyingNode.start(fixture.keeper.chain.node);
+}, 60_000);
+
+/** The first one sends. */
+const ORDERS = [
+  ['the first', (url: string) => [lying.url, url]],
+  ['the second', (url: string) => [url, lying.url]],
+] as const;
+
+async function worldFor(node: readonly string[], agreeMs = 0) {
+  const path = fixture.plan({ node });
+  const plan = parsePlan(readFileSync(path, 'utf8'), path);
+  const { env } = fixture;
+  const deployments = new Deployments(plan.network, env, plan.app);
+  const io = { log: () => {} };
+  return await worldOf({ plan, deployments, signing: {}, env, io, agreeMs });
+}
+
+test.each(ORDERS)('%s node that agrees is no hindrance', async (_which, order) => {
+  const node = order(fixture.keeper.chain.node.url);
+  const world = await worldFor(node);
+  const config = await world.config();
+  expect(world.sideOf(config)).toBe('old');
+  const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
+  if (!enclave.answers) throw new Error(enclave.reason);
+  expect(await world.stateOf(enclave.candidate, config)).toBe('accepted');
+  expect(world.adminCommand('end_overlap')).toContain(` --rpc-url ${node[0]}`);
+});
+
+test.each(ORDERS)('%s node that hides a registration is noticed', async (_which, order) => {
+  const world = await worldFor(order(fixture.keeper.chain.node.url));
+  const config = await world.config();
+  const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
+  if (!enclave.answers) throw new Error(enclave.reason);
+  lying.lies.set('BatchGetObjects', noEnclaves);
+  await expect(world.stateOf(enclave.candidate, config)).rejects.toMatchObject({
+    code: 'ROLLOUT_NODES_DISAGREE',
+    exit: 1,
+  });
+});
+
+/** Has the node show the config as it was before a transaction of the admin, so often. */
+async function showOldConfig(times: number): Promise<void> {
+  const { chain, configId } = fixture.keeper;
+  const recorded: Uint8Array[] = [];
+  lying.lies.set('BatchGetObjects', (answer) => {
+    recorded.push(answer.slice());
+    return answer;
+  });
+  await (await worldFor([lying.url])).config();
+  await chain.done('update_pcrs', PACKAGE, configId, '--pcrs', chain.file('new.pcrs'));
+  let shown = 0;
+  lying.lies.set('BatchGetObjects', (answer) => {
+    shown += 1;
+    return shown > times ? answer : outdated(configId, recorded[0])(answer);
+  });
+}
+
+test.each(ORDERS)('%s node that shows an old config is noticed', async (_which, order) => {
+  await showOldConfig(Number.POSITIVE_INFINITY);
+  const world = await worldFor(order(fixture.keeper.chain.node.url));
+  await expect(world.config()).rejects.toMatchObject({ code: 'ROLLOUT_NODES_DISAGREE' });
+});
+
+test('a node that lags is awaited', async () => {
+  await showOldConfig(1);
+  const world = await worldFor([lying.url, fixture.keeper.chain.node.url], 20_000);
+  expect(world.sideOf(await world.config())).toBe('new');
+});
+
+test.each(ORDERS)('%s node that is silent ends the step', async (_which, order) => {
+  const world = await worldFor(order(fixture.keeper.chain.node.url));
+  lying.silence = 'reset';
+  await expect(world.config()).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+});
+
+test('a node of another chain is refused', async () => {
+  lying.lies.set('GetServiceInfo', (answer) => {
+    const info = GrpcTypes.GetServiceInfoResponse.fromBinary(answer);
+    return GrpcTypes.GetServiceInfoResponse.toBinary({ ...info, chainId: modelChainId(new Uint8Array(4)) });
+  });
+  await expect(worldFor([fixture.keeper.chain.node.url, lying.url])).rejects.toMatchObject({
+    code: 'DEPLOYMENT',
+  });
+});

@@ -1,0 +1,112 @@
+/** The bytecode of a package from a file: only the file that `compile` wrote for this package and network is published. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digestBytecodeFile } from '../../../../src/cli/sui/bytecode_file.ts';
+import { callScript } from '../run.ts';
+import { ChainFixture } from './chain_fixture.ts';
+
+let fixture: ChainFixture;
+let file: string;
+let digest: string;
+let content: Record<string, unknown>;
+
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+  file = fixture.file('weather.json');
+  const { status, stdout } = await callScript(
+    '../toolchain/move/compile_command.ts',
+    ['weather', '--network', 'localnet', '--out', file, '--json'],
+    { env: { SUI_FRAMEWORK_DIR: fixture.framework() } },
+  );
+  expect(status).toBe(0);
+  digest = JSON.parse(stdout).digest;
+  content = JSON.parse(readFileSync(file, 'utf8'));
+});
+afterAll(() => fixture.close());
+
+const publish = (...options: string[]) =>
+  fixture.run('publish', 'weather', '--network', 'localnet', ...options);
+
+/** Publishes a file with changes, under its own digest. */
+async function publishChanged(changes: Record<string, unknown>) {
+  const changed = fixture.file('changed.json');
+  writeFileSync(changed, JSON.stringify({ ...content, ...changes }));
+  return await publish(
+    '--again',
+    '--bytecode',
+    changed,
+    '--digest',
+    digestBytecodeFile(readFileSync(changed)),
+  );
+}
+
+test('compile prints the SHA-256 of the file, which names chain, framework, dependencies and modules', () => {
+  expect(digest).toBe(digestBytecodeFile(readFileSync(file)));
+  expect(content).toMatchObject({
+    chain: 'localnet',
+    framework: expect.stringContaining("Sui's framework in "),
+    is_stub: false,
+    packages: ['enclave', 'weather'],
+    dependencies: expect.arrayContaining([expect.stringMatching(/^0x0{63}[12]$/)]),
+  });
+});
+
+test('compile refuses the stub of the framework', async () => {
+  const { status, stdout } = await callScript('../toolchain/move/compile_command.ts', [
+    ...['weather', '--network', 'testnet', '--json'],
+  ]);
+  expect(JSON.parse(stdout)).toMatchObject({ code: 'STUB_FRAMEWORK' });
+  expect(status).toBe(1);
+});
+
+test('the file is published without a compiler, and its digest is printed', async () => {
+  const { exit, json } = await publish('--bytecode', file, '--digest', digest);
+  expect(json()).toMatchObject({ status: 'done', modules: (content['modules'] as string[]).length });
+  expect(json()['notes']).toContainEqual(expect.stringContaining(digest));
+  expect(exit).toBe(0);
+});
+
+test.each([
+  ['a file without a digest', () => publish('--bytecode', file)],
+  ['a digest without a file', () => publish('--digest', digest)],
+])('%s is refused', async (_name, run) => {
+  const { exit, json } = await run();
+  expect([exit, json()['code']]).toEqual([2, 'USAGE']);
+});
+
+describe('is refused before anything is sent:', () => {
+  test.each<[string, () => Promise<{ exit: number | null; json(): Record<string, unknown> }>, string]>([
+    ['another digest', () => publish('--bytecode', file, '--digest', '0'.repeat(64)), 'BYTECODE_FILE'],
+    ['another chain', () => publishChanged({ chain: 'testnet' }), 'BYTECODE_FILE'],
+    ['another package', () => publishChanged({ packages: ['weather', 'enclave'] }), 'BYTECODE_FILE'],
+    ['a property that the file does not have', () => publishChanged({ owner: '0x1' }), 'BYTECODE_FILE'],
+    ['a module that is not base64', () => publishChanged({ modules: ['!'] }), 'BYTECODE_FILE'],
+    ['no modules', () => publishChanged({ modules: [] }), 'BYTECODE_FILE'],
+    ['a short id', () => publishChanged({ dependencies: ['0x2'] }), 'BYTECODE_FILE'],
+    [
+      'a text of a framework with control characters',
+      () => publishChanged({ framework: '\u001b[2J' }),
+      'BYTECODE_FILE',
+    ],
+    ['more than a mebibyte', () => publishChanged({ modules: ['A'.repeat(1_100_000)] }), 'BYTECODE_FILE'],
+    ['a stub, even on the model of a node', () => publishChanged({ is_stub: true }), 'STUB_FRAMEWORK'],
+  ])('%s', async (_name, run, code) => {
+    const before = fixture.node.ledger.executed.length;
+    const { exit, json } = await run();
+    expect(json()).toMatchObject({ code });
+    expect(exit).toBe(code === 'BYTECODE_FILE' ? 2 : 1);
+    expect(fixture.node.ledger.executed.length).toBe(before);
+  });
+
+  test('a file that is not JSON', async () => {
+    const broken = fixture.file('broken.json');
+    writeFileSync(broken, '{');
+    const { json } = await publish('--bytecode', broken, '--digest', digestBytecodeFile('{'));
+    expect(json()).toMatchObject({ code: 'BYTECODE_FILE' });
+  });
+
+  test('a file that is not there', async () => {
+    const { json } = await publish('--bytecode', fixture.file('none.json'), '--digest', digest);
+    expect(json()).toMatchObject({ code: 'UNREADABLE_FILE' });
+  });
+});

@@ -1,0 +1,466 @@
+/** Sending a transaction, and everything that keeps it from being sent or done. */
+import { bcs } from '@mysten/sui/bcs';
+import { GrpcTypes } from '@mysten/sui/grpc';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromBase64, toBase58 } from '@mysten/sui/utils';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { expiryOf } from '../../../../src/cli/sui/expiry.ts';
+import type { CommonOptions } from '../../../../src/cli/sui/options.ts';
+import { Refusal } from '../../../../src/devnet/failures.ts';
+import type { Fault } from '../../../../src/devnet/node.ts';
+import {
+  applicationType,
+  createEnclaveConfig,
+  type Image,
+  parsePcrs,
+  updatePcrs,
+} from '../../../../src/library/sui/index.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+
+const APPLICATION = applicationType(PACKAGE, 'weather', 'WEATHER');
+const submission = { title: 'create a config', fields: {} };
+
+let fixture: ChainFixture;
+let capId: string;
+let image: Image;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  capId = fixture.publish();
+  image = parsePcrs(fixture.nsm.pcrsFile());
+});
+afterEach(() => fixture.close());
+
+function chain(values: CommonOptions = {}, key = fixture.admin): Chain {
+  return new Chain({ 'rpc-url': fixture.node.url, ...values }, { SUI_PRIVATE_KEY: key.getSecretKey() });
+}
+
+function creation(): Transaction {
+  const tx = new Transaction();
+  createEnclaveConfig(tx, {
+    enclavePackage: PACKAGE,
+    application: APPLICATION,
+    capId,
+    name: 'weather',
+    image,
+  });
+  return tx;
+}
+
+function executed(): number {
+  return fixture.node.calls.filter((name) => name === 'ExecuteTransaction').length;
+}
+
+describe('submit', () => {
+  test('signs, executes and reports', async () => {
+    const outcome = await chain().submit(creation(), {
+      ...submission,
+      report: ({ created }) => ({ types: created.map(({ type }) => type) }),
+    });
+    expect(outcome).toMatchObject({
+      status: 'done',
+      fields: {
+        types: [`${PACKAGE}::enclave::EnclaveConfig<${APPLICATION}>`],
+        gas: expect.stringMatching(/^0\.004\d+ SUI$/),
+      },
+    });
+    expect(fixture.node.ledger.executed).toContain(outcome.fields['digest']);
+  });
+
+  test('with --unsigned prints the bytes that a wallet signs, and needs no key', async () => {
+    const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
+    const outcome = await new Chain(values, {}).submit(creation(), submission);
+    expect(outcome.status).toBe('unsigned');
+    expect(outcome.text).toBe(outcome.fields['transaction']);
+    const { sender, gasData, kind } = bcs.TransactionData.parse(fromBase64(outcome.text ?? '')).V1;
+    expect(sender).toBe(fixture.address);
+    expect(gasData).toMatchObject({ owner: fixture.address, budget: expect.stringMatching(/^1[56]\d{7}$/) });
+    expect(kind.ProgrammableTransaction?.commands[0]?.MoveCall?.function).toBe('create_enclave_config');
+    expect(executed()).toBe(0);
+  });
+
+  test('a node cannot make another address pay, or this one pay for others', async () => {
+    fixture.node.executor.payer = `0x${'d'.repeat(64)}`;
+    const values = { 'rpc-url': fixture.node.url, unsigned: true, address: fixture.address };
+    const { text = '' } = await new Chain(values, {}).submit(creation(), submission);
+    expect(bcs.TransactionData.parse(fromBase64(text)).V1.gasData.owner).toBe(fixture.address);
+  });
+
+  test('with --dry-run simulates it, and sends nothing', async () => {
+    const outcome = await chain({ 'dry-run': true }).submit(creation(), submission);
+    expect(outcome).toMatchObject({
+      status: 'dry-run',
+      fields: {
+        calls: [`${PACKAGE}::enclave::create_enclave_config`],
+        gasBudget: expect.stringMatching(/^0\.1[56]\d+ SUI$/),
+      },
+    });
+    expect(executed()).toBe(0);
+  });
+});
+
+describe('an expiry that the node sets', () => {
+  const { VALID_DURING } = GrpcTypes.TransactionExpiration_TransactionExpirationKind;
+  const unsigned = async (tx: Transaction) => {
+    const { executor, url } = fixture.node;
+    executor.expiration = GrpcTypes.TransactionExpiration.create({
+      kind: VALID_DURING,
+      minEpoch: 100n,
+      epoch: 101n,
+      chain: fixture.node.chainId,
+      nonce: 7,
+    });
+    const asking = new Chain({ 'rpc-url': url, unsigned: true, address: fixture.address }, {});
+    const { fields, text = '' } = await asking.submit(tx, submission);
+    const { expiration } = bcs.TransactionData.parse(fromBase64(text)).V1;
+    return { fields, expiration: expiration.$kind, notes: asking.notes.join() };
+  };
+  /** The node pays the gas from the address's balance, as it does where an address has no coins. */
+  const payFromBalance = () => {
+    const { simulate } = fixture.node.executor;
+    fixture.node.executor.simulate = async (...args) => {
+      const answer = await simulate.apply(fixture.node.executor, args);
+      if (answer.resolved.gasPayment) answer.resolved.gasPayment.objects = [];
+      return answer;
+    };
+  };
+
+  test('is removed from unsigned bytes, since the gas coin is owned', async () => {
+    const { fields, expiration, notes } = await unsigned(new Transaction());
+    expect(expiration).toBe('None');
+    expect(fields).not.toHaveProperty('expires');
+    expect(notes).toContain('at the end of epoch 101. The command removed this limit');
+  });
+
+  test('may be any number of milliseconds', async () => {
+    const outcome = await chain({ unsigned: true }).submit(new Transaction(), submission);
+    const { V1 } = bcs.TransactionData.parse(fromBase64(outcome.text ?? ''));
+    const expiryAt = (maxTimestamp: bigint) => {
+      const ValidDuring = {
+        ...{ minEpoch: 1, maxEpoch: 2, minTimestamp: null, maxTimestamp, nonce: 1 },
+        chain: fixture.node.chainId,
+      };
+      const data = { V1: { ...V1, expiration: { ValidDuring } } };
+      return expiryOf(bcs.TransactionData.serialize(data as never).toBytes());
+    };
+    expect(expiryAt(1_767_225_600_000n)).toContain('or earlier at 2026-01-01T00:00:00.000Z');
+    expect(expiryAt(2n ** 64n - 1n)).toContain('or earlier 18446744073709551615 ms after 1970-01-01');
+  });
+
+  test('is removed where the address balance pays, and the capability is owned', async () => {
+    payFromBalance();
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'None' });
+  });
+
+  test('stays, and is printed, where nothing owned protects from replay', async () => {
+    payFromBalance();
+    const { fields, expiration, notes } = await unsigned(new Transaction());
+    expect(expiration).toBe('ValidDuring');
+    expect(fields).toMatchObject({ expires: 'at the end of epoch 101' });
+    expect(notes).toContain('expires at the end of epoch 101');
+  });
+
+  test('stays where an immutable object is the only input that is not shared', async () => {
+    payFromBalance();
+    const cap = fixture.node.ledger.objects.get(capId);
+    fixture.node.lie = (object) =>
+      object.id === capId && cap ? { ...object, owner: { kind: 'immutable' } } : object;
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+  });
+
+  test('stays where the node refuses the transaction without it', async () => {
+    payFromBalance();
+    const { simulate } = fixture.node.executor;
+    fixture.node.executor.simulate = async (...args) => {
+      const isNone =
+        args[0].expiration?.kind === GrpcTypes.TransactionExpiration_TransactionExpirationKind.NONE;
+      if (isNone) throw new Refusal('INVALID_ARGUMENT', 'Gas payment is missing');
+      return await simulate(...args);
+    };
+    expect(await unsigned(creation())).toMatchObject({ expiration: 'ValidDuring' });
+  });
+
+  test('is shown by a dry run', async () => {
+    await unsigned(new Transaction());
+    expect(await chain({ 'dry-run': true }).submit(creation(), submission)).toMatchObject({
+      fields: { expires: 'at the end of epoch 101' },
+    });
+  });
+});
+
+test('a package that is not there is named, though the node gives no text', async () => {
+  const packageId = `0x${'a'.repeat(64)}`;
+  await expect(chain().originalPackage(packageId)).rejects.toMatchObject({
+    code: 'SUI_OBJECT_NOT_FOUND',
+    objectId: packageId,
+  });
+});
+
+describe('nothing is sent', () => {
+  test('when a Move function would abort: the failed check is explained', async () => {
+    const config = await fixture.config(capId);
+    const another = fixture.publish();
+    const before = executed();
+    const tx = new Transaction();
+    const call = {
+      enclavePackage: PACKAGE,
+      application: APPLICATION,
+      configId: config,
+      capId: another,
+      image,
+    };
+    updatePcrs(tx, call);
+    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+      location: `${PACKAGE}::enclave::assert_cap`,
+      message: expect.stringMatching(/^the capability is not the one that made this config/),
+    });
+    expect(executed()).toBe(before);
+  });
+
+  test('when an argument is an object of another type', async () => {
+    const [coin] = fixture.node.ledger.coins(fixture.address);
+    capId = coin?.object.id ?? '';
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_EXECUTION',
+      message: expect.stringContaining('TypeMismatch'),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the capability belongs to someone else', async () => {
+    const stranger = new Ed25519Keypair();
+    fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
+    await expect(chain({}, stranger).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+      status: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`is owned by account address ${fixture.address}`),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when an object is not there', async () => {
+    capId = `0x${'d'.repeat(64)}`;
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId: capId,
+    });
+  });
+
+  test('when the sender has no SUI', async () => {
+    const poor = new Ed25519Keypair();
+    capId = fixture.publish(poor.toSuiAddress());
+    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+      message: expect.stringContaining('Send SUI to the sender'),
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the budget is below what it needs', async () => {
+    await expect(chain({ 'gas-budget': 1n }).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+    });
+    expect(executed()).toBe(0);
+  });
+
+  test('when the node proposes a budget that no command needs, unless it is allowed', async () => {
+    fixture.node.executor.proposedBudget = 1_000_000_001n;
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_ANSWER',
+      message: expect.stringContaining('1.000000001 SUI'),
+    });
+    expect(executed()).toBe(0);
+    await chain({ 'gas-budget': 1_000_000_001n }).submit(creation(), submission);
+    expect(executed()).toBe(1);
+  });
+
+  test('when the node is down', async () => {
+    const sending = chain();
+    fixture.node.close();
+    await expect(sending.submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_UNREACHABLE',
+    });
+  });
+
+  test.each<[string, Fault, string]>([
+    ['closes the connection', 'reset', 'SUI_NODE_UNREACHABLE'],
+    ['is overloaded', { status: 'UNAVAILABLE', message: 'overloaded' }, 'SUI_NODE_UNREACHABLE'],
+    ['is out of time', { status: 'DEADLINE_EXCEEDED', message: 'late' }, 'SUI_NODE_UNREACHABLE'],
+    ['answers with something else', 'garbage', 'SUI_NODE_REFUSED'],
+    ['knows no such method', { status: 'UNIMPLEMENTED', message: 'no' }, 'SUI_NODE_REFUSED'],
+  ])('when the node %s', async (_, fault, code) => {
+    fixture.node.faults.set('SimulateTransaction', fault);
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({ code });
+    expect(executed()).toBe(0);
+  });
+
+  test('what a node says is cut, and cannot rewrite the terminal', async () => {
+    const message = `\u001b[2J\r\n${'x'.repeat(5000)}`;
+    fixture.node.faults.set('SimulateTransaction', { status: 'INTERNAL', message });
+    const error = await chain()
+      .submit(creation(), submission)
+      .catch((thrown: Error) => thrown);
+    expect((error as Error).message).toMatch(/^[\x20-\x7e…]{100,800}$/);
+  });
+});
+
+describe('a node of Sui 1.63 says in its own words', () => {
+  beforeEach(() => {
+    fixture.node.executor.isOld = true;
+  });
+
+  test('that a call aborts: the error is the same as with --gas-budget, where the node gives a structure', async () => {
+    const configId = await fixture.config(capId);
+    const other = fixture.publish();
+    const failing = async (values: CommonOptions) => {
+      const tx = new Transaction();
+      updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId: other, image });
+      return await chain(values)
+        .submit(tx, submission)
+        .catch((thrown: Error) => thrown);
+    };
+    const error = await failing({});
+    expect(error).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+      location: `${PACKAGE}::enclave::assert_cap`,
+      message: expect.stringMatching(/^the capability is not the one that made this config/),
+    });
+    expect(error).toEqual(await failing({ 'gas-budget': 5_000_000n }));
+  });
+
+  test('that the sender has too little SUI', async () => {
+    const poor = new Ed25519Keypair();
+    capId = fixture.publish(poor.toSuiAddress());
+    await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_GAS',
+      message: expect.stringMatching(/unable to select sufficient gas coins .* Send SUI to the sender/),
+    });
+  });
+
+  test.each<['NOT_FOUND' | 'UNIMPLEMENTED' | 'PERMISSION_DENIED', string]>([
+    ['NOT_FOUND', 'the requested object does not exist on this network'],
+    ['UNIMPLEMENTED', 'it does not offer this method, perhaps because it is too old'],
+    ['PERMISSION_DENIED', 'it gives no reason'],
+  ])('nothing but %s: the error has a sentence instead', async (status, sentence) => {
+    fixture.node.faults.set('SimulateTransaction', { status, message: '' });
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_NODE_REFUSED',
+      message: `the Sui node refuses this (${status}): ${sentence}`,
+    });
+  });
+});
+
+describe('an execution that goes wrong', () => {
+  test('equivocation: another transaction holds the capability', async () => {
+    fixture.node.ledger.locked.add(capId);
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_EQUIVOCATION',
+      message: expect.stringContaining('wait for it, or for the next epoch'),
+    });
+    expect(fixture.node.ledger.objects.size).toBe(2);
+  });
+
+  test('an object changed since the simulation', async () => {
+    const { execute } = fixture.node.executor;
+    fixture.node.executor.execute = async (...args) => {
+      fixture.node.ledger.give(fixture.address, 1n);
+      const coin = fixture.node.ledger.coins(fixture.address)[0]?.object;
+      if (coin) fixture.node.ledger.objects.set(coin.id, { ...coin, version: coin.version + 9n });
+      return await execute.apply(fixture.node.executor, args);
+    };
+    await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_CHANGED',
+      message: expect.stringContaining('try again'),
+    });
+  });
+
+  test('an abort that the simulation did not show', async () => {
+    const tx = new Transaction();
+    const configId = await fixture.config(capId);
+    updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId, image });
+    const { execute } = fixture.node.executor;
+    fixture.node.executor.execute = async (...args) => {
+      const config = fixture.node.ledger.objects.get(configId);
+      const content = Buffer.from(config?.content ?? []);
+      const at = content.indexOf(Buffer.from(capId.slice(2), 'hex'));
+      content.fill(1, at, at + 32);
+      if (config) fixture.node.ledger.objects.set(configId, { ...config, content });
+      return await execute.apply(fixture.node.executor, args);
+    };
+    await expect(chain().submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      abort: 'enclave::EInvalidCap',
+    });
+  });
+
+  test.each<Fault>(['executes, and does not answer', 'executes, and says ABORTED'])(
+    'is looked up by its digest, and done: the node %s',
+    async (fault) => {
+      fixture.node.faults.set('ExecuteTransaction', fault);
+      const outcome = await chain().submit(creation(), {
+        ...submission,
+        report: ({ created }) => ({ created: created.length }),
+      });
+      const digest = fixture.node.ledger.executed.at(-1);
+      expect(outcome).toMatchObject({ status: 'done', fields: { digest, created: 1 } });
+    },
+  );
+
+  test.each<[string, Fault]>([
+    ['no answer', 'reset'],
+    ['garbage', 'garbage'],
+    ['an error of a proxy', { status: 'UNKNOWN', message: 'Bad Gateway' }],
+    ['an error inside the node', { status: 'INTERNAL', message: 'overloaded' }],
+    ['ABORTED, whatever the text', { status: 'ABORTED', message: 'needs to be rebuilt' }],
+    ['RESOURCE_EXHAUSTED', { status: 'RESOURCE_EXHAUSTED', message: 'validators are overloaded' }],
+  ])('%s is not a refusal: the digest says where to look', async (_, fault) => {
+    fixture.node.faults.set('ExecuteTransaction', fault);
+    const sending = chain();
+    sending.indexingMs = 200;
+    const error = await sending.submit(creation(), submission).catch((thrown: Error) => thrown);
+    const { digest } = error as { digest?: string };
+    expect(digest).toMatch(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/);
+    expect(error).toMatchObject({
+      code: 'SUI_UNKNOWN_OUTCOME',
+      message: expect.stringContaining(`${digest} was sent`),
+    });
+    expect(fixture.node.calls).toContain('GetTransaction');
+  });
+
+  test('a node that shows later what it executed: the next command waits for it', async () => {
+    fixture.node.lagMs = 100;
+    const config = await fixture.config(capId);
+    const tx = new Transaction();
+    updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId: config, capId, image });
+    expect(await chain().submit(tx, submission)).toMatchObject({ status: 'done' });
+  });
+
+  test('a node that does not show yet what it executed: a note, no failure', async () => {
+    fixture.node.faults.set('GetTransaction', { status: 'NOT_FOUND', message: 'not yet' });
+    const sending = chain();
+    sending.indexingMs = 50;
+    expect(await sending.submit(creation(), submission)).toMatchObject({ status: 'done' });
+    expect(sending.notes.join()).toContain('does not show it yet');
+  });
+});
+
+test('a command whose transaction names an object that is not there sends nothing', async () => {
+  const objectId = `0x${'7'.repeat(64)}`;
+  for (const name of [
+    (tx: Transaction) => tx.object(objectId),
+    (tx: Transaction) =>
+      tx.objectRef({ objectId, version: '3', digest: toBase58(new Uint8Array(32).fill(5)) }),
+  ]) {
+    const tx = new Transaction();
+    tx.transferObjects([name(tx)], fixture.address);
+    await expect(chain({ 'gas-budget': 10_000_000n }).submit(tx, submission)).rejects.toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      objectId,
+    });
+  }
+  expect(fixture.node.calls).not.toContain('ExecuteTransaction');
+});

@@ -1,0 +1,168 @@
+/** The fixture of the commands' tests: a node, an admin with SUI, an enclave, and its image as files. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bcs } from '@mysten/sui/bcs';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { Transaction } from '@mysten/sui/transactions';
+import { fromHex } from '@mysten/sui/utils';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { Changes } from '../../../../src/devnet/ledger.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import type { Package } from '../../../../src/devnet/packages.ts';
+import {
+  applicationType,
+  createEnclaveConfig,
+  destroyEnclave,
+  parsePcrs,
+  registerEnclave,
+  updatePcrs,
+} from '../../../../src/library/sui/index.ts';
+import { createRoot, type Identity } from '../../../../src/testing/attestation_ca.ts';
+import { developmentRegisters, EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
+import { weatherModules } from '../../devnet/weather_package.ts';
+import { type Result, type Runner, script } from './run_script.ts';
+
+/** The chain of testnet, for a node that commands take for one of it. */
+export const TESTNET_CHAIN = '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD';
+export const PACKAGE = `0x${'e'.repeat(64)}`;
+const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
+
+export class ChainFixture {
+  /** Of an enclave of weather. */
+  readonly nsm: EmulatedNsm;
+  readonly admin = new Ed25519Keypair();
+  readonly node: LoopbackNode;
+  readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
+  readonly #runner: Runner;
+  readonly #root: Identity;
+  /** What `publish` puts on the chain. */
+  readonly weather: Package;
+
+  private constructor(node: LoopbackNode, root: Identity, runner: Runner, modules: readonly Uint8Array[]) {
+    this.node = node;
+    this.weather = { original: PACKAGE, modules, dependencies: [] };
+    this.#runner = runner;
+    this.#root = root;
+    const nsm = this.nsmOf('weather');
+    this.nsm = nsm;
+    writeFileSync(this.file('dev.pcrs'), nsm.pcrsFile());
+    writeFileSync(this.file('other.pcrs'), nsm.pcrsFile().replace(/^./gm, '7'));
+    writeFileSync(this.file('root.pem'), nsm.rootPem());
+  }
+
+  /** @param runner how `run` runs commands */
+  static async start(runner = script): Promise<ChainFixture> {
+    const root = createRoot(new Date());
+    const node = await LoopbackNode.start(root.certificate);
+    const fixture = new ChainFixture(node, root, runner, await weatherModules());
+    fixture.node.ledger.give(fixture.address, 10_000_000_000n);
+    return fixture;
+  }
+
+  close(): void {
+    this.node.close();
+    rmSync(this.#dir, { recursive: true });
+  }
+
+  /** The emulated NSM of an enclave of this application, at one of its images. */
+  nsmOf(application: string, image = 1): EmulatedNsm {
+    return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application, image));
+  }
+
+  get address(): string {
+    return this.admin.toSuiAddress();
+  }
+
+  file(name: string): string {
+    return join(this.#dir, name);
+  }
+
+  /** A folder that is accepted as the framework's sources: the tests' stub, and the module it lacks. */
+  framework(): string {
+    const dir = this.file('framework');
+    cpSync(fileURLToPath(new URL('../../../../src/devnet/move_framework', import.meta.url)), dir, {
+      recursive: true,
+    });
+    mkdirSync(join(dir, 'sui-framework/sources/kiosk'), { recursive: true });
+    writeFileSync(join(dir, 'sui-framework/sources/kiosk/kiosk.move'), 'module sui::kiosk;');
+    return dir;
+  }
+
+  /** Puts the packages on the chain, and gives the admin the capability. Returns its id. */
+  publish(owner = this.address): string {
+    this.node.ledger.packages.set(PACKAGE, this.weather);
+    const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
+    const type = `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::weather::WEATHER>`;
+    const id = changes.create(type, { kind: 'address', address: owner }, (own) =>
+      bcs.Address.serialize(own).toBytes(),
+    );
+    this.node.ledger.commit('publish', changes);
+    return id;
+  }
+
+  /** Runs a command with the admin's key, as JSON. */
+  run(name: string, ...args: string[]): Promise<Result> {
+    return this.#runner(name, [...args, '--rpc-url', this.node.url, '--json'], {
+      SUI_PRIVATE_KEY: this.admin.getSecretKey(),
+      DEPLOYMENTS: this.file('deployments'),
+    });
+  }
+
+  /** Runs a command that must succeed. */
+  async done(name: string, ...args: string[]): Promise<Record<string, unknown>> {
+    const result = await this.run(name, ...args);
+    if (result.exit !== 0)
+      throw new Error(`${name} ${args.join(' ')} ended with ${result.exit}: ${result.out}${result.err}`);
+    return result.json();
+  }
+
+  /** Makes a config of the emulated NSM's image with the capability. Returns its id. */
+  async config(capId: string): Promise<string> {
+    const tx = new Transaction();
+    const image = parsePcrs(this.nsm.pcrsFile());
+    createEnclaveConfig(tx, { ...CALL, capId, name: 'weather', image });
+    const [created] = await this.#send(tx);
+    return created ?? '';
+  }
+
+  /** Allows an image that no enclave of this fixture runs. */
+  async rotate(configId: string, capId: string): Promise<void> {
+    const tx = new Transaction();
+    const image = parsePcrs(this.nsm.pcrsFile().replace(/^./gm, '7'));
+    updatePcrs(tx, { ...CALL, configId, capId, image });
+    await this.#send(tx);
+  }
+
+  /** Registers the enclave at a URL. Returns its id. */
+  async register(configId: string, capId: string, url: string): Promise<string> {
+    const { attestation } = (await (await fetch(`${url}/get_attestation`)).json()) as { attestation: string };
+    const tx = new Transaction();
+    registerEnclave(tx, { ...CALL, configId, capId, attestation: fromHex(attestation) });
+    const [, enclave] = await this.#send(tx);
+    return enclave ?? '';
+  }
+
+  /** Destroys an enclave of the latest version. */
+  async destroy(enclaveId: string, configId: string, capId: string): Promise<void> {
+    const tx = new Transaction();
+    destroyEnclave(tx, { ...CALL, enclaveId, configId, capId });
+    await this.#send(tx);
+  }
+
+  /** The ids of what it created. */
+  async #send(tx: Transaction): Promise<string[]> {
+    const chain = new Chain({ 'rpc-url': this.node.url }, { SUI_PRIVATE_KEY: this.admin.getSecretKey() });
+    let ids: string[] = [];
+    await chain.submit(tx, {
+      title: '',
+      fields: {},
+      report({ created }) {
+        ids = created.map(({ id }) => id);
+        return {};
+      },
+    });
+    return ids;
+  }
+}

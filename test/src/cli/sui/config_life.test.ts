@@ -1,0 +1,487 @@
+/** The commands for a config's later life: registrars, rotation, the age of keys and the end. */
+import { writeFileSync } from 'node:fs';
+import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { main } from '../../../../src/cli/sui/retire_config.ts';
+import { Changes, type LedgerObject } from '../../../../src/devnet/ledger.ts';
+import { Config, PUBLISHER, Publisher } from '../../devnet/structs.ts';
+import { startServer } from '../../server/support.ts';
+import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { script } from './run_script.ts';
+
+let fixture: ChainFixture;
+let capId: string;
+let configId: string;
+let root: string[];
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  capId = fixture.publish();
+  configId = await fixture.config(capId);
+  root = ['--root', fixture.file('root.pem')];
+});
+afterEach(() => fixture.close());
+
+const registration = (url: string) => [PACKAGE, PACKAGE, configId, url, 'weather', 'WEATHER', ...root];
+const sent = () => fixture.node.ledger.executed.length;
+
+describe('a registrar', () => {
+  /** The key of the machine that restarts enclaves. */
+  const operator = new Ed25519Keypair();
+
+  /** Runs a command with the operator's key alone. */
+  async function operate(name: string, ...args: string[]) {
+    const env = { SUI_PRIVATE_KEY: operator.getSecretKey() };
+    return await script(name, [...args, '--rpc-url', fixture.node.url, '--json'], env);
+  }
+
+  async function add(): Promise<string> {
+    fixture.node.ledger.give(operator.toSuiAddress(), 1_000_000_000n);
+    const added = await fixture.done('add_registrar', PACKAGE, configId, operator.toSuiAddress());
+    return added['registrar'] as string;
+  }
+
+  test('registers a restarted enclave, and changes nothing else', async () => {
+    const registrar = await add();
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const registered = await operate('register_enclave', ...registration(url), '--registrar', registrar);
+    expect(registered.json()).toMatchObject({ status: 'done', registrar, configVersion: '0' });
+    const enclave = registered.json()['enclave'] as string;
+    for (const args of [
+      ['destroy_enclave', PACKAGE, enclave],
+      ['update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs')],
+      ['retire_config', PACKAGE, configId, '--yes'],
+      ['add_registrar', PACKAGE, configId, operator.toSuiAddress()],
+      ['revoke_registrar', PACKAGE, configId, registrar],
+    ]) {
+      const [name = '', ...rest] = args;
+      const { exit, json } = await operate(name, ...rest);
+      expect(json()).toMatchObject({ status: 'failed', error: expect.stringContaining('is owned by') });
+      expect(exit).toBe(1);
+    }
+  });
+
+  test('is revoked, wherever it is: nothing is sent that would abort', async () => {
+    const registrar = await add();
+    expect(await fixture.done('status', configId)).toMatchObject({ config: { registrars: [registrar] } });
+    expect(await fixture.done('revoke_registrar', PACKAGE, configId, registrar)).toMatchObject({
+      status: 'done',
+      registrar,
+    });
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const before = sent();
+    const refused = await operate('register_enclave', ...registration(url), '--registrar', registrar);
+    expect(refused.json()).toMatchObject({ code: 'WOULD_ABORT', error: expect.stringContaining('revoked') });
+    expect(sent()).toBe(before);
+    expect(await fixture.done('revoke_registrar', PACKAGE, configId, registrar)).toMatchObject({
+      status: 'unchanged',
+    });
+  });
+
+  test('goes to an address in full', async () => {
+    expect((await fixture.run('add_registrar', PACKAGE, configId, '0x5')).json()).toMatchObject({
+      code: 'USAGE',
+      error: expect.stringContaining('<holder> must be 0x and 64'),
+    });
+  });
+});
+
+describe('a module that is on chain already', () => {
+  /** The Publisher that a module of the package claimed. */
+  function publisherOf(module: string): string {
+    const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
+    const owner = { kind: 'address', address: fixture.address } as const;
+    const id = changes.create(PUBLISHER, owner, (own) =>
+      Publisher.serialize({ id: own, package: PACKAGE.slice(2), module_name: module }).toBytes(),
+    );
+    fixture.node.ledger.commit('claim', changes);
+    return id;
+  }
+  const create = (...args: string[]) =>
+    fixture.run(
+      'create_config',
+      ...[PACKAGE, PACKAGE, 'source', 'Source', 'sources', '--pcrs', fixture.file('dev.pcrs'), ...args],
+    );
+
+  test('gets a capability by its Publisher, and a config, in one transaction', async () => {
+    const created = await create('--publisher', publisherOf('source'));
+    expect(created.json()).toMatchObject({ status: 'done', application: `${PACKAGE}::source::Source` });
+    const { config, capability } = created.json() as { config: string; capability: string };
+    expect(fixture.node.ledger.objects.get(capability)).toMatchObject({
+      type: `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::source::Source>`,
+      owner: { kind: 'address', address: fixture.address },
+    });
+    // From then on the sender owns a capability.
+    expect(await fixture.done('retire_config', PACKAGE, config, '--yes')).toMatchObject({ capability });
+    expect((await create()).json()).toMatchObject({ status: 'done', capability });
+  });
+
+  test("by another module's Publisher it gets none", async () => {
+    const before = sent();
+    expect((await create('--publisher', publisherOf('coin'))).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('the Publisher is not of the module'),
+    });
+    expect((await create('--publisher', capId)).json()).toMatchObject({ code: 'SUI_EXECUTION' });
+    expect((await create('--publisher', capId, '--cap', capId)).json()).toMatchObject({ code: 'USAGE' });
+    expect(sent()).toBe(before + 1);
+  });
+});
+
+describe('rotate', () => {
+  test('allows the image and registers its enclave in one transaction; the old one is destroyed later', async () => {
+    const old = await startServer({ nsm: fixture.nsm });
+    const oldId = await fixture.register(configId, capId, old.url);
+    const nsm = fixture.nsmOf('next');
+    writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
+    const successor = await startServer({ nsm });
+    const before = sent();
+    const rotated = await fixture.done(
+      'rotate',
+      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('next.pcrs'), ...root],
+    );
+    expect(rotated).toMatchObject({ status: 'done', configVersion: '1', capability: capId });
+    expect(sent()).toBe(before + 1);
+    expect(await fixture.done('status', configId, successor.url, ...root)).toMatchObject({
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: true }),
+        expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
+      ]),
+      answering: [{ registration: 'registered', enclave: rotated['enclave'] }],
+    });
+    expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+  });
+
+  test('with --overlap lets contracts accept the old enclave until the time that was set, or until end_overlap', async () => {
+    const old = await startServer({ nsm: fixture.nsm });
+    const oldId = await fixture.register(configId, capId, old.url);
+    const nsm = fixture.nsmOf('weather');
+    // The same registers: the enclaves of both versions meet the policy of the commands.
+    const successor = await startServer({ nsm });
+    const update = (url: string, ...args: string[]) =>
+      fixture.run('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+    const before = sent();
+    const rotated = (await update(successor.url, '--again', '--overlap', '30')).json();
+    expect(rotated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
+    const until = Date.parse(String(rotated['overlapUntil']));
+    expect(Math.abs(until - Date.now() - 30 * 60_000)).toBeLessThan(60_000);
+    expect(sent()).toBe(before + 1);
+    const status = async () => await script('status', [configId, '--rpc-url', fixture.node.url]);
+    expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
+    expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
+    expect(await fixture.done('status', configId, old.url, successor.url, ...root)).toMatchObject({
+      config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
+        expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
+      ]),
+      answering: expect.arrayContaining([
+        expect.objectContaining({ registration: 'registered', enclave: oldId }),
+        expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
+      ]),
+    });
+    const refused = await update(successor.url, '--again', '--overlap', '30');
+    expect(refused.json()).toMatchObject({
+      code: 'WOULD_ABORT',
+      error: expect.stringContaining('end_overlap'),
+    });
+    // The key of version 0 can still be registered at version 1.
+    expect((await update(old.url)).json()).toMatchObject({ status: 'done', configVersion: '1' });
+    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({
+      status: 'done',
+      capability: capId,
+    });
+    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({ status: 'unchanged' });
+    expect(await fixture.done('status', configId)).toMatchObject({
+      config: { overlap: null },
+      enclaves: expect.arrayContaining([expect.objectContaining({ id: oldId, stale: true })]),
+    });
+    expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+  });
+
+  test('an enclave of the version before is destroyed with the capability in an overlap, and without it after', async () => {
+    const servers = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const ids = [];
+    for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
+    const updated = await fixture.done(
+      'update_pcrs',
+      ...[PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', '1'],
+    );
+    expect(updated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
+    expect(await fixture.done('destroy_enclave', PACKAGE, ids[0] ?? '')).toMatchObject({ capability: capId });
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(String(updated['overlapUntil'])) });
+    onTestFinished(() => void vi.useRealTimers());
+    expect(await fixture.done('destroy_enclave', PACKAGE, ids[1] ?? '')).not.toHaveProperty('capability');
+  });
+
+  test.each(['0', '1440', '1.5', 'day'])('--overlap %s is a usage error', async (minutes) => {
+    const args = [PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', minutes];
+    const { exit, json } = await fixture.run('update_pcrs', ...args);
+    expect(json()).toMatchObject({ code: 'USAGE', error: expect.stringContaining('from 1 to 1439') });
+    expect(exit).toBe(2);
+  });
+
+  test('of the same registers does nothing, registers an enclave that is not registered, and bumps with --again', async () => {
+    const same = (url: string, ...args: string[]) =>
+      fixture.done('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+    const [old, fresh] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
+    const oldId = await fixture.register(configId, capId, old.url);
+    const before = sent();
+    expect(await same(old.url)).toMatchObject({
+      status: 'unchanged',
+      title: expect.stringMatching(/nothing to do\.$/),
+      enclave: oldId,
+      configVersion: '0',
+    });
+    expect(sent()).toBe(before);
+    const registered = await same(fresh.url);
+    expect(registered).toMatchObject({ status: 'done', configVersion: '0' });
+    expect(await fixture.done('status', configId)).toMatchObject({
+      config: { configVersion: '0' },
+      enclaves: expect.arrayContaining([
+        expect.objectContaining({ id: oldId, stale: false }),
+        expect.objectContaining({ id: registered['enclave'], stale: false }),
+      ]),
+    });
+    const again = await same(old.url, '--again');
+    expect(again).toMatchObject({ status: 'done', configVersion: '1' });
+    expect(again['enclave']).not.toBe(oldId);
+    expect(sent()).toBe(before + 2);
+  });
+
+  test('is not sent for an enclave of another image than that of the file', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const before = sent();
+    const refused = await fixture.run(
+      'rotate',
+      ...[PACKAGE, configId, url, '--pcrs', fixture.file('other.pcrs'), ...root],
+    );
+    expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
+    expect(sent()).toBe(before);
+  });
+});
+
+describe('status', () => {
+  test('prints its verdict first, then a line for each enclave: URL, key, registration, and what is wrong', async () => {
+    const [good, stranger] = [
+      await startServer({ nsm: fixture.nsm }),
+      await startServer({ nsm: fixture.nsm }),
+    ];
+    await fixture.register(configId, capId, good.url);
+    const print = async (...urls: string[]) => {
+      const { exit, out } = await script('status', [
+        configId,
+        ...urls,
+        ...root,
+        '--rpc-url',
+        fixture.node.url,
+      ]);
+      return { exit, lines: out.trimEnd().split('\n') };
+    };
+    const line = (url: string, rest: RegExp) =>
+      expect.stringMatching(
+        new RegExp(`^  ${url.replaceAll('.', '[.]')} +key [0-9a-f]{16}…  ${rest.source}$`),
+      );
+    expect(await print(good.url)).toEqual({
+      exit: 0,
+      lines: [
+        'OK: contracts accept every key that answered, under the config "weather" at version 0.',
+        line(good.url, /registered 0 min ago {2}accepted/),
+      ],
+    });
+    expect(await print(good.url, stranger.url, 'http://127.0.0.1:1')).toEqual({
+      exit: 1,
+      lines: [
+        expect.stringMatching(
+          /^PROBLEM: contracts do not accept 2 of the 3 enclaves that you asked for, under the config/,
+        ),
+        line(good.url, /registered 0 min ago {2}accepted/),
+        line(stranger.url, /not registered {8}not accepted/),
+        expect.stringMatching(
+          /^ {2}http:..127.0.0.1:1 +no trusted key .*CLIENT_UNREACHABLE: the enclave at .* did not answer/,
+        ),
+      ],
+    });
+    expect(await print()).toEqual({
+      exit: 0,
+      lines: [
+        expect.stringMatching(
+          /^Not checked: give the URLs of enclaves. Contracts accept 1 of 1 registered enclave of/,
+        ),
+        expect.stringMatching(/^ {2}- {2}key [0-9a-f]{16}… {2}registered 0 min ago {2}accepted$/),
+      ],
+    });
+    await fixture.done('update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'));
+    expect((await print()).lines[1]).toMatch(/stale: registered at version 0$/);
+    await fixture.done('retire_config', PACKAGE, configId, '--yes');
+    expect((await print()).lines).toEqual([
+      'RETIRED: the config "weather" at version 1. Contracts accept none of its enclaves.',
+      expect.stringMatching(/its config is retired$/),
+    ]);
+  });
+
+  test('names a URL once, and with --verbose an enclave as registered and as what answers', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const id = await fixture.register(configId, capId, url);
+    const args = [configId, url, ...root, '--rpc-url', fixture.node.url];
+    expect((await script('status', args)).out.split(url)).toHaveLength(2);
+    const whole = await script('status', [...args, '--verbose']);
+    expect(whole.out.split(id)).toHaveLength(3);
+    const json = await fixture.done('status', configId, url, ...root);
+    expect(JSON.stringify(json).split(url)).toHaveLength(2);
+  });
+});
+
+describe('migrate_config', () => {
+  test('makes a config of an older version usable by this one, once', async () => {
+    const { ledger } = fixture.node;
+    const changes = new Changes(ledger, 'older');
+    const object = ledger.objects.get(configId) as LedgerObject;
+    const older = { ...Config.parse(object.content), package_version: 0 };
+    changes.write({ ...object, content: Config.serialize(older).toBytes() });
+    ledger.commit('older', changes);
+    const rename = () => fixture.run('update_config', PACKAGE, configId, '--name', 'renamed');
+    expect((await rename()).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('have the admin migrate the config'),
+    });
+    expect(await fixture.done('migrate_config', PACKAGE, configId)).toMatchObject({
+      status: 'done',
+      capability: capId,
+      packageVersionBefore: '0',
+    });
+    expect(await fixture.done('status', configId)).toMatchObject({ config: { packageVersion: '1' } });
+    expect((await rename()).json()).toMatchObject({ status: 'done' });
+    expect((await fixture.run('migrate_config', PACKAGE, configId)).json()).toMatchObject({
+      code: 'SUI_MOVE_ABORT',
+      error: expect.stringContaining('nothing to migrate'),
+    });
+  });
+});
+
+describe('update_config', () => {
+  test('names a config, and limits the age of keys: status warns of a key that is too old', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const enclaveId = await fixture.register(configId, capId, url);
+    const set = (...args: string[]) => fixture.done('update_config', PACKAGE, configId, ...args);
+    expect(await set('--name', 'renamed', '--max-key-age', '1')).toMatchObject({
+      name: 'renamed',
+      maxKeyAgeMs: '3600000',
+    });
+    const young = await fixture.done('status', configId, url, ...root);
+    expect(young).toMatchObject({
+      config: { name: 'renamed', maxKeyAgeMs: '3600000' },
+      enclaves: [{ id: enclaveId, keyTooOld: false }],
+    });
+    const printed = await script('status', [configId, '--verbose', '--rpc-url', fixture.node.url]);
+    expect(printed.out).toMatch(/registeredAt +\d{4}-\d\d-\d\dT/);
+    fixture.node.lie = (object) => {
+      if (!object.type.includes('::enclave::Enclave<')) return object;
+      const content = Buffer.from(object.content);
+      content.writeBigUInt64LE(BigInt(Date.now() - 3_600_001), content.length - 8);
+      return { ...object, content };
+    };
+    const old = await fixture.run('status', configId, url, ...root);
+    expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], answering: [{ trusted: true }] });
+    expect(old.exit).toBe(1);
+    expect(await set('--max-key-age', 'none')).toMatchObject({ maxKeyAgeMs: 'none' });
+    expect(await fixture.done('status', configId)).toMatchObject({ config: { maxKeyAgeMs: null } });
+  });
+
+  test.each([
+    [[], 'give --name or --max-key-age'],
+    [['--max-key-age', '0'], 'whole number of hours from 1'],
+    [['--max-key-age', '1.5'], 'whole number of hours from 1'],
+    [['--max-key-age', '1000000'], 'to 999999'],
+  ])('%j is a usage error', async (args, message) => {
+    const { exit, json } = await fixture.run('update_config', PACKAGE, configId, ...args);
+    expect(json()).toMatchObject({ code: 'USAGE', error: expect.stringContaining(message) });
+    expect(exit).toBe(2);
+  });
+});
+
+describe('retire_config', () => {
+  test('ends a config: nothing is registered or changed, and anyone destroys its enclaves', async () => {
+    const { url } = await startServer({ nsm: fixture.nsm });
+    const enclaveId = await fixture.register(configId, capId, url);
+    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({ status: 'done' });
+    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({
+      status: 'unchanged',
+    });
+    const before = sent();
+    const { url: other } = await startServer({ nsm: fixture.nsm });
+    for (const args of [
+      ['register_enclave', ...registration(other)],
+      ['update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs')],
+      ['rotate', PACKAGE, configId, other, '--pcrs', fixture.file('dev.pcrs'), ...root],
+      ['update_config', PACKAGE, configId, '--name', 'again'],
+      ['add_registrar', PACKAGE, configId, fixture.address],
+    ]) {
+      const [name = '', ...rest] = args;
+      expect((await fixture.run(name, ...rest)).json()).toMatchObject({
+        code: 'WOULD_ABORT',
+        error: expect.stringContaining('permanently retired'),
+      });
+    }
+    expect(sent()).toBe(before);
+    const status = await fixture.run('status', configId, url, ...root);
+    expect(status.json()).toMatchObject({
+      config: { isRetired: true },
+      answering: [{ registration: 'registered' }],
+    });
+    expect(status.exit).toBe(1);
+    const destroyed = await fixture.done('destroy_enclave', PACKAGE, enclaveId);
+    expect(destroyed).not.toHaveProperty('capability');
+  });
+
+  test('is not tried without a terminal or --yes: exit 2', async () => {
+    const before = fixture.node.calls.length;
+    const refused = await fixture.run('retire_config', PACKAGE, configId);
+    expect([refused.exit, refused.json()]).toEqual([
+      2,
+      { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('give --yes') },
+    ]);
+    expect(fixture.node.calls).toHaveLength(before);
+    // Neither of these sends anything.
+    for (const trial of ['--dry-run', '--unsigned']) {
+      expect(await fixture.done('retire_config', PACKAGE, configId, trial)).toMatchObject({
+        status: trial.slice(2),
+      });
+    }
+  });
+
+  test.each([
+    ['yes', 0],
+    [' yes\r', 0],
+    ['y', 2],
+    ['', 2],
+    ['no', 2],
+  ])('on a terminal asks, and takes %j as an answer: exit %i', async (typed, exit) => {
+    const asked: string[] = [];
+    const io = {
+      log() {},
+      error() {},
+      stdin: () => '',
+      ask: async (question: string) => {
+        asked.push(question);
+        return typed;
+      },
+    };
+    const before = sent();
+    const argv = [PACKAGE, configId, '--rpc-url', fixture.node.url];
+    const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() };
+    expect(await main(argv, env, io)).toBe(exit);
+    expect(asked).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
+    expect(sent()).toBe(before + (exit === 0 ? 1 : 0));
+    // What is retired needs no confirmation.
+    if (exit === 0) expect(await main(argv, env, io)).toBe(0);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('by someone else is refused', async () => {
+    const stranger = new Ed25519Keypair();
+    fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
+    const env = { SUI_PRIVATE_KEY: stranger.getSecretKey() };
+    const args = [PACKAGE, configId, '--yes', '--rpc-url', fixture.node.url, '--json'];
+    expect((await script('retire_config', args, env)).json()).toMatchObject({ code: 'SUI_NODE_REFUSED' });
+  });
+});

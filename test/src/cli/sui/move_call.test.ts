@@ -1,0 +1,193 @@
+/** The meaning of a Move function's parameters, and what an enclave signs for it. */
+import { describe, expect, test } from 'vitest';
+import { moveCall, signedTypeOf } from '../../../../src/cli/sui/move_call.ts';
+import { splitTypes, valueType } from '../../../../src/cli/sui/move_types.ts';
+import type { ModuleInterface } from '../../../../src/devnet/bytecode/module_bytecode.ts';
+
+const at = (digit: string) => `0x${digit.padStart(64, '0')}`;
+const APP = at('a');
+const ENCLAVE = `${at('e')}::enclave`;
+const STRING = `${at('1')}::string::String`;
+const OBJECTS = [
+  `&${ENCLAVE}::Enclave<${APP}::rewards::REWARDS>`,
+  `&${ENCLAVE}::EnclaveConfig<${APP}::rewards::REWARDS>`,
+  `&${at('2')}::clock::Clock`,
+  `&mut ${at('2')}::tx_context::TxContext`,
+];
+
+/** A module with one function, and structs by name: their fields, and their abilities if not copy and drop. */
+function moduleOf(
+  parameters: readonly string[],
+  structs: Record<string, readonly [fields: string, abilities?: number]> = {},
+  returns = '',
+): ModuleInterface {
+  const call = { constraints: [], parameters: parameters.join(), returns };
+  const datatypes = Object.entries(structs).map(([name, [fields, abilities = 3]]) => {
+    return [name, { abilities, typeParameters: '', layout: `struct {${fields}}` }] as const;
+  });
+  return {
+    address: APP,
+    name: 'rewards',
+    datatypes: new Map(datatypes),
+    functions: new Map(),
+    callable: new Map([['award', call]]),
+    packed: new Map(),
+    init: undefined,
+    declared: new Map(),
+    dependencies: [],
+  };
+}
+
+/** `award` of the README: an order as nonce, and a struct of recipient and points. */
+const award = moduleOf(
+  [`&mut ${APP}::rewards::Rewards`, 'vector<u8>', 'address', 'u64', 'u64', '&vector<u8>', ...OBJECTS],
+  {
+    Award: ['recipient: address,points: u64'],
+    Rewards: [`id: ${at('2')}::object::UID`, 8],
+    Points: ['recipient: address,points: u64', 12],
+  },
+);
+
+describe('the parameters of a function', () => {
+  test('are recognised by their types: signed values, time, signature, and objects anywhere', () => {
+    const { roles, values, application } = moveCall(award, 'award');
+    expect(roles).toEqual([
+      { kind: 'object', type: `${APP}::rewards::Rewards` },
+      { kind: 'value', index: 0 },
+      { kind: 'value', index: 1 },
+      { kind: 'value', index: 2 },
+      { kind: 'timestamp' },
+      { kind: 'signature' },
+      { kind: 'enclave' },
+      { kind: 'config' },
+      { kind: 'clock' },
+    ]);
+    expect(values).toEqual(['vector<u8>', 'address', 'u64']);
+    expect(application).toBe(`${APP}::rewards::REWARDS`);
+  });
+
+  test.each<[string, string[], string]>([
+    ['without a signature', ['u64', ...OBJECTS], 'its last two values'],
+    ['with the time elsewhere', ['u64', 'address', '&vector<u8>', ...OBJECTS], 'its last two values'],
+    ['without an enclave', ['u64', 'vector<u8>', ...OBJECTS.slice(1)], 'must take one Enclave<T>'],
+    ['of two enclaves', ['u64', 'vector<u8>', OBJECTS[0] ?? '', ...OBJECTS], 'must take one Enclave<T>'],
+  ])('%s are refused', (_, parameters, message) => {
+    expect(() => moveCall(moduleOf(parameters), 'award')).toThrow(message);
+  });
+
+  test('returned objects are kept, what can be dropped is not', () => {
+    const structs = { Points: ['points: u64', 12], Note: ['text: u64', 2] } as const;
+    const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${at('2')}::coin::Coin<u8>`];
+    const module = moduleOf(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
+    expect(moveCall(module, 'award').returns).toEqual([true, false, false, true]);
+  });
+});
+
+describe('the signed type', () => {
+  const typeOf = (module: ModuleInterface, naming: { struct?: string; fields?: string[] } = {}) =>
+    signedTypeOf(module, moveCall(module, 'award'), { intent: 3, ...naming });
+
+  test('is named by the struct with these fields, after the nonce of enclave::once', () => {
+    const { names, schema } = typeOf(award);
+    expect(names).toEqual(['nonce', 'recipient', 'points']);
+    const payload = { nonce: 'order-0000000017', recipient: APP, points: '5' };
+    const signed = schema.message.serialize({ intent: 3, timestamp_ms: 1n, payload }).toHex();
+    const order = Buffer.from('order-0000000017').toString('hex');
+    expect(signed).toBe(`030100000000000000${'10'}${order}${APP.slice(2)}0500000000000000`);
+    // The same nonce as bytes.
+    const nonce = [...Buffer.from('order-0000000017')];
+    expect(schema.payload.serialize({ ...payload, nonce }).toHex()).toBe(signed.slice(18));
+  });
+
+  test('of several such structs needs a name, and of none the names of its fields', () => {
+    const two = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
+    expect(() => typeOf(two)).toThrow('name one by --struct, of One, Two');
+    expect(typeOf(two, { struct: 'Two' }).names).toEqual(['b']);
+    const makes = (...packed: string[]) => typeOf({ ...two, packed: new Map([['award', packed]]) });
+    expect(makes('Two').names).toEqual(['b']);
+    expect(makes('Another', 'One').names).toEqual(['a']);
+    expect(() => makes('One', 'Two')).toThrow('name one by --struct, of One, Two');
+    const none = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
+    expect(() => typeOf(none)).toThrow('name those of the answer by --fields');
+    expect(typeOf(none, { fields: ['c'] }).names).toEqual(['c']);
+    expect(() => typeOf(none, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
+  });
+});
+
+describe('a struct of another module of the package', () => {
+  /** What `sui-enclave gen` writes. */
+  const signed = { ...moduleOf([], { Quote: ['pair: u8'] }), name: 'signed' };
+  const quote = `${APP}::signed::Quote`;
+
+  test('names the signed fields, unless the module has one with them', () => {
+    const of = (module: ModuleInterface) =>
+      signedTypeOf(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
+    const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
+    expect(of(moduleOf(parameters))).toEqual(['pair']);
+    expect(of(moduleOf(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
+    expect(of(moduleOf(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
+  });
+
+  test('can be dropped if it is returned, but not one of its name in another package', () => {
+    const returns = `${quote},${at('b')}::signed::Quote`;
+    const module = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Quote: ['pair: u8', 12] }, returns);
+    expect(moveCall(module, 'award', [signed]).returns).toEqual([false, true]);
+    expect(moveCall(module, 'award').returns).toEqual([true, true]);
+  });
+});
+
+describe('a value in BCS', () => {
+  test.each<[string, unknown, string]>([
+    ['u8', 255, 'ff'],
+    ['u16', 258, '0201'],
+    ['u32', '1', '01000000'],
+    ['u64', '18446744073709551615', 'ffffffffffffffff'],
+    ['u128', 1, `01${'00'.repeat(15)}`],
+    ['u256', (2n ** 256n - 1n).toString(), 'ff'.repeat(32)],
+    ['bool', true, '01'],
+    ['address', APP, APP.slice(2)],
+    [STRING, 'é', '02c3a9'],
+    ['vector<u16>', [1, 2], '0201000200'],
+    [`vector<${STRING}>`, ['a', 'b'], '0201610162'],
+    [`${at('1')}::option::Option<u8>`, 7, '0107'],
+    [`${at('1')}::option::Option<u8>`, null, '00'],
+    ['vector<vector<u8>>', [[1], 'a'], '0201010161'],
+  ])('of %s: %j', (type, value, hex) => {
+    expect(
+      valueType(type)
+        ?.serialize(value as never)
+        .toHex(),
+    ).toBe(hex);
+  });
+
+  test.each<[string, unknown]>([
+    ['u8', 256],
+    ['u8', '1'],
+    ['u16', 65_536],
+    ['u32', 1.5],
+    ['u64', -1],
+    ['u128', (2n ** 128n).toString()],
+    ['u256', 2 ** 60],
+    ['u256', '01'],
+    ['bool', 1],
+    ['bool', 'true'],
+    ['address', '0xzz'],
+    [STRING, '\ud800'],
+    ['vector<u8>', [256]],
+    ['vector<u8>', '\ud800'],
+    ['vector<u8>', null],
+  ])('of %s is not %j', (type, value) => {
+    expect(() => valueType(type)?.serialize(value as never)).toThrow();
+  });
+
+  test('is not made of an object or a struct', () => {
+    for (const type of [`${at('2')}::coin::Coin<u8>`, `vector<${APP}::a::B>`, 'T0', 'signer', 'toString']) {
+      expect(valueType(type)).toBeUndefined();
+    }
+  });
+
+  test('types are split at the commas between them only', () => {
+    expect(splitTypes('')).toEqual([]);
+    expect(splitTypes('u8,0x2::t::T<u8,vector<u8>>,u64')).toEqual(['u8', '0x2::t::T<u8,vector<u8>>', 'u64']);
+  });
+});

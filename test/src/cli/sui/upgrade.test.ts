@@ -1,0 +1,260 @@
+/** Publishing and upgrading against a loopback node, with what Published.toml says afterwards. */
+import { existsSync, readFileSync } from 'node:fs';
+import { fromBase58, normalizeStructTag, toBase58 } from '@mysten/sui/utils';
+import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { createdAtPublish, findLinkedEnclave } from '../../../../src/cli/sui/publish.ts';
+import { upgradeCapIn, withPublication } from '../../../../src/cli/sui/published.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import {
+  compileModule,
+  enclaveModules,
+  publishLineage,
+  upgradeLineage,
+} from '../../devnet/package_lineage.ts';
+import { ChainFixture, TESTNET_CHAIN } from './chain_fixture.ts';
+import { script } from './run_script.ts';
+
+/** The digests of the first checkpoints begin with these bytes. */
+
+let fixture: ChainFixture;
+let published: string;
+beforeEach(async () => {
+  fixture = await ChainFixture.start();
+  fixture.node.chainId = TESTNET_CHAIN;
+  published = fixture.file('Published.toml');
+});
+afterEach(() => fixture.close());
+
+async function run(name: string, ...args: string[]) {
+  const env = {
+    SUI_PRIVATE_KEY: fixture.admin.getSecretKey(),
+    SUI_FRAMEWORK_DIR: fixture.framework(),
+    DEPLOYMENTS: fixture.file('deployments'),
+  };
+  const where = ['--network', 'testnet', '--rpc-url', fixture.node.url, '--published', published, '--json'];
+  return await script(name, ['weather', ...args, ...where], env);
+}
+
+/** Changes what the node says of a package. */
+function putModules(id: string, modules: readonly Uint8Array[]): void {
+  const { packages } = fixture.node.ledger;
+  packages.set(id, { original: id, dependencies: [], modules });
+}
+
+async function publish(...args: string[]): Promise<Record<string, unknown>> {
+  const result = await run('publish', ...args);
+  expect(result.exit, result.out + result.err).toBe(0);
+  return result.json();
+}
+
+describe('publish', () => {
+  test('prints what init of the package made beside the capabilities', () => {
+    const [cap, upgradeCap, board] = [
+      { id: '0x1', type: '0x9::enclave::EnclaveCap<0x9::tides::TIDES>' },
+      { id: '0x2', type: '0x2::package::UpgradeCap' },
+      { id: '0x3', type: '0x9::tides::Board' },
+    ];
+    expect(createdAtPublish([cap, upgradeCap, board])).toEqual({
+      upgradeCap: '0x2',
+      enclaveCaps: [cap],
+      objects: [board],
+    });
+  });
+
+  test('takes the version with move/enclave that the package links to, not the one of its types', {
+    timeout: 60_000,
+  }, async () => {
+    const enclave = await publishLineage(fixture, await enclaveModules());
+    const { packageId } = await upgradeLineage(fixture, enclave, await enclaveModules());
+    const app = await publishLineage(fixture, await compileModule('module own::app;'));
+    const chain = new Chain({ 'rpc-url': fixture.node.url }, {});
+    const dependencies = ['0x1', '0x2', app.packageId, packageId];
+    expect(await findLinkedEnclave(chain, dependencies)).toBe(packageId);
+    expect(await findLinkedEnclave(chain, dependencies.slice(0, 3))).toBeUndefined();
+  });
+
+  test('notes the package where the compiler and the Sui CLI read it', async () => {
+    const { package: id, upgradeCap, notes } = await publish();
+    expect(readFileSync(published, 'utf8')).toContain(`[published.testnet]
+chain-id = "4c78adac"
+published-at = "${id}"
+original-id = "${id}"
+version = 1
+build-config = { flavor = "sui", edition = "2024" }
+upgrade-capability = "${upgradeCap}"
+`);
+    expect(notes).toContainEqual(expect.stringContaining('commit that file'));
+  });
+
+  test('--immutable leaves no capability to upgrade it', async () => {
+    const { upgradeCap, immutable } = await publish('--immutable');
+    expect([upgradeCap, immutable]).toEqual([null, true]);
+    const type = normalizeStructTag('0x2::package::UpgradeCap');
+    expect(fixture.node.ledger.owned(fixture.address).map((object) => object.type)).not.toContain(type);
+    expect(readFileSync(published, 'utf8')).not.toContain('upgrade-capability');
+  });
+
+  test('on another chain than that of the network sends nothing, with --again too', async () => {
+    fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
+    for (const args of [[], ['--again'], ['--again', '--immutable']]) {
+      const { exit, json } = await run('publish', ...args);
+      expect(exit).toBe(2);
+      expect(json()).toMatchObject({
+        code: 'DEPLOYMENT',
+        error: expect.stringContaining('the chain of testnet is 4c78adac, and that of the node is 01010101'),
+      });
+    }
+    expect(fixture.node.calls).not.toContain('ExecuteTransaction');
+    expect(existsSync(published)).toBe(false);
+  });
+
+  test('is done even if it can not be noted', async () => {
+    published = fixture.file('no/such/folder/Published.toml');
+    const { status, notes, package: id } = await publish();
+    expect(status).toBe('done');
+    expect(id).toMatch(/^0x/);
+    expect(notes).toContainEqual(expect.stringContaining('is not written: ENOENT'));
+  });
+});
+
+describe('upgrade', () => {
+  test('replaces the package, whose types keep their ids, and notes its new version', async () => {
+    const { package: first, upgradeCap } = await publish();
+    const upgraded = await run('upgrade');
+    expect(upgraded.json()).toMatchObject({
+      status: 'done',
+      before: first,
+      original: first,
+      version: '2',
+      policy: 'compatible',
+      upgradeCap,
+    });
+    const second = upgraded.json()['package'] as string;
+    expect(second).not.toBe(first);
+    expect(fixture.node.ledger.packages.get(second)?.original).toBe(first);
+    const text = readFileSync(published, 'utf8');
+    expect(text).toContain(`published-at = "${second}"\noriginal-id = "${first}"\nversion = 2\n`);
+    expect(text.match(/\[published/g)).toHaveLength(1);
+    // Once more, with the capability named.
+    const third = (await run('upgrade', upgradeCap as string)).json();
+    expect(third).toMatchObject({ before: second, original: first, version: '3' });
+  });
+
+  test('on another chain than that of the network sends nothing, with the capability named too', async () => {
+    const { upgradeCap } = await publish();
+    const sent = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
+    fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
+    for (const args of [[], [upgradeCap as string]]) {
+      expect((await run('upgrade', ...args)).json()).toMatchObject({ code: 'DEPLOYMENT' });
+    }
+    expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sent);
+  });
+
+  test('that would break those who depend on the package is not sent', async () => {
+    const { package: id } = await publish();
+    const files = {
+      'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',
+      'sources/weather.move': 'module dice::weather;\npublic fun forecast(): u64 { 1 }\n',
+      'sources/tide.move': 'module dice::tide;\npublic fun height(): u64 { 1 }\n',
+    };
+    const { fetcher } = frameworkOf({});
+    const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+    if ('error' in result) throw new Error(result.error);
+    const others = result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+    putModules(id as string, others);
+    const sent = fixture.node.ledger.executed.length;
+    const { exit, json } = await run('upgrade');
+    expect(exit).toBe(1);
+    expect(json()).toMatchObject({
+      code: 'INCOMPATIBLE',
+    });
+    const { error } = json();
+    expect(error).toContain('the public function weather::forecast is gone');
+    expect(error).toContain('the module tide is gone');
+    expect(fixture.node.ledger.executed).toHaveLength(sent);
+    expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toHaveLength(1);
+  });
+
+  test('is refused where the node gives no modules to compare with, or ones that can not be read', async () => {
+    const { package: id } = await publish();
+    putModules(id as string, []);
+    expect((await run('upgrade')).json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
+  });
+
+  test('needs the capability: of the file, or named', async () => {
+    expect((await run('upgrade')).json()).toMatchObject({
+      code: 'USAGE',
+      error: expect.stringContaining('give <upgrade_cap_id>'),
+    });
+    const { enclaveCaps } = await publish();
+    const [cap] = enclaveCaps as { id: string }[];
+    expect((await run('upgrade', cap?.id ?? '')).json()).toMatchObject({
+      code: 'SUI_OBJECT_TYPE',
+      error: expect.stringContaining('must be a package::UpgradeCap'),
+    });
+    expect((await run('upgrade', '0x5')).json()).toMatchObject({ code: 'USAGE' });
+  });
+
+  test('is refused on the stub framework', async () => {
+    const args = [
+      'weather',
+      `0x${'c'.repeat(64)}`,
+      '--network',
+      'testnet',
+      '--rpc-url',
+      fixture.node.url,
+      '--json',
+    ];
+    const { json } = await script('upgrade', args, { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
+    expect(json()).toMatchObject({ code: 'STUB_FRAMEWORK' });
+  });
+});
+
+describe('Published.toml', () => {
+  const id = (digit: string) => `0x${digit.repeat(64)}`;
+  const publication = {
+    chainId: '4c78adac',
+    publishedAt: id('a'),
+    originalId: id('b'),
+    version: 1n,
+    upgradeCap: id('c'),
+  };
+
+  test('keeps the sections of other networks and what else is there', () => {
+    const first = withPublication('', 'testnet', publication);
+    const both = withPublication(first, 'mainnet', { ...publication, upgradeCap: id('d') });
+    expect(both.startsWith(first.trimEnd())).toBe(true);
+    expect(upgradeCapIn(both, 'testnet')).toBe(id('c'));
+    expect(upgradeCapIn(both, 'mainnet')).toBe(id('d'));
+    const next = withPublication(both, 'testnet', { ...publication, version: 2n, upgradeCap: null });
+    expect(upgradeCapIn(next, 'testnet')).toBeUndefined();
+    expect(upgradeCapIn(next, 'mainnet')).toBe(id('d'));
+    expect(next.match(/\[published\.\w+\]/g)?.sort()).toEqual(['[published.mainnet]', '[published.testnet]']);
+    expect(next.match(/^# Where/gm)).toHaveLength(1);
+  });
+
+  test('that the Sui CLI wrote is understood', () => {
+    const cli = `# Generated by Move\n\n[published.mainnet]\nchain-id = "35834a8a"\nupgrade-capability = "${id('d')}"\n\n[published.testnet]\nchain-id = "4c78adac"\nupgrade-capability = "${id('e')}"\n`;
+    expect(upgradeCapIn(cli, 'mainnet')).toBe(id('d'));
+    expect(upgradeCapIn(cli, 'testnet')).toBe(id('e'));
+    expect(upgradeCapIn(cli, 'devnet')).toBeUndefined();
+    const changed = withPublication(cli, 'mainnet', publication);
+    expect(changed.startsWith('# Generated by Move\n')).toBe(true);
+    expect(upgradeCapIn(changed, 'mainnet')).toBe(id('c'));
+    expect(upgradeCapIn(changed, 'testnet')).toBe(id('e'));
+  });
+
+  test('names networks by the first bytes of the digests of their first checkpoints', () => {
+    const digests = {
+      mainnet: '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S',
+      testnet: '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD',
+    };
+    const source = readFileSync(new URL('../../../../src/cli/sui/network.ts', import.meta.url), 'utf8');
+    for (const [network, digest] of Object.entries(digests)) {
+      const chainId = Buffer.from(fromBase58(digest).slice(0, 4)).toString('hex');
+      expect(source).toContain(`${network}: '${chainId}'`);
+    }
+  });
+});

@@ -1,0 +1,86 @@
+/** The applications that the tests audit: weather, in a clone of this repository, and a created one in its own. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { applicationFiles, derivedFiles, repositoryFiles } from '../../../../src/create/template.ts';
+import { type OwnFramework, ownFramework } from '../../../../src/toolchain/audit/source.ts';
+import type { Files } from './git_server.ts';
+
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+const integrityOf = (letter: string) => `sha512-${letter.repeat(86)}==`;
+
+/** Knows packages of the framework, as an installed program does. */
+export const FRAMEWORK: OwnFramework = {
+  ...ownFramework(),
+  packages: { 'sui-enclave': integrityOf('A'), 'sui-enclave-server': integrityOf('B') },
+};
+
+export type Packages = Record<string, Record<string, unknown>>;
+
+/** What `create-sui-enclave` writes: its lock file names the framework's packages by their digests. */
+export function created(name = 'price', change: (packages: Packages) => void = () => undefined): Files {
+  const { packages: locked }: { packages: Packages } = JSON.parse(
+    readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
+  );
+  const { version } = FRAMEWORK;
+  const taken = ['@mysten/bcs', '@mysten/utils', '@scure/base', 'valibot'];
+  const dependencies = {
+    '@mysten/bcs': locked['node_modules/@mysten/bcs']?.['version'],
+    'sui-enclave-server': version,
+    valibot: locked['node_modules/valibot']?.['version'],
+  };
+  const manifest = { name, version: '0.1.0', private: true, type: 'module', dependencies };
+  const server = {
+    version,
+    integrity: integrityOf('B'),
+    peerDependencies: { valibot: '1.5.0', '@mysten/bcs': '2.1.2' },
+  };
+  const packages: Packages = {
+    '': { ...manifest },
+    'node_modules/sui-enclave': { version, integrity: integrityOf('A'), dev: true },
+    'node_modules/sui-enclave-cli': { version, integrity: integrityOf('C'), dev: true },
+    'node_modules/sui-enclave-server': server,
+    ...Object.fromEntries(
+      taken.flatMap((one) => {
+        const entry = locked[`node_modules/${one}`];
+        return entry === undefined ? [] : [[`node_modules/${one}`, { ...entry }]];
+      }),
+    ),
+  };
+  change(packages);
+  const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
+  return {
+    ...Object.fromEntries([
+      ...applicationFiles('oracle', name),
+      ...derivedFiles('oracle', name),
+      ...repositoryFiles(name),
+    ]),
+    'package.json': json(manifest),
+    'package-lock.json': json({ name, lockfileVersion: 3, requires: true, packages }),
+  };
+}
+
+let clone: Files | undefined;
+
+/** The files of this repository, as a commit of now would have them. */
+export function clonedFiles(): Files {
+  clone ??= Object.fromEntries(
+    execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    })
+      .split('\0')
+      .filter((path) => path !== '')
+      .map((path) => [path, readFileSync(join(ROOT, path))]),
+  );
+  return clone;
+}
+
+/** Those of them that an image of weather and its contract are made of. */
+export function framework(): Files {
+  const wanted =
+    /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|printable\.ts|read_file\.ts|values\.ts)$)/;
+  return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => wanted.test(path)));
+}

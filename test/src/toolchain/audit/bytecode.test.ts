@@ -1,0 +1,190 @@
+/** Packages on chain against sources: upgrades, a package of its own for the framework's module, and a compiler that knows a stub alone. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fromHex, normalizeSuiAddress } from '@mysten/sui/utils';
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { isModelChain, modelChainId } from '../../../../src/cli/sui/network.ts';
+import { withoutSelfAddress } from '../../../../src/devnet/bytecode/self_address.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import { createRoot } from '../../../../src/testing/attestation_ca.ts';
+import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
+import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
+import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
+import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
+import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
+import { ownRelease, type Release } from '../../../../src/toolchain/audit/releases.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { ROOT } from './applications.ts';
+
+const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
+const WEATHER = new Map([['weather', join(ROOT, 'move/weather')]]);
+
+// Each comparison compiles two packages, in processes of their own.
+vi.setConfig({ testTimeout: 60_000 });
+
+let node: LoopbackNode;
+beforeEach(async () => {
+  node = await LoopbackNode.start(createRoot(new Date()).certificate);
+  node.chainId = modelChainId(Uint8Array.of(1, 2, 3, 4));
+});
+afterEach(() => node.close());
+
+/** As publishing writes a module: with the package's id for 0x0. */
+function published(module: Uint8Array, id: string): Uint8Array {
+  const { module: zeroed } = withoutSelfAddress(module);
+  const bytes = Buffer.from(zeroed);
+  const address = fromHex(normalizeSuiAddress('0x0'));
+  const at = bytes.indexOf(address);
+  bytes.set(fromHex(id), at);
+  expect(withoutSelfAddress(bytes).address).toBe(id);
+  return bytes;
+}
+
+function put(id: string, original: string, modules: Iterable<Uint8Array>, dependencies: string[] = []): void {
+  const all = [...modules].map((module) => published(module, original));
+  node.ledger.packages.set(id, { original, modules: all, dependencies });
+}
+
+const compiler = new Compiler(frameworkOf({}), { network: undefined });
+
+let own: Modules;
+let commit: MoveCommit;
+beforeAll(async () => {
+  own = await compiler.enclave();
+  commit = new MoveCommit('the commit', WEATHER, compiler);
+});
+
+const enclaveModules = () => [...own.values()];
+
+async function weatherModules(linked?: string): Promise<Uint8Array[]> {
+  const published = new Map(linked === undefined ? [] : [['enclave', linked]]);
+  const sources = sourcesIn(join(ROOT, 'move/weather'));
+  const compiled = await compiler.compile('weather', sources, { folders: new Map(), published });
+  return compiled.map(({ bytes }) => bytes);
+}
+
+async function compare(
+  enclavePackage: string,
+  original: string,
+  folders = WEATHER,
+  older: readonly Release[] = [],
+) {
+  const chain = new Chain({ 'rpc-url': node.url }, {});
+  const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
+  const packages = await comparePackages({
+    ...{ config, own, releases: [ownRelease('0.1.0', own), ...older] },
+    contracts: await readContracts(config, chain),
+    isDecisive: isModelChain(await chain.identifier()),
+    commits: (async function* () {
+      yield folders === WEATHER ? commit : new MoveCommit('the commit', folders, compiler);
+    })(),
+  });
+  return { faults: packages.map(({ fault }) => fault?.code ?? null), packages };
+}
+
+describe('a package on chain', () => {
+  test('with the modules of both agrees, whatever its id is', async () => {
+    put(P1, P1, [...enclaveModules(), ...(await weatherModules())]);
+    const { faults, packages } = await compare(P1, P1);
+    expect(faults).toEqual([null, null]);
+    expect(packages.map(({ modules }) => modules)).toEqual([
+      expect.arrayContaining(['enclave']),
+      ['weather'],
+    ]);
+    expect(packages.map(({ source, folders }) => [source, folders])).toEqual([
+      ['the release 0.1.0', []],
+      ['the commit', ['weather']],
+    ]);
+  });
+
+  test('that links to the framework’s package agrees with sources that were compiled so', async () => {
+    put(P1, P1, enclaveModules());
+    put(P2, P2, await weatherModules(P1), [P1]);
+    expect((await compare(P1, P2)).faults).toEqual([null, null]);
+    // One that links to another one does not.
+    put(P3, P3, await weatherModules(P2), [P2]);
+    expect((await compare(P1, P3)).faults.slice(0, 2)).toEqual([null, 'BYTECODE_DIFFERS']);
+  });
+
+  test('that also links to a release that somebody else published agrees, and to one with more does not', async () => {
+    put(P1, P1, enclaveModules());
+    put(P3, P3, enclaveModules());
+    put(P2, P2, await weatherModules(P1), [P1, P3]);
+    const { faults, packages } = await compare(P1, P2);
+    expect(faults).toEqual([null, null, null]);
+    expect(packages[2]).toMatchObject({ name: 'dependency', source: 'the release 0.1.0' });
+    put(P3, P3, [...enclaveModules(), ...(await weatherModules())]);
+    expect((await compare(P1, P2)).faults).toEqual([null, null, 'BYTECODE_DIFFERS']);
+  });
+
+  test('with one more module differs, and so does one with another module', async () => {
+    const enclave = enclaveModules();
+    put(P1, P1, enclave);
+    put(P2, P2, [...(await weatherModules(P1)), ...enclave], [P1]);
+    expect((await compare(P1, P2)).faults).toEqual([null, 'BYTECODE_DIFFERS']);
+    put(P3, P3, await weatherModules());
+    expect((await compare(P3, P3)).faults).toEqual(['BYTECODE_DIFFERS', null]);
+  });
+
+  test('that was upgraded is compared in each version, and the older ones are named', async () => {
+    const enclave = enclaveModules();
+    put(P1, P1, enclave);
+    put(P2, P1, [...enclave, ...(await weatherModules())]);
+    // The type has the address of the version that introduced it.
+    const { faults, packages } = await compare(P1, P2);
+    expect(faults).toEqual([null, null, null]);
+    expect(packages.map(({ name, id, isOlder }) => [name, id, isOlder])).toEqual([
+      ['enclave', P1, true],
+      ['enclave', P2, false],
+      ['application', P2, false],
+    ]);
+  });
+
+  test('of an older release agrees if that is in the list, and can be called if its package version is the config’s', async () => {
+    const sources = sourcesIn(join(ROOT, 'move/enclave'));
+    const path = 'sources/enclave.move';
+    const text = String(sources[path]).replace('MAX_AHEAD_MS: u64 = 60_000', 'MAX_AHEAD_MS: u64 = 30_000');
+    const none = { folders: new Map(), published: new Map() };
+    const before = await compiler.compile('enclave', { ...sources, [path]: text }, none);
+    const modules = new Map(before.map(({ name, bytes }) => [name, bytes]));
+    put(P1, P1, modules.values());
+    put(P2, P1, enclaveModules());
+    put(P3, P3, await weatherModules(P1), [P1]);
+    expect((await compare(P1, P3)).faults).toEqual(['BYTECODE_DIFFERS', null, null]);
+    const release = ownRelease('0.0.9', modules);
+    const callable = async (older: Release) => {
+      const { faults, packages } = await compare(P1, P3, WEATHER, [older]);
+      expect(faults).toEqual([null, null, null]);
+      expect(packages[0]?.source).toBe('the release 0.0.9');
+      return packages.filter(({ isOlder }) => isOlder).map(({ id }) => id);
+    };
+    expect(await callable(release)).toEqual([P1]);
+    expect(await callable({ ...release, packageVersion: 0n })).toEqual([]);
+  });
+
+  test('that differs from what a stub gives is not known to differ, unless the chain runs the stub', async () => {
+    put(P1, P1, await weatherModules());
+    expect((await compare(P1, P1)).faults).toEqual(['BYTECODE_DIFFERS', null]);
+    node.chainId = '4btiuiMPvEENsttpZC7CZ53DruC3MAgfznDbASZ7DR6S';
+    expect((await compare(P1, P1)).faults).toEqual(['NOT_FULLY_CHECKED', null]);
+  });
+
+  test('of sources that depend on a file elsewhere, or lack the module, is not compared', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'audit-move-'));
+    mkdirSync(join(folder, 'sources'));
+    writeFileSync(
+      join(folder, 'Move.toml'),
+      '[package]\nname = "app"\nedition = "2024"\n[dependencies]\nenclave = { local = "../../../../etc" }\n',
+    );
+    const text = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
+    writeFileSync(join(folder, 'sources/weather.move'), text);
+    put(P1, P1, enclaveModules());
+    const { faults, packages } = await compare(P1, P1, new Map([['weather', folder]]));
+    expect(faults).toEqual([null, 'NOT_FULLY_CHECKED']);
+    expect(packages[1]?.fault?.message).not.toContain('\n');
+    expect((await compare(P1, P1, new Map())).faults).toEqual([null, 'BYTECODE_UNKNOWN']);
+    rmSync(folder, { recursive: true });
+  });
+});

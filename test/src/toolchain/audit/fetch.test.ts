@@ -1,0 +1,347 @@
+/** An audit's only way to an author's files: one commit by git, written to a folder object by object. */
+
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { UsageError } from '../../../../src/cli/command_line.ts';
+import { printable } from '../../../../src/cli/printable.ts';
+import { isPublic, sourceAddress } from '../../../../src/toolchain/audit/address.ts';
+import {
+  askNamedRepository,
+  checkOnBranch,
+  fetchCommit,
+  openClone,
+} from '../../../../src/toolchain/audit/fetch.ts';
+import { LIMITS, type Limits } from '../../../../src/toolchain/audit/git.ts';
+import { writeTree } from '../../../../src/toolchain/audit/tree.ts';
+import { GitServer, TestRepository } from './git_server.ts';
+
+let root: string;
+let server: GitServer;
+let count = 0;
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), 'audit-fetch-'));
+  server = await GitServer.start(root);
+});
+afterAll(() => {
+  server.close();
+  rmSync(root, { recursive: true });
+});
+
+const repository = () => new TestRepository(join(root, `repository-${++count}.git`));
+
+function wanted(commit: string, limits?: Limits) {
+  const work = join(root, `work-${++count}`);
+  mkdirSync(work);
+  const env = { PATH: process.env['PATH'], GIT_SSL_CAINFO: server.authority };
+  return { commit, work, env, ...(limits && { limits }) };
+}
+
+/** Fetches and writes a commit, as an audit does. */
+async function take(from: TestRepository, commit: string, limits: Limits = LIMITS) {
+  const given = wanted(commit, limits);
+  const fetched = await fetchCommit({ url: server.urlOf(from), resolved: undefined }, given);
+  const tree = await writeTree(fetched, commit, join(given.work, 'tree'), limits);
+  return { ...tree, work: given.work };
+}
+
+const codeOf = async (promise: Promise<unknown>) =>
+  await promise.then(
+    () => 'done',
+    ({ code }: { code: string }) => code,
+  );
+
+describe('the address of a source', () => {
+  const resolver = (addresses: string[]) => async () => addresses;
+
+  test('is https of a public host, and git asks the addresses that were checked', async () => {
+    const given = 'https://code.example/team/oracle.git';
+    const resolve = resolver(['93.184.216.34', '2606:2800:21f::1']);
+    await expect(sourceAddress(given, false, resolve)).resolves.toEqual({
+      url: given,
+      resolved: 'code.example:443:93.184.216.34,[2606:2800:21f::1]',
+    });
+  });
+
+  test.each([
+    'http://code.example/a',
+    'ext::sh -c touch% /tmp/pwned',
+    'ssh://-oProxyCommand=touch/x',
+    '-oProxyCommand=touch',
+    '--upload-pack=touch',
+    'git@code.example:a/b',
+    'file:///etc',
+    '/etc',
+    'https://user@code.example/a',
+    'https://user:word@code.example/a',
+    'https://code.example:8443/a',
+    'https://127.0.0.1/a',
+    'https://2130706433/a',
+    'https://0x7f.1/a',
+    'https://[::1]/a',
+    'https://localhost/a',
+    'https://a.localhost/a',
+    'https://intranet/a',
+    'https://code.example/a?x=1',
+    'https://code.example/a#x',
+    'https://code.example/a\u001b[2J',
+    'https://code.example\\@127.0.0.1/a',
+    ' https://code.example/a',
+    '',
+  ])('is refused: %s', async (text) => {
+    await expect(sourceAddress(text, false, resolver(['93.184.216.34']))).rejects.toMatchObject({
+      code: 'SOURCE_REFUSED',
+    });
+  });
+
+  test('leads to no machine of a private network, whichever of its addresses that is', async () => {
+    for (const inside of ['127.0.0.1', '10.1.2.3', '169.254.169.254', '::1', 'fd00::1', '::ffff:10.0.0.1']) {
+      const resolve = resolver(['93.184.216.34', inside]);
+      await expect(sourceAddress('https://code.example/a', false, resolve), inside).rejects.toMatchObject({
+        code: 'SOURCE_REFUSED',
+        message: expect.stringContaining(inside),
+      });
+    }
+    expect(
+      ['100.64.0.1', '172.31.0.1', '192.168.1.1', '224.0.0.1', '64:ff9b::a00:1', '2002:a00:1::'].map(
+        isPublic,
+      ),
+    ).toEqual(Array(6).fill(false));
+    expect(['1.1.1.1', '172.32.0.1', '2a00:1450::1'].map(isPublic)).toEqual([true, true, true]);
+  });
+
+  test('may have a port and any host if the auditor named it, but stays https', async () => {
+    await expect(sourceAddress('https://localhost:8443/a', true)).resolves.toMatchObject({
+      resolved: undefined,
+    });
+    await expect(sourceAddress('http://localhost/a', true)).rejects.toBeInstanceOf(UsageError);
+  });
+
+  test('that has none here is no difference', async () => {
+    expect(await codeOf(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
+      'NOT_FULLY_CHECKED',
+    );
+  });
+});
+
+describe('a commit', () => {
+  test('is written as it is, without what is before it or on other branches', async () => {
+    const from = repository();
+    const before = from.commitOf({ 'app.ts': 'before', 'secret.txt': 'of before' });
+    const files = {
+      'app.ts': 'now\r\n',
+      'lib/deep/a.ts': 'a',
+      '.gitattributes': '* text eol=lf\n*.ts filter=x',
+    };
+    const commit = from.commitOf(files, { parent: before });
+    from.commitOf({ 'other.ts': 'other' }, { branch: 'other' });
+    const { folder, files: written, omitted } = await take(from, commit);
+    expect([written, omitted]).toEqual([3, []]);
+    // No attribute has changed the ends of its lines.
+    expect(readFileSync(join(folder, 'app.ts'), 'utf8')).toBe('now\r\n');
+    expect(readdirSync(folder, { recursive: true }).sort()).toEqual([
+      ...['.gitattributes', 'app.ts', 'lib', 'lib/deep', 'lib/deep/a.ts'],
+    ]);
+  });
+
+  test('that the repository does not have is missing', async () => {
+    const from = repository();
+    from.commitOf({ a: 'a' });
+    expect(await codeOf(take(from, '1'.repeat(40)))).toBe('COMMIT_MISSING');
+    const tree = from.treeOf({ a: 'a' });
+    expect(await codeOf(take(from, tree))).toBe('COMMIT_MISSING');
+  });
+
+  test('is on a branch, or was one once: a branch that moved leads elsewhere', async () => {
+    const from = repository();
+    const address = { url: server.urlOf(from), resolved: undefined };
+    const first = from.commitOf({ a: '1' });
+    const second = from.commitOf({ a: '2' }, { parent: first });
+    for (const commit of [first, second]) await checkOnBranch(address, wanted(commit));
+    const replaced = from.commitOf({ a: '3' }, { parent: first });
+    await checkOnBranch(address, wanted(replaced));
+    expect(await codeOf(checkOnBranch(address, wanted(second)))).toBe('COMMIT_NOT_ON_BRANCH');
+    // The host still gives it.
+    expect((await take(from, second)).files).toBe(1);
+  });
+
+  test('of a clone on this machine is read without its settings, and its objects are what their hashes say', async () => {
+    const from = repository();
+    from.configure('core.fsmonitor', 'touch /tmp/never');
+    from.configure('core.alternateRefsCommand', 'touch /tmp/never');
+    const commit = from.commitOf({ a: 'a' });
+    const given = wanted(commit);
+    const opened = await openClone(from.folder, given);
+    expect((await writeTree(opened, commit, join(given.work, 'tree'))).files).toBe(1);
+
+    const other = repository();
+    const blob = other.blob('honest');
+    const lying = other.commitOf({ a: { mode: '100644', id: blob } });
+    rmSync(join(other.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
+    other.put(blob, Buffer.from('blob 6\0liar!!'));
+    const again = wanted(lying);
+    const clone = await openClone(other.folder, again);
+    expect(await codeOf(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
+    await expect(openClone(root, wanted(lying))).rejects.toBeInstanceOf(UsageError);
+  });
+});
+
+describe('a hostile repository', () => {
+  test('gets no link and no submodule written', async () => {
+    const from = repository();
+    const commit = from.commitOf({
+      'app.ts': 'app',
+      out: { mode: '120000', id: from.blob('/etc') },
+      'lib/passwd': { mode: '120000', id: from.blob('../../../../../etc/passwd') },
+      module: { mode: '160000', id: '2'.repeat(40) },
+      device: { mode: '20000', id: from.blob('') },
+      '.gitmodules': '[submodule "module"]\n\tpath = module\n\turl = ext::sh -c "touch /tmp/never"\n',
+    });
+    const { omitted, folder } = await take(from, commit);
+    expect(omitted).toEqual([
+      { path: 'device', kind: 'of an unknown kind' },
+      { path: 'lib/passwd', kind: 'a link' },
+      { path: 'module', kind: 'a submodule' },
+      { path: 'out', kind: 'a link' },
+    ]);
+    expect(readdirSync(folder).sort()).toEqual(['.gitmodules', 'app.ts', 'lib']);
+  });
+
+  test.each(['..', '.', '.git', '.GIT', 'a\u001b[2J', 'a\nb', 'a/../../b', '\xff\xfe'])(
+    'has no file of the name %j',
+    async (name) => {
+      const from = repository();
+      const entry = Buffer.concat([
+        Buffer.from(`100644 `),
+        Buffer.from(name, name.startsWith('\xff') ? 'latin1' : 'utf8'),
+        Buffer.from([0]),
+        Buffer.from(from.blob('x'), 'hex'),
+      ]);
+      const commit = from.commit(from.object('tree', entry));
+      // git itself refuses some of them.
+      expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await codeOf(take(from, commit)));
+      expect(existsSync(join(root, 'b'))).toBe(false);
+    },
+  );
+
+  test('has no file twice, and no tree that is cut off', async () => {
+    const from = repository();
+    const id = from.blob('x');
+    const twice = from.commit(
+      from.tree([
+        ['100644', 'a', id],
+        ['100644', 'a', id],
+      ]),
+    );
+    expect(await codeOf(take(from, twice))).toBe('SOURCE_UNSAFE');
+    const cut = repository();
+    const given = wanted(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
+    const opened = await openClone(cut.folder, given);
+    expect(await codeOf(writeTree(opened, given.commit, join(given.work, 'tree')))).toBe('SOURCE_UNSAFE');
+  });
+
+  test('is read up to a number of bytes, which are those on the way or those unpacked', async () => {
+    const limits = { ...LIMITS, bytes: 1_000_000 };
+    const large = repository();
+    expect(await codeOf(take(large, large.commitOf({ a: randomBytes(5_000_000) }), limits))).toBe(
+      'SOURCE_TOO_LARGE',
+    );
+    const bomb = repository();
+    const commit = bomb.commitOf({ a: Buffer.alloc(60_000_000) });
+    expect(await codeOf(take(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
+  });
+
+  test('is read up to a number of files, also where few trees are many', async () => {
+    const many = repository();
+    const id = many.blob('x');
+    const entries = Array.from({ length: 1_001 }, (_, index) => ['100644', `f${index}`, id] as const);
+    const sorted = [...entries].sort(([, a], [, b]) => (a < b ? -1 : 1));
+    expect(await codeOf(take(many, many.commit(many.tree(sorted)), { ...LIMITS, files: 1_000 }))).toBe(
+      'SOURCE_TOO_LARGE',
+    );
+    const bomb = repository();
+    let tree = bomb.treeOf({ a: 'x' });
+    for (let depth = 0; depth < 12; depth += 1) {
+      tree = bomb.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
+    }
+    const commit = bomb.commit(tree);
+    const given = wanted(commit);
+    const opened = await openClone(bomb.folder, given);
+    expect(await codeOf(writeTree(opened, commit, join(given.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
+  });
+
+  test('is not waited for, and is not followed to another address', async () => {
+    const from = repository();
+    const commit = from.commitOf({ a: 'a' });
+    server.answer = () => true;
+    expect(await codeOf(take(from, commit, { ...LIMITS, ms: 300 }))).toBe('SOURCE_TOO_LARGE');
+    const before = server.requests.length;
+    server.answer = (_request, response) => {
+      response.writeHead(302, { location: `${server.urlOf(from)}/elsewhere` }).end();
+      return true;
+    };
+    expect(await codeOf(take(from, commit))).toBe('NOT_FULLY_CHECKED');
+    expect(server.requests.slice(before).filter((line) => line.includes('elsewhere'))).toEqual([]);
+    server.answer = undefined;
+  });
+
+  test('sees nothing of this machine: neither credentials nor settings, and runs no helper', async () => {
+    const from = repository();
+    const commit = from.commitOf({ a: 'a' });
+    const home = join(root, 'home');
+    mkdirSync(home);
+    writeFileSync(join(home, '.gitconfig'), `[credential]\n\thelper = "!touch ${join(root, 'helped')}"\n`);
+    writeFileSync(join(home, '.netrc'), 'machine localhost login me password word\n');
+    let seen: string | undefined = '';
+    server.answer = (request, response) => {
+      seen = request.headers.authorization;
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end();
+      return true;
+    };
+    const given = wanted(commit);
+    const env = { ...given.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
+    const fetched = fetchCommit({ url: server.urlOf(from), resolved: undefined }, { ...given, env });
+    expect(await codeOf(fetched)).toBe('NOT_FULLY_CHECKED');
+    expect([seen, existsSync(join(root, 'helped'))]).toEqual([undefined, false]);
+    server.answer = undefined;
+  });
+});
+
+test('a text of an enemy is one line of printable characters', () => {
+  expect(printable('\u001b[2J\nGREEN\u202e')).toBe('\\u{1b}[2J\\u{a}GREEN\\u{202e}');
+  expect(printable('a'.repeat(300))).toHaveLength(201);
+});
+
+describe('of a commit from elsewhere, the repository that the config names', () => {
+  const ask = (url: string, commit: string) =>
+    askNamedRepository(url, wanted(commit), async () => ({ url, resolved: undefined }));
+
+  test('is said to have it or to lack it', async () => {
+    const named = repository();
+    const commit = named.commitOf({ 'app.ts': 'here' });
+    const url = server.urlOf(named);
+    expect(await ask(url, commit)).toMatch(/, has it on a branch or a tag$/);
+    const elsewhere = repository().commitOf({ 'app.ts': 'elsewhere' });
+    expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag leads to it/);
+  });
+
+  test('is not asked where an audit would not ask it, and may not answer: that is said', async () => {
+    const named = repository();
+    const commit = named.commitOf({ 'app.ts': 'here' });
+    const before = server.requests.length;
+    const text = await askNamedRepository(server.urlOf(named), wanted(commit));
+    expect(text).toMatch(/^whether .* has it is not known: .* names a port/);
+    expect(server.requests.length).toBe(before);
+    expect(await ask('https://localhost:9/a', commit)).toMatch(/^whether .* is not known: /);
+  });
+});

@@ -1,0 +1,157 @@
+/** Lineages as an honest node lists them, and as one that contradicts itself, which is never believed. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GrpcTypes } from '@mysten/sui/grpc';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import { createRoot } from '../../../../src/testing/attestation_ca.ts';
+import { Compiler } from '../../../../src/toolchain/audit/compile.ts';
+import { Lineages, readContracts } from '../../../../src/toolchain/audit/lineage.ts';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { ROOT } from './applications.ts';
+
+const id = (digit: string) => `0x${digit.repeat(64)}`;
+const [A1, A2, A3, H1, H2, H3, D1, D2] = ['a', 'b', 'c', 'd', 'e', 'f', '7', '8'].map(id) as [
+  ...[string, string, string, string, string, string, string, string],
+];
+
+let node: LoopbackNode;
+let real: Chain;
+beforeAll(async () => {
+  node = await LoopbackNode.start(createRoot(new Date()).certificate);
+  real = new Chain({ 'rpc-url': node.url }, {});
+  const modules = [...(await new Compiler(frameworkOf({}), { network: undefined }).enclave()).values()];
+  const put = (version: string, original: string, dependencies: string[]) =>
+    node.ledger.packages.set(version, { original, modules, dependencies });
+  put(D1, D1, []);
+  put(D2, D1, []);
+  put(H1, H1, []);
+  put(H2, H1, [D1]);
+  put(H3, H1, [D2]);
+  put(A1, A1, [H2]);
+  put(A2, A1, [H3, D2]);
+  put(A3, A1, [H3, D2]);
+});
+afterAll(() => node.close());
+
+type Answer = Partial<GrpcTypes.Package>;
+
+/** The node, with other answers about packages. */
+function lying({
+  list = (versions) => versions,
+  describe: change = (answer) => answer,
+}: {
+  readonly list?: (versions: GrpcTypes.PackageVersion[]) => GrpcTypes.PackageVersion[];
+  readonly describe?: (answer: GrpcTypes.Package) => Answer | undefined;
+}): Chain {
+  const { movePackageService: service, core } = real.client;
+  const movePackageService = {
+    async listPackageVersions(request: { packageId: string; pageToken?: Uint8Array }) {
+      const { response } = await service.listPackageVersions({ packageId: request.packageId });
+      const all = list(response.versions);
+      // On two pages.
+      const half = Math.ceil(all.length / 2);
+      if (request.pageToken !== undefined) return { response: { versions: all.slice(half) } };
+      return { response: { versions: all.slice(0, half), nextPageToken: Uint8Array.of(2) } };
+    },
+    async getPackage(request: { packageId: string }) {
+      const { response } = await service.getPackage(request);
+      return { response: { package: response.package && change(response.package) } };
+    },
+  };
+  return { client: { movePackageService, core } } as unknown as Chain;
+}
+
+const versionsOf = async (chain: Chain, version = A2) =>
+  (await new Lineages(chain).of(version)).map(({ id: own }) => own);
+
+describe('a lineage', () => {
+  test('is that of the original id, from any version and over all pages', async () => {
+    expect(await versionsOf(real)).toEqual([A1, A2, A3]);
+    expect(await versionsOf(lying({}))).toEqual([A1, A2, A3]);
+  });
+
+  const lies: Record<string, Parameters<typeof lying>[0]> = {
+    'has a gap': { list: (all) => all.filter(({ version }) => version !== 2n) },
+    'lacks the first version': { list: (all) => all.slice(1) },
+    'ends before the version that was asked for': { list: (all) => all.slice(0, 1) },
+    'is empty': { list: () => [] },
+    'has a version of another package': {
+      list: (all) => all.map((one) => (one.version === 2n ? { ...one, packageId: H2 } : one)),
+    },
+    'has another original id': { describe: (one) => ({ ...one, originalId: H1 }) },
+    'has another number': { describe: (one) => ({ ...one, version: 7n }) },
+    'is not described': { describe: () => undefined },
+    'has no table of types': { describe: (one) => ({ ...one, typeOrigins: [] }) },
+    'has a type of another version': {
+      describe: (one) => ({
+        ...one,
+        typeOrigins: one.typeOrigins.map((type) => ({ ...type, packageId: A3 })),
+      }),
+    },
+  };
+  test.each(Object.entries(lies))('that %s is not believed', async (_, lie) => {
+    await expect(versionsOf(lying(lie))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+  });
+
+  test('of more versions than an audit reads is not read', async () => {
+    const list = (all: GrpcTypes.PackageVersion[]) =>
+      Array.from({ length: 1001 }, (_, index) => ({ ...all[0], version: BigInt(index + 1) }));
+    await expect(versionsOf(lying({ list }))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+  });
+
+  test('of a node that does not answer is no finding', async () => {
+    node.faults.set('GetPackage', 'reset');
+    await expect(versionsOf(real)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    node.faults.set('GetPackage', { status: 'UNIMPLEMENTED', message: '' });
+    await expect(versionsOf(real)).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    node.faults.clear();
+  });
+});
+
+describe('the dependencies', () => {
+  const contracts = (chain: Chain, application = A1) =>
+    readContracts({ enclavePackage: D1, application: `${application}::weather::WEATHER` }, chain);
+
+  test('begin with the lowest version that one of the application can run with', async () => {
+    const all = await new Lineages(real).dependencies(await new Lineages(real).of(A1));
+    const from = new Map(all.map(({ lineage: [{ original }], from: first }) => [original, first]));
+    // Version 1 of the application runs with version 2 of the helper, and that with version 1 of what is below.
+    expect(from).toEqual(
+      new Map([
+        [H1, 2],
+        [D1, 1],
+      ]),
+    );
+    const { dependencies } = await contracts(real);
+    expect(dependencies.map(({ lineage: [{ original }] }) => original)).toEqual([H1]);
+  });
+
+  test('that the linkage table names wrongly are not known', async () => {
+    const describe = (one: GrpcTypes.Package) => ({
+      ...one,
+      linkage: one.linkage.map((entry) => ({ ...entry, upgradedId: H1 })),
+    });
+    const { fault, application } = await contracts(lying({ describe }));
+    expect(fault).toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    expect(application).toHaveLength(3);
+  });
+
+  test('that bytecode calls are in the linkage table', async () => {
+    const weather = readFileSync(join(ROOT, 'move/weather/sources/weather.move'), 'utf8');
+    const files = {
+      'Move.toml': readFileSync(join(ROOT, 'move/weather/Move.toml'), 'utf8'),
+      'sources/weather.move': weather,
+    };
+    const linked = { folders: new Map(), published: new Map([['enclave', D1]]) };
+    const compiler = new Compiler(frameworkOf({}), { network: undefined });
+    const compiled = await compiler.compile('weather', files, linked);
+    const weatherId = id('9');
+    const modules = compiled.map(({ bytes }) => bytes);
+    node.ledger.packages.set(weatherId, { original: weatherId, modules, dependencies: [D1] });
+    expect((await contracts(real, weatherId)).fault).toBeNull();
+    const describe = (one: GrpcTypes.Package) => ({ ...one, linkage: [] });
+    await expect(contracts(lying({ describe }), weatherId)).rejects.toThrow(`refers to the package ${D1}`);
+  });
+});

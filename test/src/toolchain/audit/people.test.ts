@@ -1,0 +1,36 @@
+/** Who holds the capabilities of what an audit has seen. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Chain } from '../../../../src/cli/sui/chain.ts';
+import { readConfig } from '../../../../src/library/sui/index.ts';
+import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
+import { holdersOf } from '../../../../src/toolchain/audit/people.ts';
+import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
+import { compileModule, publishLineage, upgradeLineage } from '../../devnet/package_lineage.ts';
+
+let fixture: ChainFixture;
+beforeAll(async () => {
+  fixture = await ChainFixture.start();
+}, 60_000);
+afterAll(() => fixture.close());
+
+test('the UpgradeCap of a package is found by types of its later versions', { timeout: 60_000 }, async () => {
+  const source = 'module own::app;\npublic struct APP has drop {}\n';
+  const one = await publishLineage(fixture, await compileModule(source));
+  const later = await compileModule(`${source}public struct Later has drop {}\n`);
+  const two = await upgradeLineage(fixture, one, later);
+  const chain = new Chain({ 'rpc-url': fixture.node.url }, {});
+  const config = await readConfig(chain.client, await fixture.config(fixture.publish()));
+  const enclavePackage = two.packageId;
+  for (const application of [`${one.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
+    const { application: lineage } = await readContracts({ enclavePackage, application }, chain);
+    const holders = await holdersOf(config, [lineage[0].original], chain);
+    expect(holders.filter(({ what }) => what === 'UpgradeCap')).toEqual([
+      {
+        what: 'UpgradeCap',
+        could: `upgrade the package ${one.packageId}, whose older versions stay callable`,
+        id: one.upgradeCap,
+        holder: fixture.address,
+      },
+    ]);
+  }
+});

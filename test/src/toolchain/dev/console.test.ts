@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { consolePort, developmentFiles, startConsole } from '../../../../src/toolchain/dev/console.ts';
+
+/** A console until the test is over, and what it has logged. */
+async function started(port = 0, development: () => Record<string, string> = () => ({})) {
+  const lines: string[] = [];
+  const page = startConsole({ port, link: '#/enclave?url=x', development, log: (line) => lines.push(line) });
+  onTestFinished(() => page.close());
+  await vi.waitUntil(() => lines.length > 0, { timeout: 20_000 });
+  const [, url = '', link] = /^Console: {2}(http:\/\/127\.0\.0\.1:\d+\/)(#.*)$/.exec(lines[0] ?? '') ?? [];
+  return { lines, url, link };
+}
+
+/** The status of a request whose path no client normalizes. */
+async function statusOf(url: string, path: string, method = 'GET'): Promise<number | undefined> {
+  return await new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const sent = request({ hostname, port, path, method }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+describe('the console of a command of development', () => {
+  test('is a page on loopback with its policy, and says where it is', async () => {
+    const { url, link } = await started();
+    expect(link).toBe('#/enclave?url=x');
+    const answer = await fetch(url);
+    expect(answer.status).toBe(200);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+    });
+    const html = await answer.text();
+    const [, script = ''] = /src="\.\/(assets\/[^"]+\.js)"/.exec(html) ?? [];
+    expect((await fetch(new URL(script, url))).headers.get('content-type')).toBe(
+      'text/javascript; charset=utf-8',
+    );
+  }, 60_000);
+
+  test('has its own files and nothing else', async () => {
+    const { url } = await started();
+    for (const path of ['/../package.json', '/..%2fpackage.json', '//etc/passwd', '/src', '/assets']) {
+      expect([path, await statusOf(url, path)]).toEqual([path, 404]);
+    }
+    expect(await statusOf(url, '/', 'POST')).toBe(405);
+    expect(await statusOf(url, '/?query', 'HEAD')).toBe(200);
+  }, 60_000);
+
+  test('offers root and registers as they are at that time', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'console-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const names = ['dev-root.pem', 'dev.pcrs'];
+    const { url } = await started(0, () => developmentFiles(pathToFileURL(`${folder}/`), names));
+    const offered = async () => await (await fetch(new URL('development.json', url))).json();
+    expect(await offered()).toEqual({});
+    writeFileSync(join(folder, 'dev.pcrs'), 'registers');
+    expect(await offered()).toEqual({ 'dev.pcrs': 'registers' });
+  }, 60_000);
+
+  test('that can not listen says so, and changes nothing else', async () => {
+    const { url } = await started();
+    const { lines } = await started(Number(new URL(url).port));
+    expect(lines).toEqual(["There is no console: it can't listen on CONSOLE_PORT: EADDRINUSE."]);
+    expect((await fetch(url)).status).toBe(200);
+  }, 60_000);
+});
+
+test('CONSOLE_PORT is a port, by default one that the system chooses', () => {
+  expect(consolePort({})).toBe(0);
+  expect(consolePort({ CONSOLE_PORT: '4000' })).toBe(4000);
+  expect(() => consolePort({ CONSOLE_PORT: '70000' })).toThrow(/CONSOLE_PORT/);
+});

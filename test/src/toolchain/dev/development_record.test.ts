@@ -1,0 +1,73 @@
+/** What `dev` records of an emulated enclave is what an audit of its commit expects, and is named as one for development. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { parsePcrs } from '../../../../src/library/attestation/image.ts';
+import { DevelopmentTrust } from '../../../../src/testing/development_trust.ts';
+import { compareDevelopment } from '../../../../src/toolchain/audit/development.ts';
+import { readSource } from '../../../../src/toolchain/audit/source.ts';
+import { writeDevelopmentRecord } from '../../../../src/toolchain/dev/development_record.ts';
+import { repositoryAt } from '../../../../src/toolchain/project.ts';
+import { created, FRAMEWORK } from '../audit/applications.ts';
+
+let folder: string;
+let out: URL;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'development-record-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  out = pathToFileURL(`${join(folder, 'out')}/`);
+  for (const [path, content] of Object.entries(created())) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content as string);
+  }
+});
+
+function git(...args: string[]): string {
+  const who = ['-c', 'user.name=a', '-c', 'user.email=a@a.example'];
+  return execFileSync('git', [...who, ...args], { cwd: folder, encoding: 'utf8' }).trim();
+}
+
+function record(): { text: string; pcrs: string } {
+  const trust = DevelopmentTrust.load(out, 'price');
+  trust.save();
+  const pcrs = trust.nsm.pcrsFile();
+  writeDevelopmentRecord(repositoryAt(folder), { name: 'price', folder }, out, trust.pcrsName, pcrs);
+  return { text: readFileSync(join(folder, 'out/dev-price.measurements.json'), 'utf8'), pcrs };
+}
+
+test('the record of a commit is the one that an audit of that commit computes', () => {
+  git('init', '-q');
+  git('add', '-A');
+  git('commit', '-q', '-m', 'all');
+  const commit = git('rev-parse', 'HEAD');
+  const { text, pcrs } = record();
+  expect(JSON.parse(text)).toMatchObject({ application: 'price', channel: 'development', commit });
+  const source = readSource({ folder, files: 0, bytes: 0, omitted: [] }, '', FRAMEWORK);
+  const measurementsSha256 = createHash('sha256').update(text).digest('hex');
+  const named = { url: '', commit, folder: '', frameworkVersion: '', measurementsSha256 };
+  const compare = (change: object) => () =>
+    compareDevelopment(source, parsePcrs(pcrs), { ...named, ...change });
+  expect(compare({})).toThrow(expect.objectContaining({ code: 'DEVELOPMENT_IMAGE' }));
+  expect(compare({ commit: '1'.repeat(40) })).toThrow(
+    expect.objectContaining({ code: 'MEASUREMENTS_DIFFER' }),
+  );
+});
+
+test('changes that are not committed, and no repository at all, are recorded', () => {
+  expect(JSON.parse(record().text)).toMatchObject({ commit: null, unchanged_tree: null });
+  git('init', '-q');
+  git('add', '-A');
+  git('commit', '-q', '-m', 'all');
+  writeFileSync(join(folder, 'app.ts'), 'changed');
+  expect(JSON.parse(record().text)).toMatchObject({ unchanged_tree: false });
+});
+
+test('an application without a lock file has no record', () => {
+  rmSync(join(folder, 'package-lock.json'));
+  writeDevelopmentRecord(repositoryAt(folder), { name: 'price', folder }, out, 'dev-price.pcrs', '');
+  expect(existsSync(join(folder, 'out'))).toBe(false);
+});

@@ -1,0 +1,13 @@
+import { type Ports, portsFrom, requireFree } from '../../../../../src/toolchain/dev/wallet/ports.ts';
+
+/** Five ports in a row that are free, below those that the system chooses from. */
+export async function freePorts(): Promise<Ports> {
+  for (;;) {
+    const ports = portsFrom(20_000 + Math.floor(Math.random() * 2000) * 5);
+    const isFree = await requireFree(ports).then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return ports;
+  }
+}

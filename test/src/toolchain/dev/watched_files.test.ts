@@ -1,0 +1,96 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { WatchedFiles } from '../../../../src/toolchain/dev/watched_files.ts';
+
+/** A folder with the files a.ts and b.ts, of which a.ts is watched. */
+function watched() {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-watched-'));
+  const path = (name: string) => join(folder, name);
+  const save = (name: string) => writeFileSync(path(name), `${Math.random()}`);
+  for (const name of ['a.ts', 'b.ts']) save(name);
+  const seen: string[] = [];
+  const files = new WatchedFiles((file) => seen.push(file.slice(folder.length + 1)));
+  onTestFinished(() => {
+    files.close();
+    rmSync(folder, { recursive: true });
+  });
+  files.beginRound();
+  files.add(path('a.ts'));
+  /** The files of which something is seen, by the time that the first of them is. */
+  const saw = async (action: () => void): Promise<string[]> => {
+    seen.length = 0;
+    action();
+    await expect.poll(() => seen.length).toBeGreaterThan(0);
+    return [...new Set(seen)];
+  };
+  /** The same for actions of which nothing should be seen, followed by a save of a.ts. */
+  const sawBeforeA = (...actions: readonly (() => void)[]) =>
+    saw(() => {
+      for (const action of [...actions, () => save('a.ts')]) action();
+    });
+  return { files, path, save, saw, sawBeforeA };
+}
+
+test('sees every save in place, and every save by rename', async () => {
+  const { path, save, saw } = watched();
+  const rename = () => {
+    save('a.ts.new');
+    renameSync(path('a.ts.new'), path('a.ts'));
+  };
+  const sed = () => void execFileSync('sed', ['-i.bak', 's/$/ /', path('a.ts')]);
+  for (const action of [() => save('a.ts'), rename, rename, sed, sed, () => save('a.ts'), rename]) {
+    expect(await saw(action)).toEqual(['a.ts']);
+  }
+});
+
+test('sees a file that is deleted, and created again', async () => {
+  const { path, save, saw } = watched();
+  expect(await saw(() => rmSync(path('a.ts')))).toEqual(['a.ts']);
+  expect(await saw(() => save('a.ts'))).toEqual(['a.ts']);
+});
+
+test('sees nothing of the files beside them, of backups and of what an editor keeps', async () => {
+  const { save, sawBeforeA } = watched();
+  const actions = ['b.ts', 'a.ts~', '.a.ts.swp', '4913'].map((name) => () => save(name));
+  expect(await sawBeforeA(...actions)).toEqual(['a.ts']);
+});
+
+test('sees a file that appears together with its folder', async () => {
+  const { files, path, save, saw } = watched();
+  files.add(path('new/deep/c.ts'));
+  expect(
+    await saw(() => {
+      mkdirSync(path('new/deep'), { recursive: true });
+      save('new/deep/c.ts');
+    }),
+  ).toEqual(['new']);
+});
+
+test('forgets at the end of a round what was not added in it, and not before', async () => {
+  const { files, path, save, saw, sawBeforeA } = watched();
+  files.add(path('b.ts'));
+  files.finishRound();
+  files.beginRound();
+  files.add(path('a.ts'));
+  expect(await saw(() => save('b.ts'))).toEqual(['b.ts']);
+  files.finishRound();
+  expect(await sawBeforeA(() => save('b.ts'))).toEqual(['a.ts']);
+});
+
+test('sees the files of a folder that was deleted and created again, in the next round', async () => {
+  const { files, path, save, saw } = watched();
+  mkdirSync(path('sub'));
+  save('sub/c.ts');
+  files.add(path('sub/c.ts'));
+  await saw(() => rmSync(path('sub'), { recursive: true }));
+  mkdirSync(path('sub'));
+  save('sub/c.ts');
+  files.beginRound();
+  files.add(path('a.ts'));
+  files.add(path('sub/c.ts'));
+  files.finishRound();
+  expect(await saw(() => save('sub/c.ts'))).toContain('sub/c.ts');
+});

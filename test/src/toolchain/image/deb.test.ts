@@ -1,0 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { dataArchive, readTarFile, tarEntries } from '../../../../src/toolchain/image/deb.ts';
+import { makeDeb, makeTar } from './packages.ts';
+
+const TAR = makeTar({ './': '', './usr/': '', './usr/bin/true': 'program' });
+/** Its program is not on every machine. */
+const xz = spawnSync('xz', ['-c'], { input: TAR });
+const HEAD = { 'debian-binary': Buffer.from('2.0\n'), 'control.tar.xz': Buffer.from('odd') };
+
+describe('a package', () => {
+  test.each([
+    ['data.tar', TAR],
+    ['data.tar.gz', gzipSync(TAR)],
+    ['data.tar.zst', zstdCompressSync(TAR)],
+  ])('gives the archive in %s', (name, data) => {
+    expect(dataArchive(makeDeb({ ...HEAD, [name]: data })).equals(TAR)).toBe(true);
+  });
+
+  test.runIf(xz.status === 0)('gives the archive in data.tar.xz', () => {
+    expect(dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': xz.stdout })).equals(TAR)).toBe(true);
+  });
+
+  test('compressed by xz is refused where that is not installed', () => {
+    vi.stubEnv('PATH', '/nowhere');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('xz') }))).toThrow(
+      expect.objectContaining({
+        code: 'COMMAND_FAILED',
+        message: expect.stringMatching(/^xz is not installed.*xz-utils/),
+      }),
+    );
+  });
+
+  test.runIf(xz.status === 0)('that is not of xz is refused', () => {
+    expect(() => dataArchive(makeDeb({ ...HEAD, 'data.tar.xz': Buffer.from('odd') }))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
+  });
+
+  test.each([
+    ['not an archive', Buffer.from('hello, world')],
+    ['without files', makeDeb(HEAD)],
+    ['of an unknown compression', makeDeb({ ...HEAD, 'data.tar.lz4': TAR })],
+    ['cut short', makeDeb({ ...HEAD, 'data.tar': TAR }).subarray(0, -100)],
+  ])('that is %s is refused', (_what, deb) => {
+    expect(() => dataArchive(deb)).toThrow(expect.objectContaining({ code: 'ARCHIVE_INVALID' }));
+  });
+});
+
+describe('a tar archive', () => {
+  test('gives the names of its entries, and where the content of each is', () => {
+    const size = TAR.indexOf('\0', 1536) - 1536;
+    expect(tarEntries(TAR)).toEqual([
+      { path: './', start: 512, size: 0, end: 512 },
+      { path: './usr/', start: 1024, size: 0, end: 1024 },
+      { path: './usr/bin/true', start: 1536, size, end: 2048 },
+    ]);
+    expect(readTarFile(TAR, './usr/bin/true')).toEqual(TAR.subarray(1536, 1536 + size));
+    expect(() => readTarFile(TAR, './usr/bin/false')).toThrow(/holds no .\/usr\/bin\/false/);
+  });
+
+  test('may have names longer than its header', () => {
+    const name = `./usr/${'x'.repeat(120)}`;
+    const long = makeTar({ './@LongLink': `${name}\0`, './usr/xxx': '' });
+    long.write('L', 156);
+    // The sum of the first header, whose type has changed from 0 to L.
+    const sum = Number.parseInt(long.toString('latin1', 148, 154), 8) + 'L'.charCodeAt(0) - '0'.charCodeAt(0);
+    long.write(sum.toString(8).padStart(6, '0'), 148);
+    expect(tarEntries(long).map(({ path }) => path)).toEqual(['', name]);
+  });
+
+  test('that is damaged is refused', () => {
+    const wrong = Buffer.from(TAR);
+    wrong[3] = 0x41;
+    expect(() => tarEntries(wrong)).toThrow(/damaged/);
+    expect(() => tarEntries(TAR.subarray(0, 1536))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
+    expect(() => tarEntries(TAR.subarray(0, 2048))).toThrow(/no end/);
+  });
+});

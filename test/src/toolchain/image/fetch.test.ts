@@ -1,0 +1,170 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { fetchAll } from '../../../../src/toolchain/image/fetch.ts';
+import type { LockedFile } from '../../../../src/toolchain/image/lock.ts';
+import { findMirrors, OFFLINE } from '../../../../src/toolchain/image/mirrors.ts';
+
+const CONTENT = 'the package';
+const FILE: LockedFile = {
+  name: 'g++',
+  version: '14.2',
+  archive: 'debian',
+  path: 'pool/main/g/gcc/g++_14.2_amd64.deb',
+  size: CONTENT.length,
+  sha256: createHash('sha256').update(CONTENT).digest('hex'),
+};
+const LOCK = { archive_time: '20260102T030405Z' };
+let cache: string;
+
+beforeEach(() => {
+  cache = mkdtempSync(join(tmpdir(), 'packages-'));
+});
+afterEach(() => rmSync(cache, { recursive: true }));
+
+/** An archive over HTTP; what it was asked for. */
+async function serve(
+  files: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ address: string; asked: string[] }> {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(request.url ?? '');
+    asked.push(path);
+    if (path in files) response.writeHead('location' in headers ? 302 : 200, headers).end(files[path]);
+    else response.writeHead(404).end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.close();
+  });
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+}
+
+const noApt = () => '';
+
+describe('a locked package', () => {
+  test('comes from the mirror, and the next time from the cache', async () => {
+    const { address, asked } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
+    const mirrors = findMirrors({ DEBIAN_MIRROR: `${address}/` }, noApt);
+    const [path] = await fetchAll([FILE], LOCK, mirrors, cache);
+    expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
+    await fetchAll([FILE], LOCK, mirrors, cache);
+    expect(asked).toEqual([`/debian/${FILE.path}`]);
+  });
+
+  test('comes from where the mirror redirects to, which is not followed without end', async () => {
+    const source = `/debian/${FILE.path}`;
+    const other = await serve({ [source]: CONTENT });
+    const first = await serve({ [source]: 'elsewhere' }, { location: `${other.address}${source}` });
+    const [path] = await fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: first.address }, noApt), cache);
+    expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
+    rmSync(path as string);
+    const looping = await serve({ [source]: 'here' }, { location: source });
+    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: looping.address }, noApt), cache);
+    await expect(asked).rejects.toMatchObject({ code: 'INPUTS_GONE' });
+    expect(looping.asked).toHaveLength(21);
+  });
+
+  test('is never decoded: a mirror that encodes it is not used', async () => {
+    const headers = { 'content-encoding': 'gzip' };
+    const { address } = await serve(
+      { [`/debian/${FILE.path}`]: gzipSync(CONTENT).toString('latin1') },
+      headers,
+    );
+    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: address }, noApt), cache);
+    await expect(asked).rejects.toMatchObject({
+      code: 'INPUTS_GONE',
+      message: expect.stringContaining('no answer'),
+    });
+  });
+
+  test('comes again when the cache is damaged', async () => {
+    const { address } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
+    const mirrors = findMirrors({ DEBIAN_MIRROR: address }, noApt);
+    writeFileSync(join(cache, FILE.sha256), 'other');
+    const [path] = await fetchAll([FILE], LOCK, mirrors, cache);
+    expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
+  });
+
+  test('that is gone from the mirror comes from the snapshot archive, at the time of the lock', async () => {
+    const snapshot = `/archive/debian/20260102T030405Z/${FILE.path}`;
+    const { address, asked } = await serve({ [snapshot]: CONTENT });
+    const mirrors = findMirrors({ DEBIAN_MIRROR: address, DEBIAN_SNAPSHOT: address }, noApt);
+    await fetchAll([FILE], LOCK, mirrors, cache);
+    expect(asked).toEqual([`/debian/${FILE.path}`, snapshot]);
+  });
+
+  test.each([
+    [true, /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*make update-lock/],
+    [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*make update-lock/],
+  ])(
+    'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
+    async (known, message) => {
+      const { address } = await serve({});
+      const mirrors = findMirrors(
+        { DEBIAN_MIRROR: address, ...(known && { DEBIAN_SNAPSHOT: address }) },
+        noApt,
+      );
+      await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
+        code: 'INPUTS_GONE',
+        message: expect.stringMatching(message),
+      });
+    },
+  );
+
+  test.each([
+    ['other bytes', CONTENT.toUpperCase(), 'PACKAGE_CHANGED'],
+    ['more bytes', `${CONTENT}!`, 'INPUTS_GONE'],
+    ['fewer bytes', CONTENT.slice(1), 'INPUTS_GONE'],
+  ])('that has %s is refused, and not kept', async (_what, content, code) => {
+    const { address } = await serve({ [`/debian/${FILE.path}`]: content });
+    const mirrors = findMirrors({ DEBIAN_MIRROR: address }, noApt);
+    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code });
+    expect(readdirSync(cache)).toEqual([]);
+  });
+
+  test('that are gone are listed, all of them', async () => {
+    const other = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
+    await expect(fetchAll([FILE, other], LOCK, OFFLINE, cache)).rejects.toThrow(
+      /these inputs are gone[\s\S]*another [\s\S]*The archive of inputs lacks them/,
+    );
+  });
+
+  test('is not waited for where nothing listens', async () => {
+    const mirrors = findMirrors({ DEBIAN_MIRROR: 'http://127.0.0.1:1' }, noApt);
+    await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({ code: 'INPUTS_GONE' });
+  });
+});
+
+describe('the mirrors', () => {
+  test("are those of the machine's apt, without those of other projects", () => {
+    const apt = `Debian http://mirror.example/debian/
+Debian http://mirror.example/debian/
+Debian http://mirror.example/debian-security/
+Other http://other.example/debian/
+Debian file:/srv/debian/
+`;
+    expect(findMirrors({}, () => apt)).toEqual({
+      archives: {
+        debian: ['http://mirror.example/debian'],
+        'debian-security': ['http://mirror.example/debian-security'],
+      },
+      snapshot: undefined,
+    });
+  });
+
+  test.each([
+    [{}, /DEBIAN_MIRROR/],
+    [{ DEBIAN_MIRROR: 'mirror.example' }, /DEBIAN_MIRROR must be an address/],
+    [{ DEBIAN_SNAPSHOT: 'file:///srv' }, /DEBIAN_SNAPSHOT must be an address/],
+  ])('that are not named, or named wrongly, are an error that says what to set (%o)', (env, message) => {
+    expect(() => findMirrors(env, noApt)).toThrow(message);
+  });
+});

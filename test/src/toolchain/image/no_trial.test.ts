@@ -1,0 +1,46 @@
+/** A build without the trial start runs nothing of the application. */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { readCpio } from '../../../../src/cli/image/cpio.ts';
+import { recipeOf } from '../../../../src/toolchain/image/build.ts';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const PROGRAM = '/bin/true';
+const isLinux = existsSync('/lib64/ld-linux-x86-64.so.2') && spawnSync('readelf', ['-v']).status === 0;
+
+test('is asked for from the recipe down to the ramdisks, and only then', () => {
+  const source = { framework: ROOT, appDir: 'src/apps/weather' };
+  expect(recipeOf(source, true).args).toEqual({ APP_DIR: 'src/apps/weather', TRIAL: '--no-trial' });
+  expect(recipeOf(source, false).args).toEqual({ APP_DIR: 'src/apps/weather' });
+  const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+  expect(read('Containerfile')).toMatch(/^ARG TRIAL=\nRUN sh \S+image\.sh "\$APP_DIR" \$TRIAL$/m);
+  expect(read('src/toolchain/image/image.sh')).toMatch(/^trial=\$\{2-\}$/m);
+  expect(read('src/toolchain/image/image.sh')).toMatch(
+    /ramdisks\.ts "\$app_dir" stage \$\{trial:\+"\$trial"\}$/m,
+  );
+});
+
+test.runIf(isLinux)(
+  'packs the ramdisks of a server that writes a file when it is run, and does not run it',
+  () => {
+    const stage = mkdtempSync(join(tmpdir(), 'no-trial-'));
+    onTestFinished(() => rmSync(stage, { recursive: true }));
+    // With the trial, this would be started, and would not answer.
+    for (const name of ['init', 'node', 'nsm.node']) copyFileSync(PROGRAM, join(stage, name));
+    const marker = join(stage, 'ran');
+    writeFileSync(
+      join(stage, 'server.js'),
+      `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '');`,
+    );
+    const argv = ['src/toolchain/image/ramdisks.ts', 'src/apps/weather', stage, '--no-trial'];
+    const { status, stderr } = spawnSync(process.execPath, argv, { cwd: ROOT, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(existsSync(marker)).toBe(false);
+    const paths = readCpio(readFileSync(join(stage, 'app.cpio'))).map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(['app/server.js', 'app/app.yaml', 'app/enclave.conf']));
+  },
+);

@@ -1,0 +1,115 @@
+/** Packages of an author's lock file: fetched by name, version and SHA-512 from the auditor's registry, into an empty cache. */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from 'tar';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { npmRegistryOf } from '../../../../src/toolchain/audit/rebuild.ts';
+import { fetchPackages } from '../../../../src/toolchain/image/npm.ts';
+import type { NpmPackage } from '../../../../src/toolchain/image/npm_registry.ts';
+import { integrityOf, type Registered, startRegistry } from './registry.ts';
+
+let dir: string;
+let cache: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'npm-registry-test-'));
+  onTestFinished(() => rmSync(dir, { recursive: true }));
+  cache = join(dir, 'cache');
+});
+
+/** A package whose scripts leave a file. */
+function packed(name: string, content = name): Registered {
+  const script = `touch ${join(dir, 'ran')}`;
+  const scripts = Object.fromEntries(['prepare', 'prepack', 'install'].map((stage) => [stage, script]));
+  mkdirSync(join(dir, 'package'), { recursive: true });
+  writeFileSync(join(dir, 'package/package.json'), JSON.stringify({ name, version: '1.0.0', scripts }));
+  writeFileSync(join(dir, 'package/index.js'), content);
+  const file = join(dir, 'packed.tgz');
+  create({ sync: true, file, cwd: dir, gzip: true, portable: true, noMtime: true }, ['package']);
+  return { name, version: '1.0.0', tarball: readFileSync(file), manifest: { scripts } };
+}
+
+function locked({ name, version, tarball }: Registered): NpmPackage {
+  return { name, version, sha512: createHash('sha512').update(tarball).digest('hex') };
+}
+
+/** As an audit on a machine whose npm has this registry, with a token for it. */
+function fetchFrom(url: string, packages: readonly NpmPackage[]) {
+  writeFileSync(join(dir, '.npmrc'), `registry=${url}\n${url.slice('http:'.length)}:_authToken=word\n`);
+  const work = mkdtempSync(join(dir, 'work-'));
+  const registry = npmRegistryOf(work, { PATH: process.env['PATH'], HOME: dir });
+  return fetchPackages(packages, cache, false, registry);
+}
+
+const codeOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'done',
+    (error: { code?: string }) => error.code,
+  );
+
+describe('a package of a lock file', () => {
+  test('comes from the registry, without a token, and none of its scripts runs', async () => {
+    const packages = [packed('moon'), packed('@far/star')];
+    const registry = await startRegistry(packages);
+    expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
+    expect(readdirSync(cache).sort()).toEqual(packages.map((one) => locked(one).sha512).sort());
+    expect(existsSync(join(dir, 'ran'))).toBe(false);
+    expect(registry.headers.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
+    registry.requests.length = 0;
+    expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
+    expect(registry.requests).toEqual([]);
+  });
+
+  test('that the registry has with another SHA-512 has changed, and is not gone', async () => {
+    const [moon, forged] = [packed('moon'), packed('moon', 'forged')];
+    for (const answer of [
+      forged,
+      // It says what the lock file says, and gives other bytes.
+      { ...forged, integrity: integrityOf(moon.tarball) },
+    ]) {
+      const { url } = await startRegistry([answer]);
+      expect(await codeOf(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
+        'PACKAGE_CHANGED',
+      );
+    }
+    expect(existsSync(cache) ? readdirSync(cache) : []).toEqual([]);
+  });
+
+  test('that the registry does not have, or not in this version, is gone; the others are there', async () => {
+    const [moon, star] = [packed('moon'), packed('star')];
+    const { url } = await startRegistry([moon, star]);
+    const gone = [
+      { ...locked(moon), name: 'gone', sha512: '0'.repeat(128) },
+      { ...locked(star), version: '9.9.9', sha512: '1'.repeat(128) },
+    ];
+    expect(await fetchFrom(url, [locked(moon), ...gone])).toEqual(gone);
+    expect(readdirSync(cache)).toEqual([locked(moon).sha512]);
+  });
+
+  test.each<[string, Partial<NpmPackage>]>([
+    ['a commit of git', { version: 'git+https://evil.example/moon.git#1' }],
+    ['a commit of a host', { version: 'github:evil/moon' }],
+    ['an address', { version: 'https://evil.example/moon.tgz' }],
+    ['a folder', { version: 'file:/tmp/moon' }],
+    ['another package', { version: 'npm:evil@1.0.0' }],
+    ['a range', { version: '^1.0.0' }],
+    ['a tag', { version: 'latest' }],
+    ['a folder as its name', { name: '../moon' }],
+    ['an address as its name', { name: 'https://evil.example/moon.tgz' }],
+  ])('is a version of the registry, and not %s', async (_kind, change) => {
+    const moon = packed('moon');
+    const { url, requests } = await startRegistry([moon]);
+    expect(await codeOf(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
+    expect(requests).toEqual([]);
+    expect(existsSync(join(dir, 'ran'))).toBe(false);
+  });
+});
