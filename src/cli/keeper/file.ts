@@ -4,7 +4,6 @@ import type { Image } from 'sui-enclave/attestation';
 import { checkImage } from 'sui-enclave/attestation/image';
 import * as v from 'valibot';
 import type { Network } from '../sui/network.ts';
-import { objectId } from '../values.ts';
 import {
   enclaveUrls,
   filePath,
@@ -14,7 +13,8 @@ import {
   parseYamlFile,
   quoted,
   YamlFileError,
-} from '../yaml_file.ts';
+} from '../sui/yaml_file.ts';
+import { objectId } from '../values.ts';
 
 /** The file can't be used, so nothing was tried. */
 export class KeeperFileError extends YamlFileError {

@@ -3,7 +3,6 @@ import { dirname, resolve } from 'node:path';
 import * as v from 'valibot';
 import type { Network } from '../sui/network.ts';
 import { SOURCE_OPTION } from '../sui/options.ts';
-import { enclaveUrl, objectId } from '../values.ts';
 import {
   enclaveUrls,
   filePath,
@@ -13,7 +12,8 @@ import {
   parseYamlFile,
   quoted,
   YamlFileError,
-} from '../yaml_file.ts';
+} from '../sui/yaml_file.ts';
+import { enclaveUrl, objectId } from '../values.ts';
 
 /** The plan can't be used, so nothing was tried. */
 export class RolloutPlanError extends YamlFileError {

@@ -2,10 +2,10 @@
 import { EnclaveError } from 'sui-enclave/errors';
 import { parseYaml } from 'sui-enclave-server/parse_yaml';
 import * as v from 'valibot';
-import { EXIT } from './command.ts';
-import { printable } from './printable.ts';
-import { NETWORKS, nodeOf } from './sui/network.ts';
-import { enclaveUrl } from './values.ts';
+import { EXIT } from '../command.ts';
+import { printable } from '../printable.ts';
+import { enclaveUrl } from '../values.ts';
+import { NETWORKS, nodeOf } from './network.ts';
 
 /** A file can't be used, so nothing was tried. */
 export abstract class YamlFileError extends EnclaveError {
