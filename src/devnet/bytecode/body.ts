@@ -1,4 +1,5 @@
 /** The body of a function in a compiled Move module. */
+import { OPCODE } from './opcodes.ts';
 import type { Reader } from './tables.ts';
 
 export interface Instruction {
@@ -18,29 +19,31 @@ export interface Body {
   readonly jumps: readonly (readonly number[])[];
 }
 
-/** The instructions whose operand is an index, and those whose operands end with a value of so many bytes. */
-const INDEXED = new Set([
-  ...[0x03, 0x04, 0x05, 0x07, ...range(0x0a, 0x13), ...range(0x29, 0x2d), ...range(0x36, 0x47)],
-  ...range(0x4e, 0x56),
+/** The instructions whose operand is an index. */
+const INDEXED = new Set<number>([
+  ...range(OPCODE.brTrue, OPCODE.branch),
+  OPCODE.ldConst,
+  ...range(OPCODE.copyLoc, OPCODE.unpack),
+  ...range(OPCODE.existsDeprecated, OPCODE.moveToDeprecated),
+  ...range(OPCODE.mutBorrowFieldGeneric, OPCODE.vecSwap),
+  ...range(OPCODE.packVariant, OPCODE.variantSwitch),
 ]);
+/** The size of the value after the operand. */
 const VALUE_BYTES: Readonly<Record<number, number>> = {
-  6: 8,
-  49: 1,
-  50: 16,
-  64: 8,
-  70: 8,
-  72: 2,
-  73: 4,
-  74: 32,
+  [OPCODE.ldU8]: 1,
+  [OPCODE.ldU16]: 2,
+  [OPCODE.ldU32]: 4,
+  [OPCODE.ldU64]: 8,
+  [OPCODE.ldU128]: 16,
+  [OPCODE.ldU256]: 32,
+  [OPCODE.vecPack]: 8,
+  [OPCODE.vecUnpack]: 8,
 };
-const LAST_INSTRUCTION = 0x56;
+const OPCODES = new Set<number>(Object.values(OPCODE));
 
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }
-
-/** Makes a struct of its fields; the operand is the index of the struct. */
-export const PACK = 0x12;
 
 export const NATIVE = 0x2;
 export const ENTRY = 0x4;
@@ -53,7 +56,7 @@ export function readBody(at: Reader, version: number): Body {
   const locals = at.index();
   const instructions = at.list(() => {
     const code = at.byte();
-    if (code === 0 || code > LAST_INSTRUCTION) throw new RangeError(`an unknown instruction, ${code}`);
+    if (!OPCODES.has(code)) throw new RangeError(`an unknown instruction, ${code}`);
     const operand = INDEXED.has(code) ? at.index() : 0;
     return { code, operand, value: littleEndian(at.take(VALUE_BYTES[code] ?? 0)) };
   });

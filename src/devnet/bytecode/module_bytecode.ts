@@ -2,7 +2,8 @@
  * Reads what other modules depend on from a compiled Move module: its datatypes and its public functions. The format is
  * that of Move's binary format, versions 5 to 7 (move-binary-format, `file_format_common.rs`).
  */
-import { ENTRY, PACK, readBody } from './body.ts';
+import { ENTRY, readBody } from './body.ts';
+import { OPCODE } from './opcodes.ts';
 import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /** A module's datatypes and public functions, by name, as text that is equal if and only if they are. */
@@ -80,7 +81,7 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     const visibility = VISIBILITY[at.byte()];
     if (visibility === undefined) throw new RangeError('a function of an unknown visibility');
     const { flags, instructions } = readBody(at, tables.version);
-    const packs = instructions.filter(({ code }) => code === PACK);
+    const packs = instructions.filter(({ code }) => code === OPCODE.pack);
     const packed = packs.map(({ operand }) => entry(structs, operand).name);
     return { handle, visibility, isEntry: (flags & ENTRY) !== 0, packed };
   });

@@ -2,7 +2,32 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { type Instruction, readBody } from './body.ts';
 import { readModule } from './module_bytecode.ts';
+import { OPCODE } from './opcodes.ts';
 import { DECLARED, entry, type Handles, type Reader, readHandles, TABLE, Tables } from './tables.ts';
+
+/** Their operands are types of elements. */
+const VECTOR = [
+  OPCODE.vecPack,
+  OPCODE.vecUnpack,
+  OPCODE.vecLen,
+  OPCODE.vecImmBorrow,
+  OPCODE.vecMutBorrow,
+  OPCODE.vecPushBack,
+  OPCODE.vecPopBack,
+  OPCODE.vecSwap,
+];
+const VARIANT = [
+  OPCODE.packVariant,
+  OPCODE.unpackVariant,
+  OPCODE.unpackVariantImmRef,
+  OPCODE.unpackVariantMutRef,
+];
+const GENERIC_VARIANT = [
+  OPCODE.packVariantGeneric,
+  OPCODE.unpackVariantGeneric,
+  OPCODE.unpackVariantGenericImmRef,
+  OPCODE.unpackVariantGenericMutRef,
+];
 
 /**
  * The datatypes and functions of a module, by a text that names them, each as text that is equal if and only if it is
@@ -70,17 +95,21 @@ function operandNames(
   const calls = functions.map(({ module, name }) => `${module}::${name}`);
   const generic = (of: readonly string[]) => (at: Reader) => entry(of, at.index()) + types(at);
   const variant = (of: readonly string[]) => (at: Reader) => `${entry(of, at.index())}#${at.index()}`;
+  const fieldInstances = tables.read(TABLE.fieldInstances, generic(fields));
   const names: readonly (readonly [codes: readonly number[], named: readonly string[]])[] = [
-    [[0x07], tables.read(TABLE.constants, (at) => `${type(at)} ${bytesToHex(at.take(at.index()))}`)],
-    [[0x0f, 0x10], fields],
-    [[0x36, 0x37], tables.read(TABLE.fieldInstances, generic(fields))],
-    [[0x11], calls],
-    [[0x38], tables.read(TABLE.functionInstances, generic(calls))],
-    [[0x12, 0x13], structs],
-    [[0x39, 0x3a], structInstances],
-    [[0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47], signatures.map((signature) => signature.join())],
-    [[0x4e, 0x50, 0x51, 0x52], tables.read(TABLE.variants, variant(enums))],
-    [[0x4f, 0x53, 0x54, 0x55], tables.read(TABLE.variantInstances, variant(enumInstances))],
+    [
+      [OPCODE.ldConst],
+      tables.read(TABLE.constants, (at) => `${type(at)} ${bytesToHex(at.take(at.index()))}`),
+    ],
+    [[OPCODE.mutBorrowField, OPCODE.immBorrowField], fields],
+    [[OPCODE.mutBorrowFieldGeneric, OPCODE.immBorrowFieldGeneric], fieldInstances],
+    [[OPCODE.call], calls],
+    [[OPCODE.callGeneric], tables.read(TABLE.functionInstances, generic(calls))],
+    [[OPCODE.pack, OPCODE.unpack], structs],
+    [[OPCODE.packGeneric, OPCODE.unpackGeneric], structInstances],
+    [VECTOR, signatures.map((signature) => signature.join())],
+    [VARIANT, tables.read(TABLE.variants, variant(enums))],
+    [GENERIC_VARIANT, tables.read(TABLE.variantInstances, variant(enumInstances))],
   ];
   const byCode = new Map(names.flatMap(([codes, named]) => codes.map((code) => [code, named] as const)));
   return ({ code, operand }) => {

@@ -1,14 +1,15 @@
 /** The integer instructions of Move bytecode. */
+import { OPCODE } from '../bytecode/opcodes.ts';
 import type { Int } from './values.ts';
 
 /** The bits of what a cast gives, by its instruction. */
 export const CAST: Readonly<Record<number, number>> = {
-  51: 8,
-  52: 64,
-  53: 128,
-  75: 16,
-  76: 32,
-  77: 256,
+  [OPCODE.castU8]: 8,
+  [OPCODE.castU64]: 64,
+  [OPCODE.castU128]: 128,
+  [OPCODE.castU16]: 16,
+  [OPCODE.castU32]: 32,
+  [OPCODE.castU256]: 256,
 };
 
 /** Undefined if the result does not fit the type. */
@@ -18,34 +19,34 @@ export function calculated(
   right: bigint,
 ): bigint | boolean | undefined {
   switch (code) {
-    case 0x16:
+    case OPCODE.add:
       return within(left + right, bits);
-    case 0x17:
+    case OPCODE.sub:
       return within(left - right, bits);
-    case 0x18:
+    case OPCODE.mul:
       return within(left * right, bits);
-    case 0x19:
+    case OPCODE.mod:
       return right === 0n ? undefined : left % right;
-    case 0x1a:
+    case OPCODE.div:
       return right === 0n ? undefined : left / right;
-    case 0x1b:
+    case OPCODE.bitOr:
       return left | right;
-    case 0x1c:
+    case OPCODE.bitAnd:
       return left & right;
-    case 0x1d:
+    case OPCODE.xor:
       return left ^ right;
-    case 0x23:
+    case OPCODE.lt:
       return left < right;
-    case 0x24:
+    case OPCODE.gt:
       return left > right;
-    case 0x25:
+    case OPCODE.le:
       return left <= right;
-    case 0x26:
+    case OPCODE.ge:
       return left >= right;
     // Bits that are shifted out are lost.
-    case 0x2f:
+    case OPCODE.shl:
       return right >= bits ? undefined : BigInt.asUintN(bits, left << right);
-    case 0x30:
+    case OPCODE.shr:
       return right >= bits ? undefined : left >> right;
     default:
       throw new TypeError(`an instruction that no compiler writes any longer, ${code}`);

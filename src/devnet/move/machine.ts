@@ -2,10 +2,10 @@
  * Executes Move bytecode: one call after the other, over values that its caller holds.
  *
  * It trusts the bytecode, which the compiler's verifier has seen: it does not check types, abilities or borrows again.
- * The instructions are those of `file_format_common.rs` (move-binary-format) in versions 5 to 7.
  */
 import type { Instruction } from '../bytecode/body.ts';
 import type { Callee, ModuleCode, Variant } from '../bytecode/module_code.ts';
+import { OPCODE } from '../bytecode/opcodes.ts';
 import { type Location, MoveAbort, OutOfGas, PrimitiveError } from '../failures.ts';
 import { CAST, calculated } from './arithmetic.ts';
 import type { Link, Linked, Program } from './program.ts';
@@ -128,167 +128,157 @@ export class Machine {
     const { linked, locals } = frame;
     const { module } = linked;
     switch (code) {
-      case 0x01: // pop
+      case OPCODE.pop:
         stack.pop();
         return;
-      case 0x02: // ret
+      case OPCODE.ret:
         this.#frames.pop();
         return;
-      case 0x03: // br_true
+      case OPCODE.brTrue:
         if (this.#pop() === true) frame.next = operand;
         return;
-      case 0x04: // br_false
+      case OPCODE.brFalse:
         if (this.#pop() === false) frame.next = operand;
         return;
-      case 0x05: // branch
+      case OPCODE.branch:
         frame.next = operand;
         return;
-      case 0x06: // ld_u64
+      case OPCODE.ldU64:
         stack.push(u64(value));
         return;
-      case 0x07: {
-        // ld_const
+      case OPCODE.ldConst: {
         const { type, bytes } = at(module.constants, operand);
         this.#charge(bytes.length);
         stack.push(this.#program.codec.decode(bytes, typeOf(type)));
         return;
       }
-      case 0x08: // ld_true
-      case 0x09: // ld_false
-        stack.push(code === 0x08);
+      case OPCODE.ldTrue:
+      case OPCODE.ldFalse:
+        stack.push(code === OPCODE.ldTrue);
         return;
-      case 0x0a: // copy_loc
+      case OPCODE.copyLoc:
         stack.push(copyOf(at(locals, operand), this.#charge));
         return;
-      case 0x0b: // move_loc
+      case OPCODE.moveLoc:
         stack.push(at(locals, operand));
         return;
-      case 0x0c: // st_loc
+      case OPCODE.stLoc:
         locals[operand] = this.#pop();
         return;
-      case 0x0d: // mut_borrow_loc
-      case 0x0e: // imm_borrow_loc
+      case OPCODE.mutBorrowLoc:
+      case OPCODE.immBorrowLoc:
         stack.push(new Reference(locals, operand));
         return;
-      case 0x0f: // mut_borrow_field
-      case 0x10: // imm_borrow_field
+      case OPCODE.mutBorrowField:
+      case OPCODE.immBorrowField:
         this.#borrowField(at(module.fields, operand));
         return;
-      case 0x36: // mut_borrow_field_generic
-      case 0x37: // imm_borrow_field_generic
+      case OPCODE.mutBorrowFieldGeneric:
+      case OPCODE.immBorrowFieldGeneric:
         this.#borrowField(at(module.fieldInstances, operand));
         return;
-      case 0x11: // call
+      case OPCODE.call:
         this.#call(at(module.calls, operand), frame);
         return;
-      case 0x38: // call_generic
+      case OPCODE.callGeneric:
         this.#call(at(module.genericCalls, operand), frame);
         return;
-      case 0x12: // pack
+      case OPCODE.pack:
         stack.push(new Composite(this.#popAll(at(module.structs, operand))));
         return;
-      case 0x39: // pack_generic
+      case OPCODE.packGeneric:
         stack.push(new Composite(this.#popAll(at(module.structInstances, operand))));
         return;
-      case 0x13: // unpack
-      case 0x3a: // unpack_generic
+      case OPCODE.unpack:
+      case OPCODE.unpackGeneric:
         stack.push(...composite(this.#pop()).items);
         return;
-      case 0x14: // read_ref
+      case OPCODE.readRef:
         stack.push(copyOf(reference(this.#pop()).value, this.#charge));
         return;
-      case 0x15: {
-        // write_ref
+      case OPCODE.writeRef: {
         const target = reference(this.#pop());
         target.value = this.#pop();
         return;
       }
-      case 0x20: // not
+      case OPCODE.not:
         stack.push(this.#pop() !== true);
         return;
-      case 0x1e: // or
-      case 0x1f: {
-        // and
+      case OPCODE.or:
+      case OPCODE.and: {
         const right = this.#pop() === true;
         const left = this.#pop() === true;
-        stack.push(code === 0x1e ? left || right : left && right);
+        stack.push(code === OPCODE.or ? left || right : left && right);
         return;
       }
-      case 0x21: // eq
-      case 0x22: {
-        // neq
+      case OPCODE.eq:
+      case OPCODE.neq: {
         const right = this.#pop();
-        stack.push(areEqual(this.#pop(), right, this.#charge) === (code === 0x21));
+        stack.push(areEqual(this.#pop(), right, this.#charge) === (code === OPCODE.eq));
         return;
       }
-      case 0x27: // abort
+      case OPCODE.abort:
         throw this.#aborted(int(this.#pop()).value, frame);
-      case 0x28: // nop
-      case 0x2e: // freeze_ref
+      case OPCODE.nop:
+      case OPCODE.freezeRef:
         return;
-      case 0x31: // ld_u8
+      case OPCODE.ldU8:
         stack.push(new Int(8, value));
         return;
-      case 0x48: // ld_u16
+      case OPCODE.ldU16:
         stack.push(new Int(16, value));
         return;
-      case 0x49: // ld_u32
+      case OPCODE.ldU32:
         stack.push(new Int(32, value));
         return;
-      case 0x32: // ld_u128
+      case OPCODE.ldU128:
         stack.push(new Int(128, value));
         return;
-      case 0x4a: // ld_u256
+      case OPCODE.ldU256:
         stack.push(new Int(256, value));
         return;
-      case 0x33:
-      case 0x34:
-      case 0x35:
-      case 0x4b:
-      case 0x4c:
-      case 0x4d: // cast_u8, u64, u128, u16, u32, u256
+      case OPCODE.castU8:
+      case OPCODE.castU64:
+      case OPCODE.castU128:
+      case OPCODE.castU16:
+      case OPCODE.castU32:
+      case OPCODE.castU256:
         this.#cast(CAST[code] ?? 0, frame);
         return;
-      case 0x40: {
-        // vec_pack
+      case OPCODE.vecPack: {
         this.#charge(Number(value));
         stack.push(new Composite(this.#popAll(Number(value))));
         return;
       }
-      case 0x46: {
-        // vec_unpack
+      case OPCODE.vecUnpack: {
         const { items } = composite(this.#pop());
         if (BigInt(items.length) !== value) throw this.#failed(frame, 'a vector of another length');
         stack.push(...items);
         return;
       }
-      case 0x41: // vec_len
+      case OPCODE.vecLen:
         stack.push(u64(composite(reference(this.#pop()).value).items.length));
         return;
-      case 0x42: // vec_imm_borrow
-      case 0x43: {
-        // vec_mut_borrow
+      case OPCODE.vecImmBorrow:
+      case OPCODE.vecMutBorrow: {
         const index = Number(int(this.#pop()).value);
         const { items } = composite(reference(this.#pop()).value);
         if (index >= items.length) throw this.#failed(frame, 'an index outside of the vector');
         stack.push(new Reference(items, index));
         return;
       }
-      case 0x44: {
-        // vec_push_back
+      case OPCODE.vecPushBack: {
         const item = this.#pop();
         composite(reference(this.#pop()).value).items.push(item);
         return;
       }
-      case 0x45: {
-        // vec_pop_back
+      case OPCODE.vecPopBack: {
         const item = composite(reference(this.#pop()).value).items.pop();
         if (item === undefined) throw this.#failed(frame, 'the vector is empty');
         stack.push(item);
         return;
       }
-      case 0x47: {
-        // vec_swap
+      case OPCODE.vecSwap: {
         const [one, other] = [Number(int(this.#pop()).value), Number(int(this.#pop()).value)];
         const { items } = composite(reference(this.#pop()).value);
         const [first, second] = [items[one], items[other]];
@@ -299,28 +289,26 @@ export class Machine {
         items[other] = first;
         return;
       }
-      case 0x4e: // pack_variant
+      case OPCODE.packVariant:
         this.#packVariant(at(module.variants, operand));
         return;
-      case 0x4f: // pack_variant_generic
+      case OPCODE.packVariantGeneric:
         this.#packVariant(at(module.variantInstances, operand));
         return;
-      case 0x50: // unpack_variant
-      case 0x53: // unpack_variant_generic
+      case OPCODE.unpackVariant:
+      case OPCODE.unpackVariantGeneric:
         stack.push(...this.#variant(this.#pop(), variantOf(module, code, operand), frame).items);
         return;
-      case 0x51: // unpack_variant_imm_ref
-      case 0x52: // unpack_variant_mut_ref
-      case 0x54: // unpack_variant_generic_imm_ref
-      case 0x55: {
-        // unpack_variant_generic_mut_ref
+      case OPCODE.unpackVariantImmRef:
+      case OPCODE.unpackVariantMutRef:
+      case OPCODE.unpackVariantGenericImmRef:
+      case OPCODE.unpackVariantGenericMutRef: {
         const held = reference(this.#pop()).value;
         const { items } = this.#variant(held, variantOf(module, code, operand), frame);
         stack.push(...items.map((_, index) => new Reference(items, index)));
         return;
       }
-      case 0x56: {
-        // variant_switch
+      case OPCODE.variantSwitch: {
         const { tag } = composite(reference(this.#pop()).value);
         frame.next = at(at(linked.code.jumps, operand), tag);
         return;
@@ -379,7 +367,7 @@ export class Machine {
 }
 
 function variantOf(module: ModuleCode, code: number, operand: number): Variant {
-  return at(code >= 0x53 ? module.variantInstances : module.variants, operand);
+  return at(code >= OPCODE.unpackVariantGeneric ? module.variantInstances : module.variants, operand);
 }
 
 function at<T>(items: readonly T[], index: number): T {
