@@ -69,6 +69,15 @@ export function parseType(text: string): MoveType {
   return { kind: 'struct', address: normalizeSuiAddress(hex), module, name: struct, args: parsed };
 }
 
+const parsedTypes = new Map<string, MoveType>();
+
+/** For the types of modules, which their instructions name again and again. */
+export function parseTypeOnce(text: string): MoveType {
+  const type = parsedTypes.get(text) ?? parseType(text);
+  parsedTypes.set(text, type);
+  return type;
+}
+
 /** The type with arguments in place of its parameters. */
 export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType {
   switch (type.kind) {

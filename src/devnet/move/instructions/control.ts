@@ -1,0 +1,30 @@
+/** The instructions that decide which one runs next within a function. */
+import { OPCODE } from '../../bytecode/opcodes.ts';
+import { MoveAbort } from '../../failures.ts';
+import { type Frame, type Instructions, locationOf } from '../frame.ts';
+import { parseTypeOnce } from '../types.ts';
+import { bytesOf } from '../values.ts';
+
+export const CONTROL: Instructions = {
+  [OPCODE.branch]: (frame, { operand }) => {
+    frame.next = operand;
+  },
+  [OPCODE.brTrue]: (frame, { operand }) => {
+    if (frame.stack.pop() === true) frame.next = operand;
+  },
+  [OPCODE.brFalse]: (frame, { operand }) => {
+    if (frame.stack.pop() === false) frame.next = operand;
+  },
+  [OPCODE.nop]: () => undefined,
+  [OPCODE.abort]: (frame) => {
+    throw aborted(frame, frame.stack.popInt().value);
+  },
+};
+
+function aborted({ linked, next, codec }: Frame, code: bigint): MoveAbort {
+  return new MoveAbort(locationOf(linked, next - 1), code, (index) => {
+    const constant = linked.module.constants[index];
+    if (constant === undefined || constant.type !== 'vector<u8>') return undefined;
+    return Buffer.from(bytesOf(codec.decode(constant.bytes, parseTypeOnce(constant.type)))).toString();
+  });
+}

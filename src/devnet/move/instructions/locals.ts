@@ -1,0 +1,20 @@
+/** The instructions of local variables, and the one that drops a value. */
+import { OPCODE } from '../../bytecode/opcodes.ts';
+import { at, type Execute, type Instructions } from '../frame.ts';
+import { copyOf, Reference } from '../values.ts';
+
+const borrow: Execute = ({ stack, locals }, { operand }) => stack.push(new Reference(locals, operand));
+
+export const LOCALS: Instructions = {
+  [OPCODE.copyLoc]: ({ stack, locals, charge }, { operand }) =>
+    stack.push(copyOf(at(locals, operand), charge)),
+  [OPCODE.moveLoc]: ({ stack, locals }, { operand }) => stack.push(at(locals, operand)),
+  [OPCODE.stLoc]: ({ stack, locals }, { operand }) => {
+    locals[operand] = stack.pop();
+  },
+  [OPCODE.mutBorrowLoc]: borrow,
+  [OPCODE.immBorrowLoc]: borrow,
+  [OPCODE.pop]: ({ stack }) => {
+    stack.pop();
+  },
+};

@@ -1,0 +1,27 @@
+/** The instructions of references. */
+import { OPCODE } from '../../bytecode/opcodes.ts';
+import { at, type Execute, type Instructions } from '../frame.ts';
+import { copyOf, Reference } from '../values.ts';
+
+const borrowField = borrowFieldOf('fields');
+const borrowGenericField = borrowFieldOf('fieldInstances');
+
+export const REFERENCES: Instructions = {
+  [OPCODE.readRef]: ({ stack, charge }) => stack.push(copyOf(stack.popReference().value, charge)),
+  [OPCODE.writeRef]: ({ stack }) => {
+    const target = stack.popReference();
+    target.value = stack.pop();
+  },
+  [OPCODE.freezeRef]: () => undefined,
+  [OPCODE.mutBorrowField]: borrowField,
+  [OPCODE.immBorrowField]: borrowField,
+  [OPCODE.mutBorrowFieldGeneric]: borrowGenericField,
+  [OPCODE.immBorrowFieldGeneric]: borrowGenericField,
+};
+
+function borrowFieldOf(table: 'fields' | 'fieldInstances'): Execute {
+  return ({ stack, linked }, { operand }) => {
+    const index = at(linked.module[table], operand);
+    stack.push(new Reference(stack.popBorrowed().items, index));
+  };
+}

@@ -1,0 +1,18 @@
+/** The instructions that make structs, and take them apart. */
+import { OPCODE } from '../../bytecode/opcodes.ts';
+import { at, type Execute, type Instructions } from '../frame.ts';
+import { Composite } from '../values.ts';
+
+const unpack: Execute = ({ stack }) => stack.pushAll(stack.popComposite().items);
+
+export const STRUCTS: Instructions = {
+  [OPCODE.pack]: packFrom('structs'),
+  [OPCODE.packGeneric]: packFrom('structInstances'),
+  [OPCODE.unpack]: unpack,
+  [OPCODE.unpackGeneric]: unpack,
+};
+
+function packFrom(table: 'structs' | 'structInstances'): Execute {
+  return ({ stack, linked }, { operand }) =>
+    stack.push(new Composite(stack.popLast(at(linked.module[table], operand))));
+}

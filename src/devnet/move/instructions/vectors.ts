@@ -1,0 +1,57 @@
+/** The instructions of vectors. */
+import { OPCODE } from '../../bytecode/opcodes.ts';
+import { type Execute, failed, type Instructions } from '../frame.ts';
+import { Composite, Reference, u64 } from '../values.ts';
+
+const borrow: Execute = (frame) => {
+  const { stack } = frame;
+  const index = Number(stack.popInt().value);
+  const { items } = stack.popBorrowed();
+  if (index >= items.length) throw failed(frame, 'an index outside of the vector');
+  stack.push(new Reference(items, index));
+};
+
+const pack: Execute = ({ stack, charge }, { value }) => {
+  charge(Number(value));
+  stack.push(new Composite(stack.popLast(Number(value))));
+};
+
+const unpack: Execute = (frame, { value }) => {
+  const { items } = frame.stack.popComposite();
+  if (BigInt(items.length) !== value) throw failed(frame, 'a vector of another length');
+  frame.stack.pushAll(items);
+};
+
+const pushBack: Execute = ({ stack }) => {
+  const item = stack.pop();
+  stack.popBorrowed().items.push(item);
+};
+
+const popBack: Execute = (frame) => {
+  const item = frame.stack.popBorrowed().items.pop();
+  if (item === undefined) throw failed(frame, 'the vector is empty');
+  frame.stack.push(item);
+};
+
+const swap: Execute = (frame) => {
+  const { stack } = frame;
+  const [one, other] = [Number(stack.popInt().value), Number(stack.popInt().value)];
+  const { items } = stack.popBorrowed();
+  const [first, second] = [items[one], items[other]];
+  if (first === undefined || second === undefined) {
+    throw failed(frame, 'an index outside of the vector');
+  }
+  items[one] = second;
+  items[other] = first;
+};
+
+export const VECTORS: Instructions = {
+  [OPCODE.vecPack]: pack,
+  [OPCODE.vecUnpack]: unpack,
+  [OPCODE.vecLen]: ({ stack }) => stack.push(u64(stack.popBorrowed().items.length)),
+  [OPCODE.vecImmBorrow]: borrow,
+  [OPCODE.vecMutBorrow]: borrow,
+  [OPCODE.vecPushBack]: pushBack,
+  [OPCODE.vecPopBack]: popBack,
+  [OPCODE.vecSwap]: swap,
+};
