@@ -1,6 +1,6 @@
 /** The schemas of arguments and options. Each issue continues the name of what it is about. */
 import { isIPv4 } from 'node:net';
-import { isSecure } from 'sui-enclave/zklogin/http';
+import { isSecureUrl } from 'sui-enclave/url';
 import * as v from 'valibot';
 
 export const text = v.string();
@@ -54,7 +54,7 @@ export const secureUrl = v.pipe(
   v.string(),
   v.check((url) => {
     const parsed = URL.parse(url);
-    return parsed !== null && isSecure(parsed) && parsed.username === '' && parsed.password === '';
+    return parsed !== null && isSecureUrl(parsed) && parsed.username === '' && parsed.password === '';
   }, 'must be an https URL, without a user name; http is for this machine only'),
 );
 

@@ -1,7 +1,8 @@
 import { fetchText, NoAnswerError } from '../fetch.ts';
 import type { Provider } from '../token/providers.ts';
+import { isSecureUrl } from '../url.ts';
 import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from './errors.ts';
-import { isSecure, serviceErrorOf } from './http.ts';
+import { serviceErrorOf } from './http.ts';
 
 export interface DiscoveryOptions {
   readonly name: string;
@@ -98,6 +99,6 @@ async function fetchDocument(
 }
 
 function requireSecure(value: unknown, what: string, code: ZkLoginCode): string {
-  if (typeof value === 'string' && URL.canParse(value) && isSecure(new URL(value))) return value;
+  if (typeof value === 'string' && URL.canParse(value) && isSecureUrl(new URL(value))) return value;
   throw new ZkLoginError(code, `${what} must be an https URL`);
 }

@@ -9,6 +9,7 @@ import {
   TIMEOUT_RANGE,
   unreachableReason,
 } from '../fetch.ts';
+import { isSecureUrl } from '../url.ts';
 import { pause } from '../waiting.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 
@@ -49,12 +50,6 @@ export interface ServiceRequest extends ServiceOptions {
   readonly repeatable: boolean;
 }
 
-/** Whether the URL is https, or http on this machine. */
-export function isSecure({ protocol, hostname }: URL): boolean {
-  const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
-  return protocol === 'https:' || (protocol === 'http:' && local);
-}
-
 /**
  * Requests hold secrets (a token, a salt, a client secret), so the URL must be secure.
  *
@@ -66,7 +61,7 @@ export function serviceUrl(service: string, url: string | URL, allowHttp?: boole
   if (!parsed || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
     throw new ZkLoginError('ZKLOGIN_OPTION', `the URL of the ${service} must be https, without a user name`);
   }
-  if (allowHttp !== true && !isSecure(parsed)) {
+  if (allowHttp !== true && !isSecureUrl(parsed)) {
     const hint = allowHttp === undefined ? '' : ', or set allowHttp in your own private network';
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',

@@ -1,0 +1,7 @@
+/** Which URLs private requests may go to. Browser-safe. */
+
+/** Whether the URL is https, or http on this machine. */
+export function isSecureUrl({ protocol, hostname }: URL): boolean {
+  const local = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]';
+  return protocol === 'https:' || (protocol === 'http:' && local);
+}
