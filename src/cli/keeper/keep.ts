@@ -1,7 +1,7 @@
 /** `sui-enclave keep`: keeps enclaves registered, and destroys those that are stale. */
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { type Context, command, EXIT, type Result, readFileArgument, runAsProcess } from '../command.ts';
-import { pause } from '../provision/watch.ts';
+import { pause } from '../pause.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import type { Environment, Io } from '../command.ts';
-import { pause } from '../provision/watch.ts';
+import { pause } from '../pause.ts';
 import { ParentError } from './errors.ts';
 import { loadImage } from './image.ts';
 import { enclavesNamed, type RunningEnclave, runningEnclaves, terminateEnclave } from './nitro_cli.ts';

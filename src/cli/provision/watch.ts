@@ -1,5 +1,6 @@
 /** Provisions again whenever a new process of an enclave lacks its secrets. */
 import { EnclaveError } from 'sui-enclave/errors';
+import { pause } from '../pause.ts';
 
 /**
  * What a poll found: an enclave that claims to have secrets; one that got them; one that lacks them, and did not get them;
@@ -63,18 +64,4 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
 function describe(error: unknown): string {
   // The message of any other error may contain anything.
   return error instanceof EnclaveError ? `${error.code}: ${error.message}` : 'INTERNAL: an internal error';
-}
-
-/** Ends early when `stop` is aborted. */
-export function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    stop.addEventListener('abort', end);
-    if (stop.aborted) end();
-  });
 }
