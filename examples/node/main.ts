@@ -7,7 +7,7 @@ import {
   findRegistration,
   readConfig,
   sendTransaction,
-  updateWeather,
+  signedArguments,
 } from 'sui-enclave/sui';
 import { readContract, readEnclave, readNode, readSigner } from './settings.ts';
 
@@ -34,7 +34,15 @@ if (state !== 'registered') throw new NotRegisteredError('unregistered', reading
 const sender = signer.toSuiAddress();
 const tx = new Transaction();
 tx.setSender(sender);
-tx.transferObjects([updateWeather(tx, { appPackage, enclaveId, configId, reading })], sender);
+const { data, timestampMs, signature: signedByEnclave } = signedArguments(tx, reading, WeatherResponse);
+const nft = tx.moveCall({
+  target: `${appPackage}::weather::update_weather`,
+  arguments: [
+    ...[data.location, data.temperature, timestampMs, signedByEnclave],
+    ...[tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+  ],
+});
+tx.transferObjects([nft], sender);
 const transaction = await buildTransaction(sui, tx);
 const { signature } = await signer.signTransaction(transaction);
 const { digest, effects, objectTypes } = await sendTransaction(sui, {

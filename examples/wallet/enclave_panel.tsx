@@ -3,7 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { Transaction } from '@mysten/sui/transactions';
 import { useState } from 'react';
 import { certificatesFromPem, EnclaveClient, signedType, text, u64 } from 'sui-enclave/client';
-import { updateWeather } from 'sui-enclave/sui/weather';
+import { signedArguments } from 'sui-enclave/sui';
 import type { ZkLoginSession } from 'sui-enclave/zklogin';
 import { timestamp } from '../../src/console/lib/times.ts';
 import { useJob } from '../../src/console/lib/use_job.ts';
@@ -39,6 +39,18 @@ async function ask(location: string, signal: AbortSignal) {
 
 type Reading = Awaited<ReturnType<typeof ask>>;
 type Minted = ReturnType<typeof WeatherNFT.parse>;
+
+/** Adds the call that mints the reading. */
+function mintCall(tx: Transaction, reading: Reading, { packageId, configId }: NonNullable<typeof enclave>) {
+  const { data, timestampMs, signature } = signedArguments(tx, reading, WeatherResponse);
+  return tx.moveCall({
+    target: `${packageId}::weather::update_weather`,
+    arguments: [
+      ...[data.location, data.temperature, timestampMs, signature],
+      ...[tx.object(reading.enclaveId), tx.object(configId), tx.object.clock()],
+    ],
+  });
+}
 
 /** The object that a transaction has made. */
 async function mintedBy({ effects }: Executed): Promise<Minted | undefined> {
@@ -76,9 +88,7 @@ export function EnclavePanel({ session, sender, balance, failures }: Props) {
   const mint = () => {
     if (enclave === null || reading === undefined) return;
     const transaction = new Transaction();
-    const { packageId: appPackage, configId } = enclave;
-    const nft = updateWeather(transaction, { appPackage, configId, enclaveId: reading.enclaveId, reading });
-    transaction.transferObjects([nft], session.address);
+    transaction.transferObjects([mintCall(transaction, reading, enclave)], session.address);
     sender.send(
       `Mint the weather in ${visibleText(reading.data.location, 40)}`,
       transaction,

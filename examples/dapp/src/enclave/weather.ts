@@ -2,7 +2,7 @@
 import { bcs } from '@mysten/bcs';
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
 import { type EnclaveClient, signedType, text, u64, type VerifiedAnswer } from 'sui-enclave/client';
-import { celsiusOf, updateTemperature, updateWeather } from 'sui-enclave/sui';
+import { signedArguments } from 'sui-enclave/sui';
 import type { Settings } from '../settings.ts';
 
 // As the application signs them and the Move module reads them: intent, then the fields in order.
@@ -46,7 +46,10 @@ export function celsius(reading: Reading): string {
 }
 
 export const degreesText = (temperature: bigint): string => `${temperature} °C`;
-export const tenthsText = (value: bigint): string => `${celsiusOf(value).toFixed(1).replace('-', '−')} °C`;
+export const tenthsText = (tenths_plus_100000: bigint): string => {
+  const celsius = (Number(tenths_plus_100000) - 100_000) / 10;
+  return `${celsius.toFixed(1).replace('-', '−')} °C`;
+};
 
 /** Adds the call that mints the reading. The object still needs an owner. */
 export function mintCall(
@@ -55,8 +58,17 @@ export function mintCall(
   { packageId, configId }: Settings['sui'],
   enclaveId: string,
 ): TransactionResult {
-  const call = { appPackage: packageId, configId, enclaveId };
-  return reading.precision === 'degrees'
-    ? updateWeather(tx, { ...call, reading: reading.answer })
-    : updateTemperature(tx, { ...call, reading: reading.answer });
+  const objects = [tx.object(enclaveId), tx.object(configId), tx.object.clock()];
+  if (reading.precision === 'degrees') {
+    const { data, timestampMs, signature } = signedArguments(tx, reading.answer, WeatherResponse);
+    return tx.moveCall({
+      target: `${packageId}::weather::update_weather`,
+      arguments: [data.location, data.temperature, timestampMs, signature, ...objects],
+    });
+  }
+  const { data, timestampMs, signature } = signedArguments(tx, reading.answer, Temperature);
+  return tx.moveCall({
+    target: `${packageId}::weather::update_temperature`,
+    arguments: [data.location, data.tenths_plus_100000, timestampMs, signature, ...objects],
+  });
 }
