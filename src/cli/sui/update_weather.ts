@@ -11,8 +11,10 @@ import {
   readConfig,
   readEnclave,
 } from 'sui-enclave/sui/objects';
-import { updateWeather, type WeatherReading } from 'sui-enclave/sui/weather';
-import { WeatherResponse } from 'sui-enclave-weather/types';
+import { type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
+import { text as signedText, type U64Input, u64 } from 'sui-enclave/wire/bcs';
+import { signedType } from 'sui-enclave/wire/intent';
+import { struct } from 'sui-enclave/wire/struct';
 import * as v from 'valibot';
 import { runAsProcess, UsageError } from '../command.ts';
 import { enclaveUrl, objectId, text } from '../values.ts';
@@ -22,6 +24,10 @@ import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
 import { applicationOf, IDS } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
+
+/** As the enclave signs it and `move/weather` reads it. */
+const WeatherResponse = signedType(0, struct('WeatherResponse', { location: signedText, temperature: u64 }));
+type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
 
 /** 64 bytes. */
 const signature = v.pipe(
@@ -159,10 +165,15 @@ export const main = suiCommand({
     ];
   },
   async run(input, chain) {
-    const { appPackage, module: moduleName } = input.args;
+    const { appPackage, module } = input.args;
     const { reading, enclaveId, configId } = await submission(input, chain);
     const tx = new Transaction();
-    const nft = updateWeather(tx, { appPackage, moduleName, enclaveId, configId, reading });
+    const { data, timestampMs, signature } = signedArguments(tx, reading, WeatherResponse);
+    const signed = [data.location, data.temperature, timestampMs, signature];
+    const nft = tx.moveCall({
+      target: `${appPackage}::${module}::update_weather`,
+      arguments: [...signed, tx.object(enclaveId), tx.object(configId), tx.object.clock()],
+    });
     tx.transferObjects([nft], chain.sender());
     return await chain.submit(tx, {
       title: `mint the weather in ${JSON.stringify(reading.data.location)}`,
