@@ -38,8 +38,8 @@ const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 /** Modules of which an import means one or another: they export the same. */
 const ALTERNATIVES = ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'];
 
-/** What tests and fakes of a package import may be for development only. */
-const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|stand_in\.ts$)/.test(file);
+/** What tests, fakes and the calls of dapps import may be for development only: no image has these files. */
+const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|(stand_in|calls)\.ts$)/.test(file);
 
 const importsOf = (file: string) => importsIn(read(file));
 

@@ -19,10 +19,10 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { genAddressSeed } from '@mysten/sui/zklogin';
 import { afterAll, beforeAll, describe, expect, onTestFinished, type TestContext, test } from 'vitest';
+import { updateWeather } from '../../src/apps/weather/calls.ts';
 import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import { certificatesFromPem } from '../../src/library/attestation/index.ts';
 import { EnclaveClient } from '../../src/library/client/index.ts';
-import { updateWeather } from '../../src/library/sui/index.ts';
 import {
   epochOf,
   memorySession,

@@ -13,10 +13,8 @@ import {
 import * as objects from './objects.ts';
 import { readApplicationType } from './packages.ts';
 import * as transactions from './transactions.ts';
-import { updateTemperature, updateWeather } from './weather.ts';
 
-const BUILDERS = { ...transactions, updateTemperature, updateWeather };
-type Builders = typeof BUILDERS;
+type Builders = typeof transactions;
 
 /** Each builder without its transaction, which `tx.add` gives. */
 export type EnclaveCalls = {
@@ -29,7 +27,7 @@ export type EnclaveCalls = {
 export class SuiEnclaveExtension {
   readonly #client: ClientWithCoreApi;
   /** The builders: `tx.add(client.suiEnclave.call.updatePcrs({ … }))`. */
-  readonly call: EnclaveCalls = callsOf(BUILDERS);
+  readonly call: EnclaveCalls = callsOf(transactions);
 
   constructor(client: ClientWithCoreApi) {
     this.#client = client;

@@ -75,10 +75,3 @@ export {
   upgradePackage,
 } from './transactions.ts';
 export { applicationType } from './values.ts';
-export {
-  celsiusOf,
-  type TemperatureReading,
-  updateTemperature,
-  updateWeather,
-  type WeatherReading,
-} from './weather.ts';

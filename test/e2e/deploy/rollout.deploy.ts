@@ -13,13 +13,14 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { updateWeather, type WeatherReading } from '../../../src/apps/weather/calls.ts';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import {
   certificatesFromPem,
   EnclaveClient,
   type RegisteredAnswer,
 } from '../../../src/library/client/index.ts';
-import { sendTransaction, updateWeather, type WeatherReading } from '../../../src/library/sui/index.ts';
+import { sendTransaction } from '../../../src/library/sui/index.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { script } from '../../src/cli/sui/run_script.ts';
 import { freePort, HAPROXY, isInstalled, type Program, start, stop, until } from './setup.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { parsePcrs, predictRegistration, verifyAttestation } from 'sui-enclave/attestation';
 import { EnclaveClient } from 'sui-enclave/client';
 import { useEnclave } from 'sui-enclave/react';
-import { enclaveAddress, updateWeather } from 'sui-enclave/sui';
+import { enclaveAddress, signedArguments } from 'sui-enclave/sui';
 import { registerZkLoginWallet } from 'sui-enclave/wallet';
 import { answerLogin } from 'sui-enclave/wallet/redirect';
 import { beginLogin, completeLogin } from 'sui-enclave/zklogin';
@@ -30,7 +30,7 @@ const findings = {
   refused,
   encoded,
   client: typeof EnclaveClient,
-  sui: [typeof enclaveAddress, typeof updateWeather],
+  sui: [typeof enclaveAddress, typeof signedArguments],
   wallet: [typeof registerZkLoginWallet, typeof answerLogin],
   zklogin: [typeof beginLogin, typeof completeLogin],
   react: typeof useEnclave,

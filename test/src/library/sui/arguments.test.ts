@@ -1,6 +1,7 @@
 /** Objects for the builders in every form that `@mysten/sui` has: built offline, so that each form must be complete. */
 import { Inputs, Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { describe, expect, test } from 'vitest';
+import { updateTemperature, updateWeather } from '../../../../src/apps/weather/calls.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 
 const [PACKAGE, DAO, ADMIN] = ['e', 'd', 'a'].map((digit) => `0x${digit.repeat(64)}`) as [
@@ -120,12 +121,12 @@ const BUILDERS: readonly [string, readonly string[], Build][] = [
   [
     'update_weather',
     ['enclaveId', 'configId'],
-    (tx, given: OfEnclave) => sui.updateWeather(tx, { ...weather, ...given }),
+    (tx, given: OfEnclave) => updateWeather(tx, { ...weather, ...given }),
   ],
   [
     'update_temperature',
     ['enclaveId', 'configId'],
-    (tx, given: OfEnclave) => sui.updateTemperature(tx, { ...weather, ...given, reading: tenths }),
+    (tx, given: OfEnclave) => updateTemperature(tx, { ...weather, ...given, reading: tenths }),
   ],
 ];
 interface Admin {

@@ -64,11 +64,10 @@ test('a bundle has only what is imported: a reader brings neither builders nor t
   };
   const reader = await bundleOf('readConfig');
   expect(reader).toContain('async function readConfig');
-  for (const absent of ['update_pcrs', 'update_weather', 'PcrsUpdated', 'class SuiEnclaveExtension']) {
+  for (const absent of ['update_pcrs', 'PcrsUpdated', 'class SuiEnclaveExtension']) {
     expect(reader).not.toContain(absent);
   }
   expect(await bundleOf('updatePcrs')).not.toContain('async function readConfig');
   const extension = await bundleOf('suiEnclave');
-  for (const present of ['update_pcrs', 'update_weather', 'PcrsUpdated'])
-    expect(extension).toContain(present);
+  for (const present of ['update_pcrs', 'PcrsUpdated']) expect(extension).toContain(present);
 });

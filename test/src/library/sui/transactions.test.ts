@@ -4,6 +4,7 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress, toBase64 } from '@mysten/sui/utils';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { updateWeather } from '../../../../src/apps/weather/calls.ts';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { EnclaveError } from '../../../../src/library/errors.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
@@ -120,7 +121,7 @@ describe('the builders for move/enclave', () => {
     const signature = new Uint8Array(Buffer.from(answer.signature, 'hex'));
     const reading = { data, timestampMs, signature };
     const mint = await callsOf((tx) => {
-      const nft = sui.updateWeather(tx, { appPackage: PACKAGE, enclaveId, configId, reading });
+      const nft = updateWeather(tx, { appPackage: PACKAGE, enclaveId, configId, reading });
       tx.transferObjects([nft], fixture.address);
     });
     expect(mint).toEqual([
@@ -537,30 +538,29 @@ describe('the builders refuse before anything is sent', () => {
     [
       'a signature of 63 bytes',
       '64 bytes',
-      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, signature: new Uint8Array(63) } }),
+      (tx) => updateWeather(tx, { ...weather, reading: { ...reading, signature: new Uint8Array(63) } }),
     ],
     [
       'half a degree',
       'a u64 must be',
-      (tx) =>
-        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
+      (tx) => updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, temperature: 1.5 } } }),
     ],
     [
       'a timestamp below zero',
       'a u64 must be',
-      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: -1n } }),
+      (tx) => updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: -1n } }),
     ],
     [
       'a place with a lone surrogate',
       'well-formed',
       (tx) =>
-        sui.updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, location: '\udc00' } } }),
+        updateWeather(tx, { ...weather, reading: { ...reading, data: { ...data, location: '\udc00' } } }),
     ],
     [
       'a temperature of 2^64',
       '"temperature" is invalid: a u64 must be',
       (tx) =>
-        sui.updateWeather(tx, {
+        updateWeather(tx, {
           ...weather,
           reading: { ...reading, data: { ...data, temperature: 2n ** 64n } },
         }),
@@ -568,12 +568,12 @@ describe('the builders refuse before anything is sent', () => {
     [
       'a timestamp of 20 nines',
       'the timestamp is invalid: a u64 must be',
-      (tx) => sui.updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: '9'.repeat(20) } }),
+      (tx) => updateWeather(tx, { ...weather, reading: { ...reading, timestampMs: '9'.repeat(20) } }),
     ],
     [
       'a module that is not a name',
       'a name in Move',
-      (tx) => sui.updateWeather(tx, { ...weather, moduleName: 'a::b' }),
+      (tx) => updateWeather(tx, { ...weather, moduleName: 'a::b' }),
     ],
     [
       'a package without modules',

@@ -1,15 +1,16 @@
-/** The calls of `move/weather`: the pattern for the calls of your own contract. Browser-safe. */
-import { bcs } from '@mysten/bcs';
+/** The calls of `move/weather`, for dapps and tests: nothing of this is in an image. Browser-safe. */
 import type { Transaction, TransactionArgument, TransactionResult } from '@mysten/sui/transactions';
-import { text, type U64Input, u64 } from '../wire/bcs.ts';
-import { signedType } from '../wire/intent.ts';
-import { type ObjectInput, objectArgument } from './arguments.ts';
-import { type SubmittedAnswer, signedArguments } from './signed.ts';
-import { addressOf, identifierOf } from './values.ts';
+import { type ObjectInput, objectArgument } from 'sui-enclave/sui/arguments';
+import { type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
+import { addressOf, identifierOf } from 'sui-enclave/sui/values';
+import { text, type U64Input, u64 } from 'sui-enclave/wire/bcs';
+import { signedType } from 'sui-enclave/wire/intent';
+import { struct } from 'sui-enclave/wire/struct';
 
-const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
+// `types.ts` has the same for the server, and imports it.
+const WeatherResponse = signedType(0, struct('WeatherResponse', { location: text, temperature: u64 }));
 
-const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
+const Temperature = signedType(1, struct('Temperature', { location: text, tenths_plus_100000: u64 }));
 
 /** A signed answer of the weather application, as `EnclaveClient.processData` returns it. */
 export type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
