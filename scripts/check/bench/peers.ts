@@ -6,18 +6,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DEV_API_KEY } from '../../../src/testing/weather_api.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
+import { freePort, isOpen, START_MS, waitForPort } from './ports.ts';
 import { type Server, startServer, stop } from './servers.ts';
 
 /** Nautilus always listens here. */
 const FIXED_PORT = 3000;
-const START_MS = 15_000;
 const TURNS = 3;
 const AMOUNT = { connections: 32, seconds: 1 };
 
@@ -166,35 +164,6 @@ async function statusOf({ origin }: Server, { path, bodies }: Ask): Promise<numb
     ({ status }) => status,
     (error: Error) => error.name,
   );
-}
-
-/** @returns the first port that answers, or why none does */
-async function waitForPort(child: ChildProcess, ports: readonly number[]): Promise<number | string> {
-  for (const until = performance.now() + START_MS; performance.now() < until; await sleep(50)) {
-    for (const port of ports) if (await isOpen(port)) return port;
-    if (child.exitCode !== null || child.signalCode !== null) return 'it ended before it listened';
-  }
-  return `it did not listen within ${START_MS / 1000} s`;
-}
-
-function isOpen(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    const end = (open: boolean) => {
-      socket.destroy();
-      resolve(open);
-    };
-    socket.once('connect', () => end(true));
-    socket.once('error', () => end(false));
-  });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** The peer and what it has started. */

@@ -1,17 +1,17 @@
 /**
  * What a caller loses by the relay in front of an enclave's port: a bare server directly and through the relay, on
  * connections that are kept and on new ones. TCP on loopback stands in for vsock, so this is the relay's own cost and a
- * second TCP connection's, not that of a vsock. socat, which the relay replaces, is measured beside it where it is
- * installed.
+ * second TCP connection's, not that of a vsock.
  */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { quantity } from '../../../src/library/errors.ts';
 import { type Amount, type Load, PONG } from './load.ts';
+import { freePort, waitForPort } from './ports.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
 
@@ -24,88 +24,45 @@ const KEPT = { connections: 32, seconds: 2 };
 const NEW = { connections: 16, seconds: 2 };
 const TURNS = 5;
 
-/** @returns rows for the relay, and for socat if it is installed */
 export async function benchRelay(load: Load): Promise<Comparison[]> {
   execFileSync('make', ['--quiet', RELAY], { cwd: ROOT, stdio: ['ignore', 2, 2] });
   const direct = await startServer('./echo.ts', { HOST: `${NETWORK}.${ENCLAVE}` });
-  const port = Number(new URL(direct.origin).port);
-  const ways = [await startRelay(direct, port)];
-  if (spawnSync('socat', ['-V']).error === undefined) ways.push(await startSocat(direct, port));
+  const relay = await startRelay(direct);
+  const turnsBy = (by: Load, amount: Amount) => {
+    const cost = ({ origin }: Server) => costOf(by, { ...direct, origin }, PONG, amount);
+    return takeTurns(
+      TURNS,
+      () => cost(direct),
+      () => cost(relay),
+    );
+  };
   try {
-    const rows: Comparison[] = [];
-    for (const { name, server, targets } of ways) {
-      const cost = (through: Server) => () => costOf(load, { ...direct, origin: through.origin }, PONG, KEPT);
-      const kept = await takeTurns(TURNS, cost(direct), cost(server));
-      const names = { floorName: 'directly' };
-      rows.push(
-        compareRates(
-          { name: `GET / through ${name}, ${quantity(KEPT.connections, 'connection')}`, ...names },
-          kept,
-          targets?.kept,
-        ),
-      );
-      const costOfNew = (through: Server) => () =>
-        costOf(loadByNewConnections, { ...direct, origin: through.origin }, PONG, NEW);
-      const fresh = await takeTurns(TURNS, costOfNew(direct), costOfNew(server));
-      rows.push(
-        compareRates(
-          { name: `GET / through ${name}, a new connection each`, ...names },
-          fresh,
-          targets?.fresh,
-        ),
-      );
-    }
-    return rows;
+    const kept = await turnsBy(load, KEPT);
+    const fresh = await turnsBy(loadByNewConnections, NEW);
+    const name = 'GET / through the relay';
+    const connections = quantity(KEPT.connections, 'connection');
+    return [
+      compareRates({ name: `${name}, ${connections}`, floorName: 'directly' }, kept, 0.85),
+      compareRates({ name: `${name}, a new connection each`, floorName: 'directly' }, fresh, 0.7),
+    ];
   } finally {
-    stop([direct, ...ways.map(({ server }) => server)]);
+    stop([direct, relay]);
   }
 }
 
-interface Way {
-  readonly name: string;
-  readonly server: Server;
-  readonly targets?: { readonly kept: number; readonly fresh: number };
-}
-
-async function startRelay({ child }: Server, enclavePort: number): Promise<Way> {
+async function startRelay({ child, origin }: Server): Promise<Server> {
   const state = mkdtempSync(join(tmpdir(), 'bench-relay-'));
   const port = await freePort();
   mkdirSync(join(state, 'relay'));
+  const enclavePort = new URL(origin).port;
   writeFileSync(join(state, 'relay/bench.conf'), `cid ${ENCLAVE}\nlisten 127.0.0.1:${port} ${enclavePort}\n`);
   const env = { ...process.env, VSOCK_NET: NETWORK };
   const relay = spawn(join(ROOT, RELAY), ['serve', join(state, 'relay'), state], { env, stdio: 'ignore' });
   relay.once('exit', () => rmSync(state, { recursive: true }));
   child.once('exit', () => relay.kill());
-  return { name: 'the relay', server: await listening(relay, port), targets: { kept: 0.85, fresh: 0.7 } };
-}
-
-async function startSocat({ origin }: Server, enclavePort: number): Promise<Way> {
-  const port = await freePort();
-  const listen = `TCP-LISTEN:${port},bind=127.0.0.1,reuseaddr,fork,backlog=1024,max-children=4096`;
-  const to = `TCP:${new URL(origin).hostname}:${enclavePort}`;
-  const socat = spawn('socat', ['-t', '2', listen, to], { stdio: 'ignore' });
-  return { name: 'socat', server: await listening(socat, port) };
-}
-
-async function listening(child: ChildProcess, port: number): Promise<Server> {
-  for (let tries = 0; ; tries += 1) {
-    const socket = connect(port, '127.0.0.1');
-    const isThere = await new Promise((resolve) => {
-      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    });
-    socket.destroy();
-    if (isThere) return { origin: `http://127.0.0.1:${port}`, child };
-    if (tries === 100) throw new Error(`nothing listens on port ${port}`);
-    await new Promise((done) => setTimeout(done, 50));
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  const started = await waitForPort(relay, [port]);
+  if (typeof started === 'string') throw new Error(`the relay: ${started}`);
+  return { origin: `http://127.0.0.1:${port}`, child: relay };
 }
 
 /** One request on each connection, which the server ends. @throws Error if one is refused or fails */
