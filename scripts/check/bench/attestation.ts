@@ -12,6 +12,7 @@ import {
   predictRegistration,
   verifyAttestation,
 } from '../../../src/library/attestation/index.ts';
+import { median } from './measure.ts';
 
 const LIMIT_MS = 10;
 const ROUNDS = 200;
@@ -41,25 +42,25 @@ function verifications(): EcdsaInput[] {
 }
 
 /** The median time of one call, in milliseconds, after as many to warm up. */
-async function median(rounds: number, call: () => Promise<unknown>): Promise<number> {
+async function timeOf(rounds: number, call: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
     const start = performance.now();
     await call();
     if (round >= rounds) times.push(performance.now() - start);
   }
-  return times.sort((a, b) => a - b)[rounds >> 1] ?? Number.NaN;
+  return median(times);
 }
 
 /** The medians in milliseconds, and of the five verifications as `floor`. */
 export async function measureVerification(rounds: number) {
   const inputs = verifications();
-  const floor = await median(rounds, async () => {
+  const floor = await timeOf(rounds, async () => {
     for (const input of inputs) if (!(await verifyEcdsa(input))) throw new Error('a signature does not hold');
   });
-  const verify = await median(rounds, () => verifyAttestation(bytes, { now, policy }));
-  const predict = await median(rounds, () => predictRegistration(bytes, now));
-  const decode = await median(rounds, async () => decodeAttestation(bytes));
+  const verify = await timeOf(rounds, () => verifyAttestation(bytes, { now, policy }));
+  const predict = await timeOf(rounds, () => predictRegistration(bytes, now));
+  const decode = await timeOf(rounds, async () => decodeAttestation(bytes));
   return { floor, verify, predict, decode };
 }
 

@@ -11,6 +11,7 @@ import { createLog } from '../../../src/service/log.ts';
 import { type DevelopmentIssuer, startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { startProver } from '../../../src/toolchain/dev/prover/service.ts';
 import { builtArtifacts } from '../../../src/toolchain/prover/artifacts.ts';
+import { residentMegabytes } from './measure.ts';
 import { formatTable } from './table.ts';
 
 /** As many as a backend works on and lets wait, so that none is refused. */
@@ -173,9 +174,9 @@ class Memory {
     const [engine = 0, ...generators] = childrenOf(this.#backend);
     const parts = {
       'front end, with this client': process.memoryUsage.rss() / 2 ** 20,
-      backend: residentMegabytes([this.#backend]),
-      engine: residentMegabytes([engine]),
-      'witness generator': residentMegabytes(generators.flatMap(withDescendants)),
+      backend: megabytesOf([this.#backend]),
+      engine: megabytesOf([engine]),
+      'witness generator': megabytesOf(generators.flatMap(withDescendants)),
     };
     const all = Object.values(parts).reduce((sum, part) => sum + part, 0);
     for (const [name, megabytes] of Object.entries({ ...parts, 'all at once': all })) {
@@ -189,20 +190,18 @@ function withDescendants(pid: number): number[] {
 }
 
 function childrenOf(pid: number): number[] {
-  return (textOf(`/proc/${pid}/task/${pid}/children`) ?? '').split(' ').filter(Boolean).map(Number);
+  const children = unlessEnded(() => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')) ?? '';
+  return children.split(' ').filter(Boolean).map(Number);
 }
 
-/** 0 for processes that have ended. */
-function residentMegabytes(pids: readonly number[]): number {
-  const kilobytes = pids.map(
-    (pid) => /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`) ?? '')?.[1] ?? 0,
-  );
-  return kilobytes.reduce((sum: number, part) => sum + Number(part), 0) / 1024;
+function megabytesOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + (unlessEnded(() => residentMegabytes(pid)) ?? 0), 0);
 }
 
-function textOf(file: string): string | undefined {
+/** Reads a process. Undefined if it has ended. */
+function unlessEnded<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(file, 'utf8');
+    return read();
   } catch {
     return undefined;
   }
