@@ -274,7 +274,9 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
   const files = byName.get('sui-enclave-service')?.files ?? [];
   const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/errors');
-  expect(imported.filter((item) => !/^sui-enclave\/(errors|fetch|token\/\w+)$/.test(item))).toEqual([]);
+  expect(imported.filter((item) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(item))).toEqual(
+    [],
+  );
 });
 
 test('an application imports one module of the server, and what is in an image imports no fake', () => {

@@ -11,10 +11,11 @@ import { decode, encode } from 'cborg';
 import { command, runAsProcess } from '../../src/cli/command.ts';
 import { integer } from '../../src/cli/values.ts';
 import { decodeAttestation } from '../../src/library/attestation/index.ts';
-import { CodedError, quantity } from '../../src/library/errors.ts';
+import { CodedError } from '../../src/library/errors.ts';
 import { readCall } from '../../src/library/sealing/request.ts';
 import { decodeSealedSecrets, readSecrets } from '../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../src/library/sealing/user_data.ts';
+import { quantity } from '../../src/library/wording.ts';
 import { encodeCose, encodeMap, head, type MapEntry } from '../../src/testing/attestation_ca.ts';
 
 /** Every code of a FuzzError, and what it means. */

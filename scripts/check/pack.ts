@@ -6,7 +6,8 @@
  */
 import { execFileSync } from 'node:child_process';
 import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
-import { ConfigError, quantity } from '../../src/library/errors.ts';
+import { ConfigError } from '../../src/library/errors.ts';
+import { quantity } from '../../src/library/wording.ts';
 import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/toolchain/image/measurements.ts';
 import { compileCommands, packCommands } from './pack/commands.ts';
 import { packCreate } from './pack/create.ts';

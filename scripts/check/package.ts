@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
-import { quantity } from '../../src/library/errors.ts';
+import { quantity } from '../../src/library/wording.ts';
 import { authorSteps } from './package/author.ts';
 import { commandsSteps } from './package/commands.ts';
 import { exampleSteps } from './package/examples.ts';

@@ -7,7 +7,8 @@ import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { command, runAsProcess } from '../../src/cli/command.ts';
 import { path } from '../../src/cli/values.ts';
-import { CodedError, quantity } from '../../src/library/errors.ts';
+import { CodedError } from '../../src/library/errors.ts';
+import { quantity } from '../../src/library/wording.ts';
 
 /** Every code of a SiteError, and what it means. */
 export const SITE_CODES = {

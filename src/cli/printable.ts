@@ -1,5 +1,5 @@
 /** Texts of files, nodes and hosts, made safe for a terminal. */
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 
 const MAX_TEXT = 200;
 

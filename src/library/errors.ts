@@ -45,8 +45,3 @@ export class ConfigError extends EnclaveError {
 export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';
 }
-
-/** A number with its unit, for a message: `1 byte`, `2 bytes`. @param unit in the singular, with a plural in -s */
-export function quantity(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
-}

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { ProverError } from './errors.ts';
 import type { Groth16Proof } from './verify.ts';

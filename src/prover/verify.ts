@@ -1,7 +1,7 @@
 /** Verifies Groth16 proofs on BN254, in the format of snarkjs and circom's tools. */
 
 import { bn254, bn254_Fr } from '@noble/curves/bn254.js';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 
 /** A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part first. */

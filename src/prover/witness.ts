@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 import type { CircuitInput } from './input.ts';
 

@@ -1,6 +1,6 @@
 /** All that an application imports of this project: `src/apps/README.md` has one. The server itself doesn't import it. */
 
-export { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
+export { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';
 export { type SignedType, signedType } from 'sui-enclave/wire/intent';
 export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';

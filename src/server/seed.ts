@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 
 const SEED_BYTES = 32;
 /** The minimum that GetRandom must contribute; the NSM gives up to 256 bytes. */

@@ -2,7 +2,7 @@
  * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass secrets,
  * tokens, salts or proofs to the log in the first place.
  */
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { isInstance } from './thrown.ts';
 
 const SECRET_NAMES = [

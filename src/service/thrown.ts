@@ -2,7 +2,8 @@
  * Reads thrown values. Applications and their packages may throw anything, also objects whose getters throw, and
  * proxies: reading one must not end the process, whose key would be lost.
  */
-import { ApplicationMistake, ConfigError, EnclaveError, quantity } from 'sui-enclave/errors';
+import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 
 /** Causes of causes beyond this depth are not printed, so that a cycle ends. */
 const MAX_CAUSES = 4;

@@ -2,7 +2,8 @@
 import * as http from 'node:http';
 import { types } from 'node:util';
 import type { AxiosBasicCredentials, AxiosRequestConfig, InternalAxiosRequestConfig } from 'axios';
-import { ApplicationMistake, ConfigError, quantity } from 'sui-enclave/errors';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { append } from './append.ts';
 import { untilGone } from './waiting.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import type { Origins } from 'sui-enclave-service/http/cors';
 
 const NAME = String.raw`(127\.0\.0\.1|localhost|\[::1\])`;

@@ -1,5 +1,5 @@
 /** The weather server under load, beside bare servers of Node's own. */
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';

@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { command, type Result, runAsProcess } from '../../../src/cli/command.ts';
 import { integer } from '../../../src/cli/values.ts';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { measureVerification } from './attestation.ts';
 import { drawChart } from './chart.ts';
 import { benchAttestation, benchSalt, benchSigning } from './crypto.ts';

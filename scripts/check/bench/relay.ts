@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { type Amount, type Load, PONG } from './load.ts';
 import { freePort, waitForPort } from './ports.ts';
 import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { expectEqual, installedTwice, ROOT, run, type Steps, versionHere } from './support.ts';
 
 const NAME = 'my_oracle';

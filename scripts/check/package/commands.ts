@@ -2,7 +2,7 @@
 import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../../src/cli/commands.ts';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import {
   checkDependencies,
   expectEqual,

@@ -8,7 +8,7 @@ import { extname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Browser, BrowserContextOptions, Page } from 'playwright';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { expectEqual, launchBrowser, run, type Steps } from './support.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

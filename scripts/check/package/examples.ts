@@ -5,7 +5,7 @@ import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:f
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import { type DappServers, dappSteps, logInAtProvider } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 

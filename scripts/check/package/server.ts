@@ -6,7 +6,7 @@ import { copyFileSync, globSync, mkdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { bcs } from '@mysten/bcs';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 import {
   checkDependencies,
   expectEqual,

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { quantity } from 'sui-enclave/wording';
 import {
   type AppContext,
   type Application,
@@ -6,7 +7,6 @@ import {
   defineApp,
   type Env,
   endpoint,
-  quantity,
   readSettings,
   type Upstreams,
 } from 'sui-enclave-server';

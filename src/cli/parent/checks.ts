@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { parsePcrs } from 'sui-enclave/attestation/image';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import type { Environment } from '../command.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { readEif } from '../image/eif/read.ts';

@@ -1,6 +1,7 @@
 /** Where publish and upgrade take the bytecode of a package from: the compiler, or a file that it wrote on another machine. */
-import { quantity } from 'sui-enclave/errors';
+
 import { SuiError } from 'sui-enclave/sui/errors';
+import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { type Environment, readFileArgument, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';

@@ -2,8 +2,8 @@
 
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
-import { quantity } from 'sui-enclave/errors';
 import { type SignedType, signedType } from 'sui-enclave/wire/intent';
+import { quantity } from 'sui-enclave/wording';
 import type { ModuleInterface } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import { SuiCommandError } from './errors.ts';
 import { splitTypes, valueType } from './move_types.ts';

@@ -1,9 +1,9 @@
 /** Registers attested keys under a config: for register_enclave, and for rotate where the registers stay the same. */
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
-import { quantity } from 'sui-enclave/errors';
 import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
 import { loadAttestation, registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
+import { quantity } from 'sui-enclave/wording';
 import { UsageError } from '../command.ts';
 import { type Attested, askForAttestation, attestedKeyOf, type Expected } from './attest.ts';
 import type { Chain } from './chain.ts';

@@ -1,6 +1,5 @@
 /** `sui-enclave status`: a config, its enclaves, and whether the running enclaves are among them. */
 import { toHex } from '@mysten/sui/utils';
-import { quantity } from 'sui-enclave/errors';
 import {
   acceptedImages,
   type Enclave,
@@ -11,6 +10,7 @@ import {
   listEnclaves,
   readConfig,
 } from 'sui-enclave/sui/objects';
+import { quantity } from 'sui-enclave/wording';
 import { runAsProcess } from '../command.ts';
 import { enclaveUrl } from '../values.ts';
 import { suiCommand } from './command.ts';

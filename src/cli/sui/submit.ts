@@ -3,10 +3,10 @@
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { EnclaveClient } from 'sui-enclave/client';
 import { ClientError } from 'sui-enclave/client/errors';
-import { quantity } from 'sui-enclave/errors';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { acceptedImages, type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
 import { type SignedArguments, signedArguments } from 'sui-enclave/sui/signed';
+import { quantity } from 'sui-enclave/wording';
 import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import * as v from 'valibot';
 import { runAsProcess, UsageError } from '../command.ts';

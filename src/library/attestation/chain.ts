@@ -6,7 +6,7 @@
 
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { quantity } from '../errors.ts';
+import { quantity } from '../wording.ts';
 import { malformedCertificate, type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError, CertificateError } from './errors.ts';

@@ -4,7 +4,7 @@
  */
 
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
-import { quantity } from '../errors.ts';
+import { quantity } from '../wording.ts';
 import { type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { PROTECTED_HEADER } from './cose.ts';
 import { AttestationError, FieldError } from './errors.ts';

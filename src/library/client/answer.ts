@@ -1,8 +1,8 @@
 /** Parses the answers of an enclave's endpoints. */
 
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
-import { quantity } from '../errors.ts';
 import type { SignedType } from '../wire/intent.ts';
+import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
 import { invalidOption, malformedAnswer } from './http.ts';
 

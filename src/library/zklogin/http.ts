@@ -1,5 +1,5 @@
 /** Requests to the services that a login needs: bounded, and repeated only when that is harmless. */
-import { quantity } from '../errors.ts';
+
 import {
   fetchText,
   isTimeout,
@@ -11,6 +11,7 @@ import {
 } from '../fetch.ts';
 import { isSecureUrl } from '../url.ts';
 import { pause } from '../waiting.ts';
+import { quantity } from '../wording.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 
 export interface ServiceOptions {

@@ -2,7 +2,8 @@
 import { accessSync, constants } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Express } from 'express';
-import { ConfigError, quantity } from 'sui-enclave/errors';
+import { ConfigError } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { errorAnswers } from 'sui-enclave-service/http/errors';
 import { createHttpServer, listen, shutDown } from 'sui-enclave-service/http/http_server';
 import type { InFlight } from 'sui-enclave-service/http/in_flight';

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AxiosInstance, AxiosResponse } from 'axios';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { createUpstream, isUpstreamError, parseJson, type UpstreamError } from 'sui-enclave-service/upstream';
 import { ProverError } from '../errors.ts';
 import type { CircuitInput } from '../input.ts';

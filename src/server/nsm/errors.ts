@@ -1,4 +1,4 @@
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 /** Whatever is wrong with the NSM, the server can't answer now. */

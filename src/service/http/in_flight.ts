@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { ServerError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Listed, OrderedList } from '../ordered_list.ts';

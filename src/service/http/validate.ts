@@ -1,4 +1,4 @@
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { ServerError } from '../errors.ts';
 

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { quantity } from 'sui-enclave/errors';
 import { type EnclaveConfig, isOverlapping, readConfig } from 'sui-enclave/sui/objects';
 import type { Source } from 'sui-enclave/sui/structs';
+import { quantity } from 'sui-enclave/wording';
 import {
   type Context,
   command,

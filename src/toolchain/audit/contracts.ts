@@ -1,7 +1,7 @@
 /** The part of an audit that is about packages on chain. */
 import { join } from 'node:path';
-import { quantity } from 'sui-enclave/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { quantity } from 'sui-enclave/wording';
 import type { Environment } from 'sui-enclave-cli/command_line';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { isModelChain } from 'sui-enclave-cli/sui/network';

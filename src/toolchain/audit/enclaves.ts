@@ -4,7 +4,6 @@ import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/att
 import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { requestJson } from 'sui-enclave/client/http';
-import { quantity } from 'sui-enclave/errors';
 import {
   acceptedImages,
   type Enclave,
@@ -15,6 +14,7 @@ import {
   listEnclaves,
   readEnclave,
 } from 'sui-enclave/sui/objects';
+import { quantity } from 'sui-enclave/wording';
 import { printable } from 'sui-enclave-cli/printable';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { enclaveAt } from 'sui-enclave-cli/sui/contract';

@@ -2,9 +2,9 @@
 import { bcs } from '@mysten/sui/bcs';
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { quantity } from 'sui-enclave/errors';
 import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
+import { quantity } from 'sui-enclave/wording';
 import { printable } from 'sui-enclave-cli/printable';
 import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
 import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { printable } from 'sui-enclave-cli/printable';
 import { AuditError } from './errors.ts';
 import { LIMITS, type Limits, type Repository, startGit, stopGit } from './git.ts';

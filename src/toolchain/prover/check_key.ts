@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { quantity } from 'sui-enclave/errors';
+import { quantity } from 'sui-enclave/wording';
 import { command, EXIT, type Result, runAsProcess, UnreadableFileError } from 'sui-enclave-cli/command';
 import { path } from 'sui-enclave-cli/values';
 import { KNOWN_KEYS } from 'sui-enclave-prover/keys/known';

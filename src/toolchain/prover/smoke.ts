@@ -1,5 +1,5 @@
 /** `sui-enclave prover_smoke`: judges a proving service that runs, from outside. */
-import { ConfigError, EnclaveError, quantity } from 'sui-enclave/errors';
+import { ConfigError, EnclaveError } from 'sui-enclave/errors';
 import {
   fetchText,
   NoAnswerError,
@@ -9,6 +9,7 @@ import {
   unreachableReason,
 } from 'sui-enclave/fetch';
 import { PROVIDERS, type Provider } from 'sui-enclave/token/providers';
+import { quantity } from 'sui-enclave/wording';
 import { ServiceRefusedError } from 'sui-enclave/zklogin';
 import { getProof, type ProofRequest } from 'sui-enclave/zklogin/services';
 import { command, EXIT, runAsProcess } from 'sui-enclave-cli/command';

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { quantity } from '../../../src/library/errors.ts';
+import { quantity } from '../../../src/library/wording.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['**/node_modules/**'] }).map(
