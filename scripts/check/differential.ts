@@ -3,21 +3,17 @@
  * what becomes of them: outcome, events, and what each object is afterwards. By default the second node is the model of
  * `make dev-sui`, whose rules are thereby held to those of a network; without `--node`, so is the first.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import * as v from 'valibot';
-import { command, runAsProcess, UsageError } from '../../src/cli/command.ts';
+import { command, runAsProcess } from '../../src/cli/command.ts';
 import { integer, text } from '../../src/cli/values.ts';
 import { CodedError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
-import { startDevSui } from '../../src/toolchain/dev/sui/service.ts';
 import { randomNumbers } from './fuzz_attestation.ts';
 import { effectOn, makeObjects, type Probe, probeOf } from './rules/case.ts';
+import { type NodeUrls, openNode } from './rules/node.ts';
 import { compileProbe, SOURCES } from './rules/probe.ts';
 import { buildPlan, type Kind, type Plan, randomPlan } from './rules/random_transaction.ts';
-import { type NodeUrls, type Sent, World } from './rules/world.ts';
+import { type Sent, World } from './rules/world.ts';
 
 /** Every code of a DifferentialError, and what it means. */
 export const DIFFERENTIAL_CODES = {
@@ -148,23 +144,14 @@ function nameType(type: string, { packageId }: Probe): string {
   return type.replaceAll(packageId, 'own');
 }
 
-interface Options {
-  readonly node: string | undefined;
-  readonly faucet: string | undefined;
-}
+type Given = Parameters<typeof openNode>[0];
 
-/** Runs with the URLs of a node, or of a model that it starts. */
-async function withNode<T>({ node, faucet }: Options, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
-  if (node !== undefined && faucet !== undefined) return await run({ url: node, faucet });
-  if (node !== undefined || faucet !== undefined) throw new UsageError('give both, a node and its faucet');
-  const folder = mkdtempSync(join(tmpdir(), 'differential-'));
-  const url = pathToFileURL(`${folder}/`);
-  const model = await startDevSui({ port: 0, faucetPort: 0, folder: url, env: {}, lagMs: 0 });
+async function withNode<T>(given: Given, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
+  const node = await openNode(given);
   try {
-    return await run({ url: model.node.url, faucet: model.faucetUrl });
+    return await run(node.urls);
   } finally {
-    await model.close();
-    rmSync(folder, { recursive: true });
+    await node.close();
   }
 }
 
@@ -191,8 +178,9 @@ export const main = command({
   notes: 'exit codes: 0 all outcomes were the same; 1 two differed; 2 invalid command line',
   async run({ options }) {
     const { transactions, seed = Date.now() % 1e9 } = options;
-    const second = { node: options['other-node'], faucet: options['other-faucet'] };
-    const outcomes = await withNode(options, (left) =>
+    const first = { url: options.node, faucet: options.faucet };
+    const second = { url: options['other-node'], faucet: options['other-faucet'] };
+    const outcomes = await withNode(first, (left) =>
       withNode(second, (right) => compareNodes([left, right], transactions, seed)),
     );
     const lines = Object.entries(outcomes).map(([name, count]) => `${String(count).padStart(10)}  ${name}`);

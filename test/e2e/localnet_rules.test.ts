@@ -2,43 +2,27 @@
  * The rules of transactions, on a Sui node that is given (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the framework's
  * sources), or else on the model: each accepted and each refused transaction of one list, with its outcome.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { effectOn, makeObjects, type Probe, probeOf } from '../../scripts/check/rules/case.ts';
 import { CASES } from '../../scripts/check/rules/cases.ts';
+import { type OpenNode, openNode } from '../../scripts/check/rules/node.ts';
 import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
 import { createdIn, packageIn, World } from '../../scripts/check/rules/world.ts';
 import { buildTransaction, sendTransaction } from '../../src/library/sui/index.ts';
-import { type DevSui, startDevSui } from '../../src/toolchain/dev/sui/service.ts';
 
-const { SUI_RPC_URL: rpcUrl, SUI_FAUCET_URL: faucetUrl } = process.env;
-
-let folder: string;
-let model: DevSui | undefined;
+let node: OpenNode;
 let world: World;
 let probe: Probe;
 
 beforeAll(async () => {
-  if ((rpcUrl === undefined) !== (faucetUrl === undefined)) {
-    throw new Error('set both SUI_RPC_URL and SUI_FAUCET_URL, or neither');
-  }
-  folder = mkdtempSync(join(tmpdir(), 'rules-'));
-  if (rpcUrl === undefined) {
-    const url = pathToFileURL(`${folder}/`);
-    model = await startDevSui({ port: 0, faucetPort: 0, folder: url, env: {}, lagMs: 0 });
-  }
-  world = new World({ url: rpcUrl ?? model?.node.url ?? '', faucet: faucetUrl ?? model?.faucetUrl ?? '' });
+  const { SUI_RPC_URL: url, SUI_FAUCET_URL: faucet } = process.env;
+  node = await openNode({ url, faucet });
+  world = new World(node.urls);
   await world.fund(2);
   probe = probeOf(world, await world.publish(await compileProbe(SOURCES.probe)));
 }, 60_000);
-afterAll(async () => {
-  await model?.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(async () => await node.close());
 
 test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, build }) => {
   const ids = await makeObjects(probe, needs);
@@ -49,10 +33,7 @@ test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, 
 });
 
 test('the coins that pay become one, also beyond what the first has', async () => {
-  const rich = new World({
-    url: rpcUrl ?? model?.node.url ?? '',
-    faucet: faucetUrl ?? model?.faucetUrl ?? '',
-  });
+  const rich = new World(node.urls);
   await rich.fund(2);
   const { objects } = await rich.client.core.listCoins({ owner: rich.address });
   const [first = 0n, second = 0n] = objects.map(({ balance }) => BigInt(balance));

@@ -6,11 +6,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
-
-export interface NodeUrls {
-  readonly url: string;
-  readonly faucet: string;
-}
+import type { NodeUrls } from './node.ts';
 
 export interface Sent {
   /** `done`, or why not, in words that every node shares. */

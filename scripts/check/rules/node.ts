@@ -1,0 +1,39 @@
+/** The node on which the rules of transactions are tried: one that is given, or a model of a node. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { UsageError } from '../../../src/cli/command.ts';
+import { startDevSui } from '../../../src/toolchain/dev/sui/service.ts';
+
+export interface NodeUrls {
+  readonly url: string;
+  readonly faucet: string;
+}
+
+export interface OpenNode {
+  readonly urls: NodeUrls;
+  close(): Promise<void>;
+}
+
+/** Starts a model if no URL is given. @throws UsageError for one URL without the other */
+export async function openNode({
+  url,
+  faucet,
+}: {
+  readonly url: string | undefined;
+  readonly faucet: string | undefined;
+}): Promise<OpenNode> {
+  if (url !== undefined && faucet !== undefined) return { urls: { url, faucet }, close: async () => {} };
+  if (url !== undefined || faucet !== undefined) throw new UsageError('give both, a node and its faucet');
+  const folder = mkdtempSync(join(tmpdir(), 'rules-'));
+  const options = { port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {}, lagMs: 0 };
+  const model = await startDevSui(options);
+  return {
+    urls: { url: model.node.url, faucet: model.faucetUrl },
+    async close() {
+      await model.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
