@@ -1,4 +1,7 @@
-/** `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. */
+/**
+ * `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. An image has it as
+ * `app.json`, so that it needs no parser of YAML.
+ */
 import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { ConfigError } from 'sui-enclave/errors';
@@ -8,6 +11,10 @@ import { parseYaml } from './parse_yaml.ts';
 
 /** The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a map. */
 export const MAX_MANIFEST_BYTES = 64 * 1024;
+/** The most endpoints. */
+const MAX_ENDPOINTS = 64;
+/** The most bytes that `app.json` may have: aliases of YAML can repeat a text of `app.yaml` for each endpoint. */
+const MAX_JSON_BYTES = MAX_ENDPOINTS * MAX_MANIFEST_BYTES;
 
 const Hostname = v.pipe(
   v.string(),
@@ -62,7 +69,7 @@ const ManifestFile = v.strictObject({
   name: v.optional(v.pipe(v.string(), v.regex(APPLICATION_NAME))),
   endpoints: v.pipe(
     v.array(EndpointEntry),
-    v.maxLength(64),
+    v.maxLength(MAX_ENDPOINTS),
     unique(({ host }) => host),
   ),
   secrets: v.pipe(
@@ -113,7 +120,7 @@ export interface Manifest {
   readonly files?: readonly string[];
 }
 
-/** @throws ConfigError that names the invalid property */
+/** Parses `app.yaml`. @throws ConfigError that names the invalid property */
 export function parseManifest(yaml: string): Manifest {
   if (Buffer.byteLength(yaml) > MAX_MANIFEST_BYTES) {
     throw new ConfigError(`app.yaml has more than ${MAX_MANIFEST_BYTES} bytes`);
@@ -124,16 +131,52 @@ export function parseManifest(yaml: string): Manifest {
   } catch (cause) {
     throw new ConfigError('app.yaml is not YAML, or has tags of its own', { cause });
   }
+  return validateManifest(data, 'app.yaml');
+}
+
+/**
+ * Parses `app.json` of an image.
+ *
+ * @throws ConfigError that names the invalid property; if it is not as `formatManifest` writes it, such as with a name twice
+ */
+export function parseManifestJson(json: string): Manifest {
+  if (Buffer.byteLength(json) > MAX_JSON_BYTES) {
+    throw new ConfigError(`app.json has more than ${MAX_JSON_BYTES} bytes`);
+  }
+  let data: unknown;
+  try {
+    data = JSON.parse(json);
+  } catch (cause) {
+    throw new ConfigError('app.json is not JSON', { cause });
+  }
+  const manifest = validateManifest(data, 'app.json');
+  if (formatManifest(manifest) !== json) {
+    throw new ConfigError('app.json is not in the form in which a build writes it');
+  }
+  return manifest;
+}
+
+/** Formats `app.json`: the same text for each `app.yaml` that says the same. The order of its properties is fixed. */
+export function formatManifest(manifest: Manifest): string {
+  const { name, endpoints, authorities = {}, secrets, provisioners, plain, events, files } = manifest;
+  const entries = endpoints.map((host) => {
+    const ca = Object.hasOwn(authorities, host) ? authorities[host] : undefined;
+    return ca === undefined ? host : { host, ca };
+  });
+  return `${JSON.stringify({ name, endpoints: entries, secrets, provisioners, plain, events, files })}\n`;
+}
+
+function validateManifest(data: unknown, file: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `app.yaml, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each with a list of at most 8 fields) and the list files (at most 16 folders of the application), no other property, and no duplicate name`,
+      `${file}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each with a list of at most 8 fields) and the list files (at most 16 folders of the application), no other property, and no duplicate name`,
     );
   }
   const { name, endpoints, secrets, provisioners, plain, events, files } = result.output;
   const authorities: Record<string, string> = {};
   for (const [index, { host, ca }] of endpoints.entries()) {
-    if (ca !== undefined) authorities[host] = requireAuthorities(ca, `app.yaml, endpoints.${index}.ca`);
+    if (ca !== undefined) authorities[host] = requireAuthorities(ca, `${file}, endpoints.${index}.ca`);
   }
   const hosts = endpoints.map(({ host }) => host);
   return {

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { manifestIn } from '../../src/server/load_application.ts';
+import { formatManifest } from '../../src/server/manifest.ts';
 import { bundle } from '../../src/toolchain/image/bundle.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
@@ -278,8 +280,9 @@ describe('the production entry', () => {
         onTestFinished(() => rmSync(stage, { recursive: true }));
         await bundle(root, '1.2.3', 'src/apps/weather', stage);
         file = join(stage, 'server.js');
-        const manifest = join(root, 'src/apps/weather/app.yaml');
-        writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/app/app.yaml', manifest));
+        const manifest = join(stage, 'app.json');
+        writeFileSync(manifest, formatManifest(manifestIn(join(root, 'src/apps/weather'))));
+        writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/app/app.json', manifest));
       }
       const seed = Buffer.alloc(32, 7);
       const hex = seed.toString('hex');

@@ -6,12 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { manifestIn } from '../../../src/server/load_application.ts';
+import { formatManifest } from '../../../src/server/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { median } from './measure.ts';
 import type { Comparison } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const MANIFEST = join(ROOT, 'src/apps/weather/app.yaml');
+const APP = 'src/apps/weather';
 const TURNS = 5;
 
 /** In JavaScript: to strip types would cost the floor a third of its time. */
@@ -64,11 +66,13 @@ function compare<Name extends string>(
 
 /** The server as the image has it, except for the paths of its files there. */
 async function bundleFor(folder: string): Promise<string> {
-  await bundle(ROOT, 'bench', 'src/apps/weather', folder);
+  await bundle(ROOT, 'bench', APP, folder);
+  const manifest = join(folder, 'app.json');
+  writeFileSync(manifest, formatManifest(manifestIn(join(ROOT, APP))));
   const script = join(folder, 'server.js');
   const code = readFileSync(script, 'utf8');
-  if (!code.includes('/app/app.yaml')) throw new Error("the bundle does not read the image's /app/app.yaml");
-  writeFileSync(script, code.replaceAll('/app/app.yaml', MANIFEST));
+  if (!code.includes('/app/app.json')) throw new Error("the bundle does not read the image's /app/app.json");
+  writeFileSync(script, code.replaceAll('/app/app.json', manifest));
   return script;
 }
 

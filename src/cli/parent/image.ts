@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import type { Image } from 'sui-enclave/attestation';
 import { type Config, readServerConfig } from 'sui-enclave-server/config';
-import { type Manifest, parseManifest } from 'sui-enclave-server/manifest';
+import { type Manifest, parseManifest, parseManifestJson } from 'sui-enclave-server/manifest';
 import { UsageError } from '../command.ts';
-import { readCpio } from '../image/cpio.ts';
+import { type CpioEntry, readCpio } from '../image/cpio.ts';
 import { measureImage } from '../image/eif/measure.ts';
 import { type Eif, readEif } from '../image/eif/read.ts';
 import { environmentIn } from '../image/settings.ts';
@@ -34,27 +34,30 @@ export function loadImage(path: string): EnclaveImage {
   return { bytes: bytes.length, eif, registers: { pcr0, pcr1, pcr2 } };
 }
 
-/** The application's endpoints and secrets, as they are measured: the app.yaml in its ramdisk. */
+/** The application's endpoints and secrets, as they are measured: in older images as app.yaml. @throws UsageError */
 export function manifestOf(eif: Eif): Manifest {
-  return parseManifest(fileIn(eif, 'app/app.yaml'));
+  const { path, text } = fileIn(eif, 'app/app.json', 'app/app.yaml');
+  return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
 }
 
-/** The settings of the image's server, as they are measured. */
+/** The settings of the image's server, as they are measured. @throws UsageError */
 export function serverConfigOf(eif: Eif): Config {
-  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf')));
+  return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
 }
 
-/** A file of the application's ramdisk. @throws UsageError, if it is not there */
-function fileIn({ ramdisks }: Eif, path: string): string {
-  let text: string | undefined;
+/** The file of the application's ramdisk that has one of these paths. @throws UsageError, if there is not exactly one */
+function fileIn({ ramdisks }: Eif, ...paths: string[]): { readonly path: string; readonly text: string } {
+  let files: CpioEntry[] = [];
   try {
     const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
-    const file = readCpio(archive).find((entry) => entry.path === path);
-    if (file) text = Buffer.from(file.data).toString('utf8');
+    files = readCpio(archive).filter(({ path }) => paths.includes(path));
   } catch {
     // Not an image of this project: reported below.
   }
-  if (text === undefined)
-    throw new UsageError(`this image was not built by this project: it has no /${path}`);
-  return text;
+  const [file] = files;
+  if (file === undefined || files.length > 1) {
+    const fault = file === undefined ? `no /${paths[0]}` : `${files.length} of /${paths.join(', /')}`;
+    throw new UsageError(`this image was not built by this project: it has ${fault}`);
+  }
+  return { path: file.path, text: Buffer.from(file.data).toString('utf8') };
 }

@@ -18,16 +18,16 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Relative paths of an application begin in its folder. Loaded first: its modules may use such a path at once. */
 const FOLDER = 'process.chdir(import.meta.dirname);';
 
-/** The image's own entry: the application is part of the bundle, app.yaml and schema.json are files beside it. */
+/** The image's own entry: the application is part of the bundle, app.json and schema.json are files beside it. */
 const entryOf = (version: string, folder: string, application: string) => `
 import ${JSON.stringify(folder)};
 import { readFileSync } from 'node:fs';
-import { parseManifest } from 'sui-enclave-server/manifest';
+import { parseManifestJson } from 'sui-enclave-server/manifest';
 import { readSchemaFile } from 'sui-enclave-server/schema_file';
 import { start } from 'sui-enclave-server/start';
 import module from ${JSON.stringify(application)};
 
-const manifest = parseManifest(readFileSync('/app/app.yaml', 'utf8'));
+const manifest = parseManifestJson(readFileSync('/app/app.json', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module, schema: readSchemaFile('/app/schema.json') }) });
 `;
 

@@ -7,8 +7,16 @@ import type { Manifest } from 'sui-enclave-server/manifest';
 
 /** Bytes of all files of an application together. They are in the memory of the enclave. */
 export const MAX_FILES_BYTES = 20_000_000;
-/** What /app has itself: see ramdisks.ts. */
-export const RESERVED = ['app.yaml', 'ca.pem', 'enclave.conf', 'nsm.node', 'schema.json', 'server.js'];
+/** What /app has itself: see ramdisks.ts. Older images have app.yaml there. */
+export const RESERVED = [
+  'app.json',
+  'app.yaml',
+  'ca.pem',
+  'enclave.conf',
+  'nsm.node',
+  'schema.json',
+  'server.js',
+];
 
 /** What is in an author's repository beside the application. */
 export const BESIDE: ReadonlySet<string> = new Set([

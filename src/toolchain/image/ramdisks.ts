@@ -10,7 +10,7 @@ import { writeCpio } from 'sui-enclave-cli/image/cpio';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { makeEnvironment, makeHosts, makeSettings } from 'sui-enclave-cli/image/settings';
 import { path } from 'sui-enclave-cli/values';
-import { parseManifest } from 'sui-enclave-server/manifest';
+import { formatManifest, parseManifest, parseManifestJson } from 'sui-enclave-server/manifest';
 import { readSchemaFile } from 'sui-enclave-server/schema_file';
 import { readFiles } from './files.ts';
 import { tryStart } from './try_start.ts';
@@ -53,8 +53,9 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   );
   writeFileSync(join(stage, 'boot.cpio'), boot);
 
-  const yaml = readFileSync(join(appDir, 'app.yaml'), 'utf8');
-  const manifest = parseManifest(yaml);
+  const json = formatManifest(parseManifest(readFileSync(join(appDir, 'app.yaml'), 'utf8')));
+  // As the server of the image reads it.
+  const manifest = parseManifestJson(json);
   // An application may bring an authority of its own, for endpoints whose certificate no public authority signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
@@ -67,7 +68,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
     existsSync(ca),
   );
   const application = new Map([
-    ['app/app.yaml', { data: Buffer.from(yaml) }],
+    ['app/app.json', { data: Buffer.from(json) }],
     ['app/enclave.conf', { data: Buffer.from(makeSettings(manifest, environment)) }],
     ['app/nsm.node', file(join(stage, 'nsm.node'))],
     ['app/server.js', file(join(stage, 'server.js'))],

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { manifestIn } from '../../../src/server/load_application.ts';
+import { formatManifest } from '../../../src/server/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { HABITS } from './express_habits.ts';
 
@@ -57,8 +59,9 @@ function startFromSource(): Promise<Started> {
 /** As in an image, but for the folder of its files. */
 async function startBundle(): Promise<Started> {
   await bundle(ROOT, '0.0.0', APP, folder);
+  writeFileSync(join(folder, 'app.json'), formatManifest(manifestIn(join(ROOT, APP))));
   const file = join(folder, 'server.js');
-  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('"/app/', `"${join(ROOT, APP)}/`));
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('"/app/', `"${folder}/`));
   return start([file]);
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../../src/library/errors.ts';
-import { parseManifest } from '../../../src/server/manifest.ts';
+import { formatManifest, parseManifest, parseManifestJson } from '../../../src/server/manifest.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
 import { newProvisioner } from './provisioner.ts';
 
@@ -153,5 +153,71 @@ describe('app.yaml', () => {
   ])('%o is rejected, naming the property', (yaml, place) => {
     expect(() => parseManifest(yaml)).toThrow(ConfigError);
     expect(() => parseManifest(yaml)).toThrow(place);
+  });
+});
+
+describe('app.json', () => {
+  const { ca } = makeTls(['api.example.com']);
+  const indented = ca.trimEnd().replace(/^/gm, '      ');
+  const KEY = newProvisioner().hex;
+  const full = `name: dice
+endpoints: # ours
+  - a.example
+  - host: b.example
+    ca: |
+${indented}
+secrets: [A, B]
+provisioners: ["${KEY}"]
+plain: true
+events: {zero: [b, a], constructor: []}
+files: [public, views/en]
+`;
+
+  test.each([
+    ['the least', 'endpoints: []\nsecrets: []'],
+    ['everything', full],
+    ['empty lists', 'endpoints: []\nsecrets: []\nprovisioners: []\nevents: {}\nfiles: []'],
+  ])('says what app.yaml says, of %s', (_what, yaml) => {
+    const manifest = parseManifest(yaml);
+    expect(parseManifestJson(formatManifest(manifest))).toEqual(manifest);
+  });
+
+  test('has the properties in a fixed order, and those of events as they are', () => {
+    const json = `{"name":"dice","endpoints":["a.example",{"host":"b.example","ca":${JSON.stringify(ca)}}],"secrets":["A","B"],"provisioners":["${KEY}"],"plain":true,"events":{"zero":["b","a"],"constructor":[]},"files":["public","views/en"]}\n`;
+    expect(formatManifest(parseManifest(full))).toBe(json);
+    const reordered = 'secrets: [A]\nplain: true\nendpoints: []\nname: dice\n# a comment\n';
+    expect(formatManifest(parseManifest(reordered))).toBe(
+      '{"name":"dice","endpoints":[],"secrets":["A"],"plain":true}\n',
+    );
+  });
+
+  test('is read again where aliases make it larger than app.yaml may be', () => {
+    const note = `# ${'x'.repeat(50_000)}`;
+    const first = `\n  - host: a.example\n    ca: &ca |\n${`${note}\n${ca}`.trimEnd().replace(/^/gm, '      ')}`;
+    const others = Array.from({ length: 63 }, (_, at) => `\n  - {host: b${at}.example, ca: *ca}`);
+    const json = formatManifest(parseManifest(`endpoints:${first}${others.join('')}\nsecrets: []`));
+    expect(json.length).toBeGreaterThan(64 * 50_000);
+    expect(parseManifestJson(json).endpoints).toHaveLength(64);
+  });
+
+  test.each([
+    ['YAML', 'endpoints: []\nsecrets: []\n', 'not JSON'],
+    ['nothing', '', 'not JSON'],
+    ['another property', '{"endpoints":[],"secrets":[],"endpoint":[]}\n', /^app\.json, endpoint:/],
+    ['an invalid host', '{"endpoints":["localhost"],"secrets":[]}\n', /^app\.json, endpoints\.0:/],
+    [
+      'a pin to no certificate',
+      '{"endpoints":[{"host":"a.example","ca":"x"}],"secrets":[]}\n',
+      /^app\.json, endpoints\.0\.ca:/,
+    ],
+    ['a name twice', '{"endpoints":["a.example"],"endpoints":[],"secrets":[]}\n', 'not in the form'],
+    ['another order', '{"secrets":[],"endpoints":[]}\n', 'not in the form'],
+    ['spaces', '{"endpoints": [],"secrets":[]}\n', 'not in the form'],
+    ['an escape', '{"endpoints":[],"secrets":["\\u0041"]}\n', 'not in the form'],
+    ['no end of line', '{"endpoints":[],"secrets":[]}', 'not in the form'],
+    ['too many bytes', `{"endpoints":[],"secrets":[]}${' '.repeat(64 * 64 * 1024)}\n`, 'more than 4194304'],
+  ])('with %s is refused', (_what, json, message) => {
+    expect(() => parseManifestJson(json)).toThrow(ConfigError);
+    expect(() => parseManifestJson(json)).toThrow(message);
   });
 });

@@ -18,7 +18,7 @@ import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';
-import { Parent } from './fakes.ts';
+import { Parent, writeImage } from './fakes.ts';
 
 /** Slow to make. */
 const root = createRoot(new Date());
@@ -392,6 +392,14 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\nupstream 8102 b\.example\.com\n/m);
   });
 
+  test('reads them from an image of an older build, which has app.yaml', async () => {
+    const { parent, expose } = await start();
+    const eif = join(parent.dir, 'older.eif');
+    writeImage(eif, 'endpoints: [a.example.com] # ours\nsecrets: [COIN_KEY]\n', '', 'app.yaml');
+    expect((await expose(['--eif', eif])).stdout).toMatch(/waits for its secrets: COIN_KEY/);
+    expect(parent.conf()).toMatch(/^upstream 8101 a\.example\.com\n/m);
+  });
+
   test('refuses another image than the running one', async () => {
     const { parent, expose } = await start();
     parent.setEnclave({ Measurements: { PCR0: 'ab' } });
@@ -402,16 +410,30 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('refuses an image of another project', async () => {
     const { parent, expose } = await start();
-    const half = new Map([['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }]]);
-    for (const [ramdisk, missing] of [
-      [Buffer.from('no archive'), 'app.yaml'],
-      [gzipSync(writeCpio(new Map())), 'app.yaml'],
-      [gzipSync(writeCpio(half)), 'enclave.conf'],
+    const files = {
+      yaml: ['app/app.yaml', { data: Buffer.from('endpoints: []\nsecrets: []\n') }],
+      json: ['app/app.json', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
+      // The same length, to have the same path.
+      twin: ['app/app.twin', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
+    } as const;
+    const ramdiskOf = (...names: (keyof typeof files)[]) => {
+      const archive = writeCpio(new Map(names.map((name) => files[name])));
+      return gzipSync(
+        Buffer.from(archive.toString('latin1').replace('app/app.twin', 'app/app.json'), 'latin1'),
+      );
+    };
+    for (const [ramdisk, fault] of [
+      [Buffer.from('no archive'), 'no /app/app.json'],
+      [ramdiskOf(), 'no /app/app.json'],
+      [ramdiskOf('json'), 'no /app/enclave.conf'],
+      [ramdiskOf('yaml'), 'no /app/enclave.conf'],
+      [ramdiskOf('json', 'yaml'), '2 of /app/app.json, /app/app.yaml'],
+      [ramdiskOf('json', 'twin'), '2 of /app/app.json, /app/app.yaml'],
     ] as const) {
       const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
       writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));
       expect((await expose(['--eif', join(parent.dir, 'other.eif')])).stderr).toMatch(
-        `USAGE: this image was not built by this project: it has no /app/${missing}. See sui-enclave expose_enclave --help\n`,
+        `USAGE: this image was not built by this project: it has ${fault}. See sui-enclave expose_enclave --help\n`,
       );
     }
   });

@@ -22,7 +22,7 @@ import { onTestFinished } from 'vitest';
 import { writeCpio } from '../../../../src/cli/image/cpio.ts';
 import { makeEnvironment, makeSettings } from '../../../../src/cli/image/settings.ts';
 import { stopServices } from '../../../../src/cli/parent/services.ts';
-import { parseManifest } from '../../../../src/server/manifest.ts';
+import { formatManifest, parseManifest } from '../../../../src/server/manifest.ts';
 import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
 import { RELAY } from '../../../enclave/relay.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';
@@ -257,17 +257,24 @@ export class Parent {
   }
 }
 
-/** Writes a small image whose application has the manifest. @param serverEnv of the application @returns its path */
+/**
+ * Writes a small image whose application has the manifest.
+ *
+ * @param serverEnv of the application
+ * @param form app.yaml is that of older builds
+ * @returns its path
+ */
 export function writeImage(
   path: string,
   manifest = 'endpoints: [api.weatherapi.com]\nsecrets: [API_KEY]\n',
   serverEnv = '',
+  form: 'app.json' | 'app.yaml' = 'app.json',
 ): string {
   const parsed = parseManifest(manifest);
   const settings = makeSettings(parsed, makeEnvironment('weather', parsed, serverEnv, false));
   const application = writeCpio(
     new Map([
-      ['app/app.yaml', { data: Buffer.from(manifest) }],
+      [`app/${form}`, { data: Buffer.from(form === 'app.yaml' ? manifest : formatManifest(parsed)) }],
       ['app/enclave.conf', { data: Buffer.from(settings) }],
     ]),
   );

@@ -14,6 +14,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { manifestIn } from '../../../../src/server/load_application.ts';
+import { formatManifest } from '../../../../src/server/manifest.ts';
 import { bundle, readBundled } from '../../../../src/toolchain/image/bundle.ts';
 import { digestOf } from '../../../../src/toolchain/image/bundle_digest.ts';
 import { readFiles } from '../../../../src/toolchain/image/files.ts';
@@ -24,6 +26,9 @@ const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 let stage: string;
 let source: string;
 let modules: string[];
+
+/** The app.json of an image. */
+const manifestOf = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
 
 beforeAll(async () => {
   stage = mkdtempSync(join(tmpdir(), 'bundle-'));
@@ -51,6 +56,10 @@ describe('the bundle', () => {
     ).toEqual([]);
   });
 
+  test('has no parser of YAML', () => {
+    expect(modules.filter((path) => /\/yaml\/|parse_yaml/.test(path))).toEqual([]);
+  });
+
   test('has the application and the version in it, and no fake', () => {
     expect(source).toMatch(/api\.weatherapi\.com/);
     expect(source).toMatch(/version: "1\.2\.3"/);
@@ -60,25 +69,28 @@ describe('the bundle', () => {
   test('starts without the parts of Node that it does not need', () => {
     const exit = "process.on('exit', () => console.log(JSON.stringify(process.moduleLoadList)))";
     const preload = `data:text/javascript,${encodeURIComponent(exit)}`;
-    // It ends where it misses the image's /app/app.yaml.
+    // It ends where it misses the image's /app/app.json.
     const { stdout, stderr } = spawnSync(process.execPath, ['--import', preload, join(stage, 'server.js')], {
       encoding: 'utf8',
     });
-    expect(stderr).toMatch(/\/app\/app\.yaml/);
+    expect(stderr).toMatch(/\/app\/app\.json/);
     const loaded: string[] = JSON.parse(stdout);
     expect(loaded).toContain('NativeModule https');
     expect(loaded.filter((name) => /undici|sqlite/.test(name))).toEqual([]);
   });
 
-  test('has no default application: without APP it does not start, though its app.yaml is there', () => {
-    const file = join(stage, 'with_app_yaml.cjs');
-    writeFileSync(file, source.replaceAll('/app/app.yaml', join(ROOT, 'src/apps/weather/app.yaml')));
+  test('has no default application: without APP it does not start, though its app.json is there', () => {
+    const manifest = join(stage, 'app.json');
+    writeFileSync(manifest, manifestOf('src/apps/weather'));
+    const file = join(stage, 'with_manifest.cjs');
+    writeFileSync(file, source.replaceAll('/app/app.json', manifest));
     const { status, stderr } = spawnSync(process.execPath, [file], {
       env: { API_KEY: 'x', PORT: '0' },
       encoding: 'utf8',
       timeout: 10_000,
     });
     rmSync(file);
+    rmSync(manifest);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
   });
@@ -92,7 +104,7 @@ describe('the bundle', () => {
     // The image's /app is this folder here.
     const files = new Map<string, string | Buffer>([
       ['server.js', server.replaceAll(/(?<=["'/])\/app\//g, `${folder}/`)],
-      ['app.yaml', readFileSync(join(app, 'app.yaml'))],
+      ['app.json', manifestOf('test/fixtures/apps/site')],
       ...readFiles(app, { files: ['public'] }),
     ]);
     for (const [path, content] of files) {

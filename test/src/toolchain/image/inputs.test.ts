@@ -276,7 +276,7 @@ describe('the SBOM', () => {
   test("has the digest of each file of app.yaml's folders", () => {
     const application = writeCpio(
       new Map(
-        ['app/app.yaml', 'app/server.js', 'app/public/index.html', 'app/views/server.js', 'etc/hosts'].map(
+        ['app/app.json', 'app/server.js', 'app/public/index.html', 'app/views/server.js', 'etc/hosts'].map(
           (path) => [path, { data: Buffer.from(path) }],
         ),
       ),

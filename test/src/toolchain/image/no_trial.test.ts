@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { readCpio } from '../../../../src/cli/image/cpio.ts';
+import { manifestIn } from '../../../../src/server/load_application.ts';
+import { formatManifest } from '../../../../src/server/manifest.ts';
 import { recipeOf } from '../../../../src/toolchain/image/build.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -40,7 +42,11 @@ test.runIf(isLinux)(
     const { status, stderr } = spawnSync(process.execPath, argv, { cwd: ROOT, encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
     expect(existsSync(marker)).toBe(false);
-    const paths = readCpio(readFileSync(join(stage, 'app.cpio'))).map(({ path }) => path);
-    expect(paths).toEqual(expect.arrayContaining(['app/server.js', 'app/app.yaml', 'app/enclave.conf']));
+    const entries = readCpio(readFileSync(join(stage, 'app.cpio')));
+    const paths = entries.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(['app/server.js', 'app/enclave.conf']));
+    expect(paths.filter((path) => path.startsWith('app/app.'))).toEqual(['app/app.json']);
+    const manifest = Buffer.from(entries.find(({ path }) => path === 'app/app.json')?.data ?? []).toString();
+    expect(manifest).toBe(formatManifest(manifestIn(join(ROOT, 'src/apps/weather'))));
   },
 );
