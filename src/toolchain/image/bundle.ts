@@ -1,14 +1,15 @@
 /**
- * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application as one file, STAGE/server.js,
- * without node_modules, and the packages that it contains code of, STAGE/bundled.json.
+ * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application without node_modules, STAGE/server.js
+ * and the files of `LAZY_PACKAGES`, and the packages that these contain code of, STAGE/bundled.json.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { rolldown } from 'rolldown';
+import { type Plugin, rolldown } from 'rolldown';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { path } from 'sui-enclave-cli/values';
+import { LAZY_PACKAGES, type LazyPackage, loadLazily } from './lazy_packages.ts';
 import { packageFolders } from './licenses.ts';
 import { placeModules } from './module_places.ts';
 import { versionOf } from './version.ts';
@@ -31,10 +32,17 @@ const manifest = parseManifestJson(readFileSync('/app/app.json', 'utf8'));
 void start({ version: ${JSON.stringify(version)}, nsmAddon: '/app/nsm.node', load: async () => ({ manifest, module, schema: readSchemaFile('/app/schema.json') }) });
 `;
 
+/** A file of the server. */
+interface BundledFile {
+  readonly code: string;
+  /** The paths of the modules in it. */
+  readonly modules: readonly string[];
+}
+
 /**
  * @param appDir the application's folder, from the root of the repository
- * @param stage folder that gets server.js
- * @returns the paths of the modules in it
+ * @param stage folder that gets server.js and the files that it loads
+ * @returns the paths of the modules in them
  */
 export async function bundle(
   root: string,
@@ -49,9 +57,42 @@ export async function bundle(
     [folder, FOLDER],
     [entry, entryOf(version, folder, join(root, appDir, 'app.ts'))],
   ]);
+  const virtual: Plugin = {
+    name: 'entry',
+    resolveId: (source) => (sources.has(source) ? source : null),
+    load: (id) => sources.get(id) ?? null,
+  };
+  const plugins = [virtual, placeModules(join(root, appDir))];
+  const bundleServer = (lazy: readonly LazyPackage[]) =>
+    bundleFile(root, entry, [...plugins, loadLazily(root, lazy)]);
+
+  const packages = new Map<LazyPackage, BundledFile>();
+  for (const one of LAZY_PACKAGES) packages.set(one, await bundleFile(root, join(root, one.module), []));
+  let server = await bundleServer(LAZY_PACKAGES);
+  // Each module is there once: a package stays in server.js where the application uses a module of it.
+  for (let shared = sharing(server, packages); shared.length > 0; shared = sharing(server, packages)) {
+    for (const one of shared) packages.delete(one);
+    server = await bundleServer([...packages.keys()]);
+  }
+  writeFileSync(join(stage, 'server.js'), server.code);
+  for (const [{ file }, { code }] of packages) writeFileSync(join(stage, file), code);
+  return [server, ...packages.values()].flatMap(({ modules }) => modules);
+}
+
+/** The packages of which the server has a module, beside the one that stands for the package. */
+function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
+  // Not the bundler's own, which each file has.
+  const inServer = new Set(server.modules.filter(isAbsolute));
+  return [...packages].flatMap(([one, { modules }]) =>
+    modules.some((path) => inServer.has(path) && !path.endsWith(`/${one.module}`)) ? [one] : [],
+  );
+}
+
+/** A module with all that it imports, as one file. */
+async function bundleFile(root: string, input: string, plugins: Plugin[]): Promise<BundledFile> {
   const bundler = await rolldown({
     cwd: root,
-    input: { server: entry },
+    input,
     // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
@@ -62,28 +103,19 @@ export async function bundle(
       if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
       handler(level, log);
     },
-    plugins: [
-      {
-        name: 'entry',
-        resolveId: (source) => (sources.has(source) ? source : null),
-        load: (id) => sources.get(id) ?? null,
-      },
-      placeModules(join(root, appDir)),
-    ],
+    plugins,
   });
   const {
-    output: [chunk],
-  } = await bundler.write({
-    dir: stage,
+    output: [{ code, moduleIds }],
+  } = await bundler.generate({
     // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a seventh of the
     // start.
     format: 'cjs',
     strict: true,
-    entryFileNames: 'server.js',
     codeSplitting: false,
     comments: false,
   });
-  return chunk.moduleIds;
+  return { code, modules: moduleIds };
 }
 
 /**
@@ -107,7 +139,7 @@ export const main = command({
   name: 'bundle',
   program: 'node src/toolchain/image/bundle.ts',
   purpose:
-    "Inside the image's build: bundles the server and its application as one file, server.js in the folder <stage>, beside the\nlist of the packages in it.",
+    "Inside the image's build: bundles the server and its application as server.js in the folder <stage>, beside the packages\nthat it loads late, and the list of all packages in it.",
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
   async run({ args: { app_dir: appDir, stage } }) {

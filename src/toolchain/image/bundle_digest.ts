@@ -1,6 +1,6 @@
 /** `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the image. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
@@ -14,18 +14,21 @@ import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 
 const APPS = ['weather', 'salt'];
 
-/** SHA-256 in hexadecimal. The version is the same for all, since it changes with each release. */
+/** Of the list of the bundle's files that sha256sum writes. The version is the same for all, since it changes with each release. */
 export async function digestOf(root: string, appDir: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {
     await bundle(root, '0.0.0', appDir, stage);
-    return createHash('sha256')
-      .update(readFileSync(join(stage, 'server.js')))
-      .digest('hex');
+    const lines = readdirSync(stage)
+      .sort()
+      .map((name) => `${sha256(readFileSync(join(stage, name)))}  ${name}\n`);
+    return sha256(lines.join(''));
   } finally {
     rmSync(stage, { recursive: true });
   }
 }
+
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 
 /** Of the application in an image: with the packages that the lock files name, and no others. */
 async function digestInImage(source: BuildSource, cache: string): Promise<string> {

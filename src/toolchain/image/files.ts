@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { printable } from 'sui-enclave-cli/printable';
 import type { Manifest } from 'sui-enclave-server/manifest';
+import { SERVER_FILES } from './lazy_packages.ts';
 
 /** Bytes of all files of an application together. They are in the memory of the enclave. */
 export const MAX_FILES_BYTES = 20_000_000;
@@ -15,7 +16,7 @@ export const RESERVED = [
   'enclave.conf',
   'nsm.node',
   'schema.json',
-  'server.js',
+  ...SERVER_FILES,
 ];
 
 /** What is in an author's repository beside the application. */

@@ -13,6 +13,7 @@ import { path } from 'sui-enclave-cli/values';
 import { formatManifest, parseManifest, parseManifestJson } from 'sui-enclave-server/manifest';
 import { readSchemaFile } from 'sui-enclave-server/schema_file';
 import { readFiles } from './files.ts';
+import { SERVER_FILES } from './lazy_packages.ts';
 import { tryStart } from './try_start.ts';
 
 const LOADER = '/lib64/ld-linux-x86-64.so.2';
@@ -71,7 +72,9 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
     ['app/app.json', { data: Buffer.from(json) }],
     ['app/enclave.conf', { data: Buffer.from(makeSettings(manifest, environment)) }],
     ['app/nsm.node', file(join(stage, 'nsm.node'))],
-    ['app/server.js', file(join(stage, 'server.js'))],
+    ...SERVER_FILES.filter((name) => existsSync(join(stage, name))).map(
+      (name) => [`app/${name}`, file(join(stage, name))] as const,
+    ),
     ['etc/hosts', { data: Buffer.from(makeHosts(manifest)) }],
     ...(existsSync(ca) ? [['app/ca.pem', file(ca)] as const] : []),
     ...schemaEntry(appDir),

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   mkdirSync,
@@ -7,11 +8,12 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { builtinModules } from 'node:module';
+import { builtinModules, createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { manifestIn } from '../../../../src/server/load_application.ts';
@@ -19,16 +21,52 @@ import { formatManifest } from '../../../../src/server/manifest.ts';
 import { bundle, readBundled } from '../../../../src/toolchain/image/bundle.ts';
 import { digestOf } from '../../../../src/toolchain/image/bundle_digest.ts';
 import { readFiles } from '../../../../src/toolchain/image/files.ts';
+import { LAZY_PACKAGES, SERVER_FILES } from '../../../../src/toolchain/image/lazy_packages.ts';
 import { licensesOf, packageFolders, packageLicenses } from '../../../../src/toolchain/image/licenses.ts';
 import { shareModules } from '../../../../src/toolchain/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
+const require = createRequire(import.meta.url);
 let stage: string;
 let source: string;
 let modules: string[];
 
 /** The app.json of an image. */
 const manifestOf = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
+
+/** Copies a bundle, with app.json, to a folder that stands for the image's /app. @returns the folder */
+function layOut(app: string, bundled: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'laid-out-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  cpSync(bundled, folder, { recursive: true });
+  const server = readFileSync(join(folder, 'server.js'), 'utf8');
+  writeFileSync(join(folder, 'server.js'), server.replaceAll(/(?<=["'/])\/app\//g, `${folder}/`));
+  writeFileSync(join(folder, 'app.json'), manifestOf(app));
+  return folder;
+}
+
+/** Starts the server in such a folder. @returns its address, and what ends it and returns its output */
+async function start(folder: string, env: Record<string, string>, options: readonly string[] = []) {
+  const child = spawn(process.execPath, [...options, join(folder, 'server.js')], {
+    cwd: '/',
+    env: { PORT: '0', NSM_REQUIRED: 'false', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let output = '';
+  const ended = once(child.stdout, 'end');
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const address = () => /"url":"([^"]+)"/.exec(output)?.[1];
+  await expect.poll(address, { timeout: 20_000 }).toBeDefined();
+  const end = async () => {
+    child.kill();
+    await ended;
+    return output;
+  };
+  return { url: String(address()), end };
+}
 
 beforeAll(async () => {
   stage = mkdtempSync(join(tmpdir(), 'bundle-'));
@@ -38,12 +76,57 @@ beforeAll(async () => {
 afterAll(() => rmSync(stage, { recursive: true }));
 
 describe('the bundle', () => {
-  test('is one file, which needs nothing but Node', () => {
-    expect(readdirSync(stage)).toEqual(['server.js']);
-    const imported = [...source.matchAll(/\brequire\("([^"]+)"\)/g)].map(([, name = '']) => name);
-    expect(source).not.toMatch(/^import /m);
-    expect(imported.length).toBeGreaterThan(5);
-    expect(imported.filter((name) => !builtinModules.includes(name.replace(/^node:/, '')))).toEqual([]);
+  test('is server.js and the packages that it loads late, which need nothing but Node and each other', () => {
+    const files = readdirSync(stage);
+    expect(files).toEqual([...SERVER_FILES].sort());
+    for (const name of files) {
+      const code = readFileSync(join(stage, name), 'utf8');
+      const imported = [...code.matchAll(/\brequire\((["'`])(.+?)\1\)/g)].map(([, , module = '']) => module);
+      expect(code).not.toMatch(/^import |\bimport\(/m);
+      if (name === 'server.js') expect(imported.length).toBeGreaterThan(5 + SERVER_FILES.length);
+      const missing = imported.filter((module) => !builtinModules.includes(module.replace(/^node:/, '')));
+      expect([...new Set(missing)].sort()).toEqual(
+        name === 'server.js' ? files.filter((file) => file !== name).map((file) => `./${file}`) : [],
+      );
+    }
+  });
+
+  test('has each package that it loads late as a file that exports the same', () => {
+    for (const { module, file } of LAZY_PACKAGES) {
+      const [bundled, installed] = [require(join(stage, file)), require(join(ROOT, module))];
+      expect(bundled).not.toBe(installed);
+      expect([typeof bundled, Reflect.ownKeys(bundled)]).toEqual([
+        typeof installed,
+        Reflect.ownKeys(installed),
+      ]);
+    }
+  });
+
+  test('has no module twice', () => {
+    const own = modules.filter((path) => path.startsWith(ROOT));
+    const standing = LAZY_PACKAGES.map(({ module }) => join(ROOT, module));
+    const twice = own.filter((path, at) => own.indexOf(path) !== at);
+    expect(twice.sort()).toEqual(standing.sort());
+  });
+
+  test('keeps a package in server.js of which the application uses a module', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'sharing-'));
+    onTestFinished(() => rmSync(root, { recursive: true }));
+    symlinkSync(join(ROOT, 'src'), join(root, 'src'));
+    shareModules(ROOT, root);
+    mkdirSync(join(root, 'app'));
+    mkdirSync(join(root, 'out'));
+    // One of qs' dependencies.
+    const app =
+      "import inspect from 'object-inspect';\nexport default { signs: [], create: () => inspect([]) };\n";
+    writeFileSync(join(root, 'app/app.ts'), app);
+    const paths = await bundle(root, '1.2.3', 'app', join(root, 'out'));
+    expect(readdirSync(join(root, 'out'))).toEqual(
+      [...SERVER_FILES].filter((name) => name !== 'server.qs.js').sort(),
+    );
+    expect(paths.filter((path) => path.endsWith('/object-inspect/index.js'))).toHaveLength(1);
+    expect(paths.filter((path) => path.endsWith('/qs/lib/index.js'))).toHaveLength(1);
+    expect(readFileSync(join(root, 'out/server.js'), 'utf8')).not.toContain('./server.qs.js');
   });
 
   test('has nothing of src/server/index.ts that the application does not use', () => {
@@ -95,34 +178,79 @@ describe('the bundle', () => {
     expect(stderr).toMatch(/^sui-enclave: APP must name the application to run/);
   });
 
+  test('loads a package late: axios for the first request to an upstream', async () => {
+    const folder = layOut('src/apps/weather', stage);
+    const preload = join(folder, 'preload.cjs');
+    // On this machine nobody listens at the port of https.
+    const nowhere =
+      "dns.lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);";
+    const loadedLast = "process.on('exit', () => console.log(JSON.stringify(Object.keys(require.cache))));";
+    writeFileSync(preload, `const dns = require('node:dns');\n${nowhere}\n${loadedLast}\n`);
+    for (const [payload, loaded] of [
+      [undefined, ['preload.cjs', 'server.js']],
+      ['{"payload":{"location":"Lima"}}', ['preload.cjs', 'server.axios.js', 'server.js']],
+    ] as const) {
+      const { url, end } = await start(folder, { APP: 'weather', API_KEY: 'none' }, ['--require', preload]);
+      expect((await fetch(url)).status).toBe(200);
+      if (payload !== undefined) {
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(`${url}/process_data`, { method: 'POST', headers, body: payload });
+        expect([answer.status, await answer.json()]).toEqual([
+          502,
+          expect.objectContaining({ code: 'WEATHER_UNREACHABLE' }),
+        ]);
+      }
+      const paths: string[] = JSON.parse(/^\[.*\]$/m.exec(await end())?.[0] ?? '');
+      expect(paths.map((path) => basename(path)).sort()).toEqual(loaded);
+    }
+  });
+
+  test('parses bodies of an application as Express does, in its encodings too', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'parsers-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    await bundle(ROOT, '1.2.3', 'test/fixtures/apps/parsers', folder);
+    const { url } = await start(layOut('test/fixtures/apps/parsers', folder), { APP: 'parsers' });
+    const post = async (path: string, type: string, body: string | Buffer<ArrayBuffer>) => {
+      const headers = { 'content-type': type };
+      const answer = await fetch(`${url}/x/${path}`, { method: 'POST', headers, body });
+      return [answer.status, await answer.json()];
+    };
+    const latin1 = Buffer.from('Genève', 'latin1');
+    expect(await post('text', 'text/plain; charset=iso-8859-1', latin1)).toEqual([200, 'Genève']);
+    // 日本 in Shift_JIS, which Node has no decoder for.
+    const shiftJis = Buffer.from('93fa967b', 'hex');
+    expect(await post('text', 'text/plain; charset=shift_jis', shiftJis)).toEqual([200, '日本']);
+    expect(await post('text', 'text/plain; charset=unheard-of', latin1)).toEqual([
+      415,
+      expect.objectContaining({ code: expect.any(String) }),
+    ]);
+    const utf16 = Buffer.from('{"a":"Genève"}', 'utf16le');
+    expect(await post('json', 'application/json; charset=utf-16', utf16)).toEqual([200, { a: 'Genève' }]);
+    const form = 'application/x-www-form-urlencoded';
+    expect(await post('form', form, 'a[b][]=1&a[b][]=2&c=%C3%A8')).toEqual([
+      200,
+      { a: { b: ['1', '2'] }, c: 'è' },
+    ]);
+    const types = await (await fetch(`${url}/x/types`)).json();
+    expect(types).toEqual([
+      'text/markdown; charset=utf-8',
+      'application/wasm',
+      'image/avif',
+      ['json'],
+      'html',
+    ]);
+  });
+
   test('finds the files of an application, wherever its modules are and it is started', async () => {
     const app = join(ROOT, 'test/fixtures/apps/site');
     const folder = mkdtempSync(join(tmpdir(), 'site-'));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     await bundle(ROOT, '1.2.3', 'test/fixtures/apps/site', folder);
-    const server = readFileSync(join(folder, 'server.js'), 'utf8');
-    // The image's /app is this folder here.
-    const files = new Map<string, string | Buffer>([
-      ['server.js', server.replaceAll(/(?<=["'/])\/app\//g, `${folder}/`)],
-      ['app.json', manifestOf('test/fixtures/apps/site')],
-      ...readFiles(app, { files: ['public'] }),
-    ]);
-    for (const [path, content] of files) {
+    for (const [path, content] of readFiles(app, { files: ['public'] })) {
       mkdirSync(dirname(join(folder, path)), { recursive: true });
       writeFileSync(join(folder, path), content);
     }
-    const child = spawn(process.execPath, [join(folder, 'server.js')], {
-      cwd: '/',
-      env: { APP: 'site', PORT: '0', NSM_REQUIRED: 'false' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    let output = '';
-    for await (const chunk of child.stdout) {
-      output += chunk;
-      if (/"port":\d+|http:\/\/[^"\s]+:\d+/.test(output)) break;
-    }
-    const url = /http:\/\/[^"\s]+:\d+/.exec(output)?.[0];
+    const { url } = await start(layOut('test/fixtures/apps/site', folder), { APP: 'site' });
     for (const path of ['home', 'static/index.html']) {
       const answer = await fetch(`${url}/site/${path}`);
       expect([answer.status, await answer.text()]).toEqual([200, '<!doctype html><title>Site</title>\n']);
@@ -130,13 +258,19 @@ describe('the bundle', () => {
   });
 
   test('is the same again', async () => {
+    const read = () => readdirSync(stage).map((name) => [name, readFileSync(join(stage, name), 'utf8')]);
+    const files = read();
+    expect(files).toHaveLength(SERVER_FILES.length);
     await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
-    expect(readFileSync(join(stage, 'server.js'), 'utf8')).toBe(source);
+    expect(read()).toEqual(files);
   });
 
   test('has neither comments nor paths: a file that moves and a comment that changes leave the digest as it was', async () => {
-    expect(source).not.toMatch(/^\s*(\/\/|\/\*|\*\/)/m);
-    expect(source).not.toMatch(/node_modules|src\/server|signer\.ts/);
+    for (const name of SERVER_FILES) {
+      const code = readFileSync(join(stage, name), 'utf8');
+      expect(code).not.toMatch(/^\s*(\/\/|\/\*|\*\/)/m);
+      expect(code).not.toMatch(/node_modules|src\/server|signer\.ts/);
+    }
     const root = mkdtempSync(join(tmpdir(), 'bundle-root-'));
     try {
       cpSync(join(ROOT, 'src'), join(root, 'src'), {
@@ -165,9 +299,9 @@ describe('the bundle', () => {
 
   test('has axios without its client for Node, and without code for redirects and proxies', () => {
     const others = /\/(axios\/lib|follow-redirects|form-data|https-proxy-agent|proxy-from-env)\//;
-    expect(modules.filter((path) => /\/axios\//.test(path))).toEqual([
-      expect.stringMatching(/node_modules\/axios\/dist\/browser\/axios\.cjs$/),
-    ]);
+    expect(new Set(modules.filter((path) => /\/axios\//.test(path)))).toEqual(
+      new Set([join(ROOT, 'node_modules/axios/dist/browser/axios.cjs')]),
+    );
     expect(modules.filter((path) => others.test(path))).toEqual([]);
   });
 

@@ -50,15 +50,22 @@ describe('the files of an application', () => {
     expect(() => readFiles(app, { files: [folder] })).toThrow(refusal(/is not a folder of the application$/));
   });
 
-  test.each(['node_modules', 'test', 'move', 'out', 'public/node_modules', 'server.js', 'enclave.conf/x'])(
-    'are never in %s, which an image has not or has itself',
-    (folder) => {
-      write(`${folder}/x.txt`);
-      expect(() => readFiles(app, { files: [folder] })).toThrow(
-        refusal(/is a name that no folder of files can have/),
-      );
-    },
-  );
+  test.each([
+    'node_modules',
+    'test',
+    'move',
+    'out',
+    'public/node_modules',
+    'app.json',
+    'server.js',
+    'server.qs.js',
+    'enclave.conf/x',
+  ])('are never in %s, which an image has not or has itself', (folder) => {
+    write(`${folder}/x.txt`);
+    expect(() => readFiles(app, { files: [folder] })).toThrow(
+      refusal(/is a name that no folder of files can have/),
+    );
+  });
 
   test('are no links, and not below a link', () => {
     write('real/x.txt');
