@@ -8,10 +8,12 @@ process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cach
 const ISOLATED = [
   'test/enclave/**/*.test.ts',
   'test/src/cli/{keeper,parent,salt,sui,verify}/**/*.test.ts',
-  'test/src/server/nsm/{addon,device}.test.ts',
+  'test/src/server/server.test.ts',
+  'test/src/server/nsm/{addon,clock,device}.test.ts',
+  'test/src/server/reports/{events,health,metrics}.test.ts',
+  'test/src/server/secrets/secrets.test.ts',
   'test/src/prover/{engine,witness}.test.ts',
   'test/src/prover/backend/{backend,generator,supervisor}.test.ts',
-  'test/src/server/{clock,events,health,metrics,secrets,server}.test.ts',
   'test/src/service/{exchange,log,open_files,upstream_request}.test.ts',
   'test/src/service/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];

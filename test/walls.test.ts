@@ -182,8 +182,8 @@ test('no package is installed a second time among those of a workspace', () => {
 test('a deep import by name is refused where the package does not export it', () => {
   const resolve = (specifier: string) => createRequire(join(ROOT, 'src/cli/command.ts')).resolve(specifier);
   expect(resolve('sui-enclave-server/boot')).toBe(join(ROOT, 'src/server/boot.ts'));
-  expect(() => resolve('sui-enclave-server/key')).toThrow(/not defined by "exports"/);
-  expect(() => resolve('sui-enclave-server/key.ts')).toThrow(/not defined by "exports"/);
+  expect(() => resolve('sui-enclave-server/keys/key')).toThrow(/not defined by "exports"/);
+  expect(() => resolve('sui-enclave-server/keys/key.ts')).toThrow(/not defined by "exports"/);
 });
 
 test.each([

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { command, EXIT, runAsProcess, UsageError } from '../../src/cli/command.ts';
 import { text } from '../../src/cli/values.ts';
-import { applicationNames } from '../../src/server/load_application.ts';
+import { applicationNames } from '../../src/server/application/load_application.ts';
 import { testMove } from '../../src/toolchain/dev/test.ts';
 import { frameworkOf } from '../../src/toolchain/move/packages.ts';
 import { findProject } from '../../src/toolchain/project.ts';

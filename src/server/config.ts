@@ -15,7 +15,7 @@ import {
   trueOrFalse,
 } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
-import { APPLICATION_NAME } from './manifest.ts';
+import { APPLICATION_NAME } from './application/manifest.ts';
 
 /** The settings of the server itself, from the environment. Applications read their own variables. */
 export interface Config extends Address, Limits {

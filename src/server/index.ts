@@ -35,5 +35,5 @@ export {
   endpoint,
   processData,
   type Routes,
-} from './app.ts';
-export type { SignedAnswer } from './signer.ts';
+} from './application/app.ts';
+export type { SignedAnswer } from './keys/signer.ts';

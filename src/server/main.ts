@@ -1,7 +1,7 @@
 /** The production entry: `npm start`. Real configuration, real services, the real NSM. */
 import { readFileSync } from 'node:fs';
+import { loadApplication } from './application/load_application.ts';
 import { BUILT_ADDON } from './built_addon.ts';
-import { loadApplication } from './load_application.ts';
 import { start } from './start.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8'));

@@ -3,7 +3,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from 'sui-enclave-service/log';
-import type { BootReport } from './boot_report.ts';
+import type { BootReport } from './reports/boot_report.ts';
 
 /** The pipe of the hand-off. @throws ConfigError */
 export function openHandOff(fd: number): Socket {

@@ -3,10 +3,10 @@ import { writeSync } from 'node:fs';
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { handleUncaught } from 'sui-enclave-service/uncaught';
-import type { ApplicationModule } from './app.ts';
+import type { ApplicationModule } from './application/app.ts';
+import type { Manifest } from './application/manifest.ts';
 import { boot } from './boot.ts';
 import { readServerConfig } from './config.ts';
-import type { Manifest } from './manifest.ts';
 import { NsmDevice } from './nsm/device.ts';
 
 export interface StartOptions {

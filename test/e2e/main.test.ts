@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { manifestIn } from '../../src/server/load_application.ts';
-import { formatManifest } from '../../src/server/manifest.ts';
+import { manifestIn } from '../../src/server/application/load_application.ts';
+import { formatManifest } from '../../src/server/application/manifest.ts';
 import { bundle } from '../../src/toolchain/image/bundle.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));

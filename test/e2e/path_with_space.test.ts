@@ -44,7 +44,7 @@ test(
   () => {
     const files = [
       'test/src/server/nsm/addon.test.ts',
-      'test/src/server/schema_file.test.ts',
+      'test/src/server/application/schema_file.test.ts',
       'test/src/library/index.test.ts',
       'test/src/library/react/bundle.test.ts',
     ];

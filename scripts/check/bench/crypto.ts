@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { SignJWT } from 'jose';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { EphemeralKey } from '../../../src/server/key.ts';
+import { EphemeralKey } from '../../../src/server/keys/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Ask, Load } from './load.ts';

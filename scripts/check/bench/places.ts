@@ -1,8 +1,8 @@
 /** Whether a request for a new place costs more after many others: in this process, with an upstream that answers at once. */
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';
-import { EphemeralKey } from '../../../src/server/key.ts';
-import { Signer } from '../../../src/server/signer.ts';
+import { EphemeralKey } from '../../../src/server/keys/key.ts';
+import { Signer } from '../../../src/server/keys/signer.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { median } from './measure.ts';
 import type { Comparison } from './table.ts';

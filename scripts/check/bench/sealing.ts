@@ -7,7 +7,7 @@ import { diffieHellman, generateKeyPairSync } from 'node:crypto';
 import { command, EXIT, runAsProcess } from '../../../src/cli/command.ts';
 import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import { sealAnswer } from '../../../src/library/sealing/response.ts';
-import { SealingKey, sealAesGcm } from '../../../src/server/sealing_key.ts';
+import { SealingKey, sealAesGcm } from '../../../src/server/sealing/sealing_key.ts';
 
 /** In key agreements. */
 export const LIMIT = 3;

@@ -1,9 +1,9 @@
 /** A server of this project for the benchmark. */
 
+import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { type BootOptions, boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { loadApplication } from '../../../src/server/load_application.ts';
 import { NsmDevice } from '../../../src/server/nsm/device.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { announce } from './announce.ts';

@@ -151,7 +151,7 @@ export function serverSteps(work: string, tarball: () => string): Steps {
 
     async 'nothing else of the server can be imported by name, and none of its parts'() {
       const refused = [
-        ...['key', 'built_addon', 'server/key.js', 'service/log.js', 'library/errors.js'].map(
+        ...['keys/key', 'built_addon', 'server/keys/key.js', 'service/log.js', 'library/errors.js'].map(
           (path) => [`sui-enclave-server/${path}`, 'ERR_PACKAGE_PATH_NOT_EXPORTED'] as const,
         ),
         ['sui-enclave-service/errors', 'ERR_MODULE_NOT_FOUND'],

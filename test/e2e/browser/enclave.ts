@@ -1,9 +1,9 @@
 /** Starts enclaves on loopback for the pages of a browser run, and hands them what they must know of them. */
 import type { TestProject } from 'vitest/node';
 import type { Image } from '../../../src/library/attestation/index.ts';
+import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { FakeEnclave } from '../../src/library/client/fake_enclave.ts';
 

@@ -5,9 +5,9 @@
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
  */
 
+import { loadApplication } from '../../../src/server/application/load_application.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { readServerConfig } from '../../../src/server/config.ts';
-import { loadApplication } from '../../../src/server/load_application.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { endOnSignal } from '../../../src/service/signals.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';

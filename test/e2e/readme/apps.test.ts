@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { makeEnvironment, makeSettings } from '../../../src/cli/image/settings.ts';
-import { parseManifest } from '../../../src/server/manifest.ts';
+import { parseManifest } from '../../../src/server/application/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { shareModules } from '../../../src/toolchain/image/share_modules.ts';
 import { filesOf } from '../../page_files.ts';

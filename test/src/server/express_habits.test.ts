@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { manifestIn } from '../../../src/server/load_application.ts';
-import { formatManifest } from '../../../src/server/manifest.ts';
+import { manifestIn } from '../../../src/server/application/load_application.ts';
+import { formatManifest } from '../../../src/server/application/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { HABITS } from './express_habits.ts';
 
@@ -49,7 +49,7 @@ async function start(args: readonly string[]): Promise<Started> {
 /** As `make dev`: Node runs the application's TypeScript. */
 function startFromSource(): Promise<Started> {
   const source = `
-    import { loadFolder } from ${JSON.stringify(join(ROOT, 'src/server/load_application.ts'))};
+    import { loadFolder } from ${JSON.stringify(join(ROOT, 'src/server/application/load_application.ts'))};
     import { start } from ${JSON.stringify(join(ROOT, 'src/server/start.ts'))};
     await start({ version: '0.0.0', nsmAddon: '/none', load: (name) => loadFolder(${JSON.stringify(join(ROOT, APP))}, name) });
   `;

@@ -137,7 +137,7 @@ test('all this needs no cast, neither here nor in an application', () => {
   const cwd = fileURLToPath(new URL('../../../', import.meta.url));
   const files = globSync(
     [
-      'src/server/{app,index,boot,server,signer}.ts',
+      'src/server/{index,boot,server,application/app,keys/signer}.ts',
       'src/{apps,library/wire}/**/*.ts',
       'test/fixtures/apps/**/*.ts',
     ],

@@ -9,7 +9,7 @@ import { decodeAttestation } from '../../../src/library/attestation/index.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import type { EnclaveState, ProvisionerKey } from '../../../src/library/sealing/secrets.ts';
 import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
-import { type ApplicationModule, endpoint } from '../../../src/server/app.ts';
+import { type ApplicationModule, endpoint } from '../../../src/server/application/app.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from './support.ts';
 

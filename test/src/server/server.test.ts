@@ -15,11 +15,11 @@ import { decodeUserData } from '../../../src/library/sealing/user_data.ts';
 import { u64 } from '../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../src/library/wire/intent.ts';
 import { struct } from '../../../src/library/wire/struct.ts';
-import { endpoint } from '../../../src/server/app.ts';
-import { EphemeralKey } from '../../../src/server/key.ts';
+import { endpoint } from '../../../src/server/application/app.ts';
+import { EphemeralKey } from '../../../src/server/keys/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import type { NsmTransport } from '../../../src/server/nsm/transport.ts';
-import { SealingKey } from '../../../src/server/sealing_key.ts';
+import { SealingKey } from '../../../src/server/sealing/sealing_key.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer, startWeather } from './support.ts';
 

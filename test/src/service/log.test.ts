@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { AppContext } from '../../../src/server/app.ts';
+import type { AppContext } from '../../../src/server/application/app.ts';
 import { boot } from '../../../src/server/boot.ts';
 import { BUILT_ADDON } from '../../../src/server/built_addon.ts';
 import { readServerConfig } from '../../../src/server/config.ts';

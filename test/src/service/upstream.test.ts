@@ -255,7 +255,7 @@ test('parseJson accepts only JSON in UTF-8', () => {
 test('applications and probes send requests only through upstreams', () => {
   const root = fileURLToPath(new URL('../../..', import.meta.url));
   const files = [
-    'src/server/health.ts',
+    'src/server/reports/health.ts',
     ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/stand_in.ts'] }),
   ];
   expect(files.length).toBeGreaterThan(10);

@@ -9,7 +9,7 @@ import type { AxiosInstance, AxiosRequestConfig } from 'axios';
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { type AppContext, processData } from '../../../src/server/app.ts';
+import { type AppContext, processData } from '../../../src/server/application/app.ts';
 import { budgetFrom } from '../../../src/service/budget.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { createUpstream, isUpstreamError, type UpstreamError } from '../../../src/service/upstream.ts';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { typed } from '../../../src/cli/places.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
-import { loadFolder, nameOfFolder } from '../../../src/server/load_application.ts';
+import { loadFolder, nameOfFolder } from '../../../src/server/application/load_application.ts';
 import { ENCLAVE_PACKAGE } from '../../../src/toolchain/places.ts';
 import { cloneAt, findProject, repositoryAt } from '../../../src/toolchain/project.ts';
 

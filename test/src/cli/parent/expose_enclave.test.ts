@@ -11,7 +11,7 @@ import { reportsPath } from '../../../../src/cli/parent/reports.ts';
 import { decodeSealedSecrets, type EnclaveState } from '../../../../src/library/sealing/secrets.ts';
 import { encodeUserData } from '../../../../src/library/sealing/user_data.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { SealingKey } from '../../../../src/server/sealing_key.ts';
+import { SealingKey } from '../../../../src/server/sealing/sealing_key.ts';
 import { createRoot, toPem } from '../../../../src/testing/attestation_ca.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';

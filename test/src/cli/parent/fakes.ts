@@ -22,7 +22,7 @@ import { onTestFinished } from 'vitest';
 import { writeCpio } from '../../../../src/cli/image/cpio.ts';
 import { makeEnvironment, makeSettings } from '../../../../src/cli/image/settings.ts';
 import { stopServices } from '../../../../src/cli/parent/services.ts';
-import { formatManifest, parseManifest } from '../../../../src/server/manifest.ts';
+import { formatManifest, parseManifest } from '../../../../src/server/application/manifest.ts';
 import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
 import { RELAY } from '../../../enclave/relay.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';

@@ -13,7 +13,7 @@ import {
   u8,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { Signer } from '../../../../src/server/signer.ts';
+import { Signer } from '../../../../src/server/keys/signer.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
 import { FakeEnclave, type Reply } from './fake_enclave.ts';

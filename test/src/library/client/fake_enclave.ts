@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers';
 import { decode, encode } from 'cborg';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { certificatesFromPem, type Image, parsePcrs } from '../../../../src/library/attestation/index.ts';
-import { EphemeralKey } from '../../../../src/server/key.ts';
-import { Signer } from '../../../../src/server/signer.ts';
+import { EphemeralKey } from '../../../../src/server/keys/key.ts';
+import { Signer } from '../../../../src/server/keys/signer.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 
 export interface Reply {

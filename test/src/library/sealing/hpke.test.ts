@@ -2,7 +2,7 @@
 import type { Key } from 'hpke';
 import { describe, expect, test, vi } from 'vitest';
 import { openWith, type Suite, sealTo, webCryptoSuite } from '../../../../src/library/sealing/hpke.ts';
-import { NODE_SUITE, SealingKey } from '../../../../src/server/sealing_key.ts';
+import { NODE_SUITE, SealingKey } from '../../../../src/server/sealing/sealing_key.ts';
 import { codeOf, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
 const { hpke } = VECTORS;

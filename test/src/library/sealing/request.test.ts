@@ -9,7 +9,7 @@ import {
   sealRequest,
 } from '../../../../src/library/sealing/request.ts';
 import { answerSecret, sealAnswer } from '../../../../src/library/sealing/response.ts';
-import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing_key.ts';
+import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
 import { codeOf, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
 const KEY = SealingKey.create();

@@ -17,7 +17,7 @@ import {
   secretsAnswer,
   secretsInfo,
 } from '../../../../src/library/sealing/secrets.ts';
-import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing_key.ts';
+import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
 import { codeOf, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
 const KEY = SealingKey.create();

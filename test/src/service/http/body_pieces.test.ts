@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import express, { Router } from 'express';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { SEALED_TYPE } from '../../../../src/library/sealing/request.ts';
-import { type ApplicationModule, endpoint } from '../../../../src/server/app.ts';
+import { type ApplicationModule, endpoint } from '../../../../src/server/application/app.ts';
 import { Connections } from '../../../../src/service/http/connections.ts';
 import { serveMetrics } from '../../../../src/service/http/metrics_listener.ts';
 import { startServer } from '../../server/support.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { endpoint } from '../../../../src/server/app.ts';
+import { endpoint } from '../../../../src/server/application/app.ts';
 import { answerError, onClientError } from '../../../../src/service/http/errors.ts';
 import { sendJson } from '../../../../src/service/http/respond.ts';
 import { createLog } from '../../../../src/service/log.ts';

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { endpoint } from '../../../../src/server/app.ts';
+import { endpoint } from '../../../../src/server/application/app.ts';
 import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../server/support.ts';
 
 const dice = (env: Record<string, string> = {}) =>

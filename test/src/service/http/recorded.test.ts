@@ -11,7 +11,7 @@ import { expect, test } from 'vitest';
 import { text } from '../../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../../src/library/wire/intent.ts';
 import { struct } from '../../../../src/library/wire/struct.ts';
-import { type ApplicationModule, endpoint, processData } from '../../../../src/server/app.ts';
+import { type ApplicationModule, endpoint, processData } from '../../../../src/server/application/app.ts';
 import { ServerError } from '../../../../src/service/errors.ts';
 import { startServer } from '../../server/support.ts';
 

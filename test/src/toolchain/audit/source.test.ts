@@ -294,7 +294,7 @@ describe('an application in a clone of the framework', () => {
   });
 
   test.each([
-    ['src/server/key.ts', (text: string) => `${text}\n`],
+    ['src/server/keys/key.ts', (text: string) => `${text}\n`],
     ['enclave/kernel.cmdline', (text: string) => text.replace('reboot', 'Reboot')],
     ['Containerfile', (text: string) => `${text}# more\n`],
     [

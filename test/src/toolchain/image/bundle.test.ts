@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { manifestIn } from '../../../../src/server/load_application.ts';
-import { formatManifest } from '../../../../src/server/manifest.ts';
+import { manifestIn } from '../../../../src/server/application/load_application.ts';
+import { formatManifest } from '../../../../src/server/application/manifest.ts';
 import { bundle, readBundled } from '../../../../src/toolchain/image/bundle.ts';
 import { digestOf } from '../../../../src/toolchain/image/bundle_digest.ts';
 import { readFiles } from '../../../../src/toolchain/image/files.ts';
@@ -281,16 +281,16 @@ describe('the bundle', () => {
       shareModules(ROOT, root);
       const change = (path: string, edit: (text: string) => string) =>
         writeFileSync(join(root, path), edit(readFileSync(join(root, path), 'utf8')));
-      renameSync(join(root, 'src/server/signer.ts'), join(root, 'src/server/renamed.ts'));
+      renameSync(join(root, 'src/server/keys/signer.ts'), join(root, 'src/server/keys/renamed.ts'));
       for (const path of readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })) {
         if (path.endsWith('.ts')) {
           change(join('src', path), (text) => text.replaceAll('/signer.ts', '/renamed.ts'));
         }
       }
-      change('src/server/renamed.ts', (text) => `/** Another comment. */\n// and one more\n${text}`);
+      change('src/server/keys/renamed.ts', (text) => `/** Another comment. */\n// and one more\n${text}`);
       const digest = await digestOf(ROOT, 'src/apps/weather');
       expect(await digestOf(root, 'src/apps/weather')).toBe(digest);
-      change('src/server/renamed.ts', (text) => `${text}\nprocess.title = 'changed';\n`);
+      change('src/server/keys/renamed.ts', (text) => `${text}\nprocess.title = 'changed';\n`);
       expect(await digestOf(root, 'src/apps/weather')).not.toBe(digest);
     } finally {
       rmSync(root, { recursive: true });

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { readCpio } from '../../../../src/cli/image/cpio.ts';
-import { manifestIn } from '../../../../src/server/load_application.ts';
-import { formatManifest } from '../../../../src/server/manifest.ts';
+import { manifestIn } from '../../../../src/server/application/load_application.ts';
+import { formatManifest } from '../../../../src/server/application/manifest.ts';
 import { recipeOf } from '../../../../src/toolchain/image/build.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));

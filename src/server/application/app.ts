@@ -1,0 +1,231 @@
+import type { RequestHandler, Router } from 'express';
+import { ConfigError } from 'sui-enclave/errors';
+import type { DeclaredStruct, SignedType } from 'sui-enclave/wire/intent';
+import { validate } from 'sui-enclave-service/http/validate';
+import type { Logger } from 'sui-enclave-service/log';
+import type { Env } from 'sui-enclave-service/settings';
+import type { Upstreams } from 'sui-enclave-service/upstream';
+import * as v from 'valibot';
+import type { SignedAnswer } from '../keys/signer.ts';
+import type { EventDeclarations } from '../reports/events.ts';
+import type { SecretsCheck } from '../secrets/secrets.ts';
+
+/**
+ * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core
+ * loads no other file of it. Neither it nor what it imports may use `await` at the top level: the image's bundle is
+ * CommonJS.
+ */
+export interface ApplicationModule {
+  /** Every type that the application signs, each with a unique intent code. */
+  readonly signs: readonly DeclaredStruct[];
+  /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
+  readonly secretsNotInEnvironment?: readonly string[];
+  /** The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default: none. */
+  readonly events?: EventDeclarations;
+  /**
+   * Handlers of Express that run, in this order, before the endpoints of the application, `/sealed`, `GET /` and the
+   * router. They see what the host sees: a sealed request before it is opened. They must leave the body to the endpoints.
+   * Default: none.
+   */
+  readonly before?: readonly RequestHandler[];
+  /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
+  create(context: AppContext): Application;
+}
+
+/** The functions and settings that the core provides to an application, which may sign the types `Signed`. */
+export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclarations = EventDeclarations> {
+  readonly env: Env;
+  readonly log: Logger;
+  /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
+  secret(name: string): string;
+  /**
+   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start, so that a
+   * missing host stops the start.
+   */
+  readonly upstream: Upstreams;
+  /** Signs with the enclave's key: see Signer.sign. */
+  sign<Data, Input>(
+    type: SignedType<Data, Input> & Signed,
+    timestampMs: bigint,
+    data: Data & Input,
+  ): SignedAnswer;
+  /**
+   * Sends an event, which the parent instance can read, if `EVENTS` is set. During a sealed request, and in what it leaves
+   * behind, nothing is sent. Never waits; events beyond the server's bounds are dropped.
+   *
+   * @param fields each a finite number
+   * @throws ApplicationMistake if app.yaml does not declare the event so
+   */
+  emit<Name extends keyof Events & string>(
+    name: Name,
+    fields: Readonly<Record<Events[Name][number], number>>,
+  ): void;
+}
+
+export interface Application {
+  /**
+   * Validates each complete set of secrets before it is accepted; a ConfigError rejects it. A set from the
+   * environment comes before the first request, a set from a hand-off at any time.
+   */
+  readonly checkSecrets?: SecretsCheck;
+  readonly endpoints?: readonly Endpoint[];
+  /** Routes of its own. */
+  readonly routes?: Routes;
+}
+
+/**
+ * An Express router for what an endpoint can't express, such as files, streams and other media types. It is not part of
+ * what is sealed: with `REQUESTS=sealed` its requests are refused.
+ */
+export interface Routes {
+  /** A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints. */
+  readonly prefix: string;
+  /**
+   * Its requests have arrived whole, within the server's limits. As in any router, `request.body` is what a parser of the
+   * router's own makes of the body, such as `express.json()`.
+   */
+  readonly router: Router;
+  /** 'own': the router answers preflights and sets the headers of CORS itself. Default: as `CORS_ORIGINS` has it. */
+  readonly cors?: 'own';
+}
+
+/** Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of `events`. */
+export function defineApp<
+  const Signs extends readonly DeclaredStruct[],
+  const Events extends EventDeclarations = EventDeclarations,
+>(
+  definition: Omit<ApplicationModule, 'signs' | 'events' | 'create'> & {
+    readonly signs: Signs;
+    readonly events?: Events;
+    create(context: AppContext<Signs[number], Events>): Application;
+  },
+): ApplicationModule {
+  return definition;
+}
+
+/** The result of `endpoint` and `processData`, without the types of its input. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly idempotent: boolean;
+  /** The schema of its body or query, for `sui-enclave schema`. */
+  readonly input?: v.GenericSchema;
+  /**
+   * Checks a body or query.
+   *
+   * @returns its handler, whose result is sent as JSON with status 200
+   * @throws INVALID_INPUT
+   */
+  accept(input: unknown): (caller: Caller) => Promise<Answer>;
+}
+
+type Answer = SignedAnswer | object;
+type Schema<Output> = v.GenericSchema<unknown, Output>;
+
+interface Handler<Input, Output = Answer> {
+  /**
+   * False: repeating a request has another effect, such as a second payment. A sealed request is then refused, since
+   * the host could repeat it, and a copy does not differ from the original. Default: true.
+   */
+  readonly idempotent?: boolean;
+  /** @param input the validated body or query; undefined for a GET without a schema */
+  handle(input: Input, caller: Caller): Promise<Output>;
+}
+
+interface Get<Input> extends Handler<Input> {
+  readonly method: 'GET';
+  /** A fixed path such as `/latest`, without parameters. */
+  readonly path: string;
+  /**
+   * The schema of the query: an object with a string for each parameter, or a list of strings for one that is given
+   * more than once. Without a schema the query is ignored.
+   */
+  readonly query?: Schema<Input> | undefined;
+  readonly body?: never;
+}
+
+interface Post<Input> extends Handler<Input> {
+  readonly method: 'POST';
+  /** A fixed path such as `/get_salt`, without parameters. */
+  readonly path: string;
+  /** The schema of the JSON body. It should reject unknown properties. */
+  readonly body: Schema<Input>;
+  readonly query?: never;
+}
+
+/** The handler of a GET reads only properties that a schema describes. */
+type NeedsQuery<Input> = undefined extends Input ? unknown : { readonly query: unknown };
+
+/** An endpoint, whose handler has the type of input that its schema describes. @throws ConfigError */
+export function endpoint<Input = undefined>(
+  definition: (Get<Input> & NeedsQuery<Input>) | Post<Input>,
+): Endpoint {
+  checkEndpoint(definition);
+  const { method, path, idempotent = true } = definition;
+  const input = definition.method === 'GET' ? definition.query : definition.body;
+  return { method, path, idempotent, ...(input && { input }), accept: acceptOf(definition, input) };
+}
+
+function acceptOf<Input>(
+  definition: Get<Input> | Post<Input>,
+  schema: Schema<Input> | undefined,
+): Endpoint['accept'] {
+  if (schema === undefined) {
+    // Input includes undefined, as NeedsQuery has it.
+    const handler: Handler<Input | undefined> = definition;
+    return () => (caller) => handler.handle(undefined, caller);
+  }
+  return (input) => {
+    const valid = validate(schema, input);
+    return (caller) => definition.handle(valid, caller);
+  };
+}
+
+interface Unchecked {
+  readonly method?: unknown;
+  readonly path?: unknown;
+  readonly body?: unknown;
+  readonly query?: unknown;
+}
+
+/** Of what the compiler has not seen. @throws ConfigError */
+function checkEndpoint({ method, path, body, query }: Unchecked): void {
+  if (method !== 'GET' && method !== 'POST') {
+    throw new ConfigError(`the endpoint ${path} must have the method GET or POST`);
+  }
+  if (typeof path !== 'string' || (path !== '/' && !/^(\/[A-Za-z0-9_.-]+)+$/.test(path))) {
+    throw new ConfigError(`${path} is not a fixed path`);
+  }
+  if (method === 'GET') {
+    if (body) throw new ConfigError(`the endpoint GET ${path} can't have a body: give it a query`);
+    return;
+  }
+  if (query) throw new ConfigError(`the endpoint POST ${path} can't have a query: give it a body`);
+  if (!body) throw new ConfigError(`the endpoint POST ${path} needs a schema of its body`);
+}
+
+interface ProcessData<Payload> extends Handler<Payload, SignedAnswer> {
+  /** The schema of the request's `payload`. It should reject unknown properties. */
+  readonly payload: Schema<Payload>;
+}
+
+/** `POST /process_data`, whose body has the single property `payload`, and whose answer is signed. */
+export function processData<Payload>(definition: ProcessData<Payload>): Endpoint {
+  const { payload, idempotent = true } = definition;
+  return endpoint({
+    method: 'POST',
+    path: '/process_data',
+    body: v.strictObject({ payload }),
+    idempotent,
+    handle: (body, caller) => definition.handle(body.payload, caller),
+  });
+}
+
+/** The sender of a request. */
+export interface Caller {
+  /**
+   * The address that the outermost trusted proxy saw. Undefined without `TRUSTED_PROXIES`, since behind the enclave's
+   * bridge every peer is 127.0.0.1.
+   */
+  readonly address: string | undefined;
+}

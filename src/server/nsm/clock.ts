@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import * as v from 'valibot';
+import { EnclaveServerError } from '../enclave_errors.ts';
+
+/** Beyond this difference, the time in signed answers and checks of foreign timestamps are unreliable. */
+const MAX_DIFFERENCE_MS = 5000;
+/** How long a document from the NSM confirms the clock. */
+const CONFIRMED_MS = 10 * 60_000;
+/** How often the server requests such a document. */
+export const CONFIRM_EVERY_MS = 60_000;
+
+/** The sources that init may steer the clock by, and their names in a warning. */
+const REFERENCES = { ptp0: 'hypervisor', nsm: 'NSM' } as const;
+
+const State = v.union([
+  v.strictObject({
+    source: v.picklist(['ptp0', 'nsm']),
+    difference_ms: v.pipe(v.number(), v.safeInteger()),
+  }),
+  v.strictObject({ source: v.literal('kernel') }),
+]);
+
+export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
+
+/**
+ * Whether the system clock is right, judged by init's report (the clock's source, and its error when init last
+ * corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing corrects
+ * the clock.
+ */
+export class Clock {
+  readonly #path: string | undefined;
+  readonly #now: () => number;
+  readonly #onChange: (isConfirmed: boolean, differenceMs: number) => void;
+  #agreed: boolean | undefined;
+  #confirmedUntil = Number.NEGATIVE_INFINITY;
+  /** The difference from the last document. */
+  #differenceMs = 0;
+
+  /**
+   * @param now a monotonic clock in milliseconds
+   * @param onChange told when a document agrees with the clock for the first time, or no longer does
+   */
+  constructor(
+    path: string | undefined,
+    now: () => number = () => performance.now(),
+    onChange: (isConfirmed: boolean, differenceMs: number) => void = () => {},
+  ) {
+    this.#onChange = onChange;
+    this.#path = path;
+    this.#now = now;
+  }
+
+  state(): ClockState {
+    if (this.#path === undefined) return { source: 'kernel' };
+    try {
+      return v.parse(State, JSON.parse(readFileSync(this.#path, 'utf8')));
+    } catch {
+      return { source: 'unknown' };
+    }
+  }
+
+  /**
+   * Compares the clock with the time in a document from the NSM. Only the latest document counts. All parameters
+   * are in milliseconds since the Unix epoch.
+   *
+   * @param documentMs the time in the document
+   * @param askedMs the clock before the document was requested
+   * @param answeredMs the clock after it arrived
+   */
+  compare(documentMs: number, askedMs: number, answeredMs: number): void {
+    const possible = Math.min(Math.max(documentMs, askedMs), answeredMs);
+    this.#differenceMs = possible - documentMs;
+    const agrees = Math.abs(this.#differenceMs) <= MAX_DIFFERENCE_MS;
+    this.#confirmedUntil = agrees ? this.#now() + CONFIRMED_MS : Number.NEGATIVE_INFINITY;
+    if (agrees !== this.#agreed) this.#onChange(agrees, this.#differenceMs);
+    this.#agreed = agrees;
+  }
+
+  /** Whether a document from the last 10 minutes agrees with the clock. */
+  get isConfirmed(): boolean {
+    return this.#doubt() === null;
+  }
+
+  /** @throws CLOCK_UNCONFIRMED unless a document from the last 10 minutes agrees within 5 seconds */
+  requireConfirmed(): void {
+    const doubt = this.#doubt();
+    if (doubt === null) return;
+    const retryAfterSeconds = CONFIRM_EVERY_MS / 1000;
+    throw new EnclaveServerError('CLOCK_UNCONFIRMED', `nothing is signed while ${doubt}`, {
+      retryAfterSeconds,
+    });
+  }
+
+  /** For `/readyz`: problems that an operator should know, although the server works. */
+  warnings(): string[] {
+    const state = this.state();
+    const warnings: string[] = [];
+    if (state.source === 'unknown') warnings.push('the state of the clock is unknown');
+    if ('difference_ms' in state && Math.abs(state.difference_ms) > MAX_DIFFERENCE_MS) {
+      warnings.push(`the clock differed from the ${REFERENCES[state.source]}'s by ${state.difference_ms} ms`);
+    }
+    const doubt = this.#doubt();
+    return doubt === null ? warnings : [...warnings, doubt];
+  }
+
+  #doubt(): string | null {
+    if (this.#now() < this.#confirmedUntil) return null;
+    return Math.abs(this.#differenceMs) > MAX_DIFFERENCE_MS
+      ? `the clock differs from the NSM's by ${this.#differenceMs} ms`
+      : 'no document of the NSM from the last 10 minutes confirms the clock';
+  }
+}

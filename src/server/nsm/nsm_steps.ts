@@ -1,0 +1,84 @@
+/** The start's requests to the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
+import { randomBytes } from 'node:crypto';
+import type { EnclaveState } from 'sui-enclave/sealing/secrets';
+import type { Logger } from 'sui-enclave-service/log';
+import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
+import { type Documents, timestampOf } from './documents.ts';
+import { NsmError, unusableAnswer } from './errors.ts';
+import type { Nsm } from './nsm.ts';
+
+/** Nonce of the document that the clock is compared with. */
+const CLOCK_NONCE_BYTES = 16;
+
+/**
+ * Random bytes for the keys.
+ *
+ * @param required `NSM_REQUIRED`
+ * @returns undefined if there is no NSM, and none is required
+ * @throws NsmError if an NSM is required and missing, or fails
+ */
+export async function randomOf(nsm: Nsm, required: boolean): Promise<Uint8Array | undefined> {
+  return await nsm.getRandom().catch((error: unknown) => {
+    const isAbsent = error instanceof NsmError && error.code === 'NSM_UNAVAILABLE';
+    if (isAbsent && !required) return undefined;
+    throw error;
+  });
+}
+
+/**
+ * Compares the clock with the NSM's now, and then every minute.
+ *
+ * @param required Callers need the attestation of the key: an NSM that can't attest is useless, so a required one that fails
+ *   stops the start. Otherwise it is logged.
+ * @returns ends the comparisons
+ * @throws NsmError
+ */
+export async function keepClockConfirmed(
+  clock: Clock,
+  documents: Documents,
+  log: Logger,
+  required: boolean,
+): Promise<() => void> {
+  const confirm = async () => {
+    const nonce = randomBytes(CLOCK_NONCE_BYTES);
+    const asked = Date.now();
+    const document = await documents.urgent(nonce);
+    clock.compare(timestampOf(document), asked, Date.now());
+  };
+  const warn = (err: unknown) => log.warn({ err }, 'the NSM did not confirm the clock');
+  await confirm().catch((error: unknown) => {
+    if (required) throw error;
+    warn(error);
+  });
+  const confirming = setInterval(() => void confirm().catch(warn), CONFIRM_EVERY_MS).unref();
+  return () => clearInterval(confirming);
+}
+
+const REGISTER_BYTES = 48;
+
+/**
+ * PCR0 to PCR2.
+ *
+ * @returns undefined if they can't be read, and no NSM is required
+ * @throws NsmError
+ */
+export async function readNsmRegisters(
+  nsm: Nsm,
+  required: boolean,
+): Promise<EnclaveState['registers'] | undefined> {
+  try {
+    return await readRegisters(nsm);
+  } catch (error) {
+    if (required) throw error;
+    return undefined;
+  }
+}
+
+async function readRegisters(nsm: Nsm): Promise<EnclaveState['registers']> {
+  const read = async (index: number) => {
+    const { data } = await nsm.describePcr(index);
+    if (data.length !== REGISTER_BYTES) throw unusableAnswer(`PCR${index} is not of SHA-384`);
+    return data;
+  };
+  return [await read(0), await read(1), await read(2)];
+}

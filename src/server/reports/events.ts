@@ -1,0 +1,190 @@
+/**
+ * What leaves a production enclave beside its answers: events with fixed fields, one line of JSON each, for the parent
+ * instance. Never a line of the log, in which an application may have written anything, and nothing of a sealed request but
+ * that it arrived.
+ */
+import { Socket } from 'node:net';
+import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
+import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
+import type { Logger } from 'sui-enclave-service/log';
+import { RateLimit } from 'sui-enclave-service/rate_limit';
+import { classOf, isInstance, placesOf } from 'sui-enclave-service/thrown';
+import { presentCause, presentRequestId } from 'sui-enclave-service/waiting';
+import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
+
+/** Every event of the server and its fields. */
+export interface ServerEvents {
+  /** The server listens, so long after the start of its process. */
+  listening: { readonly ms: number };
+  /** A plain request was answered with an error, or its caller has left. `code` is null where there is none. */
+  request: {
+    readonly request_id: string;
+    readonly status: number;
+    readonly code: string | null;
+    readonly ms: number;
+  };
+  /** The head of a sealed request has arrived. */
+  sealed: { readonly request_id: string };
+  /** A set of secrets was accepted; so many are missing. */
+  secrets: { readonly missing: number };
+  /** The NSM confirms the clock from now on, or does not. */
+  clock: { readonly code: 'CLOCK_CONFIRMED' | 'CLOCK_UNCONFIRMED'; readonly difference_ms: number };
+  /** An error that no request has answered: its class, and file, line and column. */
+  uncaught: { readonly class: string; readonly place: string };
+  /** So many events were dropped before this one. */
+  lost: { readonly events: number };
+}
+
+/** Of each request or application there may be many; of the others only a few. */
+const BUDGETS = { many: 1200, few: 60 } as const;
+const FEW: ReadonlySet<string> = new Set([
+  'listening',
+  'secrets',
+  'clock',
+  'uncaught',
+] satisfies (keyof ServerEvents)[]);
+/** Bytes that may wait for init. */
+const MAX_WAITING = 64 * 1024;
+
+/** The events that an application declares: the names of their fields, which are numbers. */
+export type EventDeclarations = Readonly<Record<string, readonly string[]>>;
+
+/** One that was checked against its declaration. */
+export interface ApplicationEvent {
+  readonly name: string;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+export interface EventSink {
+  /** Never waits. @returns false if there is no room for the line */
+  write(line: string): boolean;
+  close(): void;
+}
+
+export class Events {
+  readonly #sink: EventSink;
+  readonly #budgets = { many: new RateLimit(BUDGETS.many), few: new RateLimit(BUDGETS.few) };
+  #dropped = 0;
+  /** Of these, the ones that `lost` has not reported. */
+  #unreported = 0;
+
+  constructor(sink: EventSink) {
+    this.#sink = sink;
+  }
+
+  /** How many events were dropped. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  close(): void {
+    this.#sink.close();
+  }
+
+  emit<Name extends keyof ServerEvents>(event: Name, fields: ServerEvents[Name]): void {
+    this.#send(FEW.has(event) ? 'few' : 'many', { event, time_ms: Date.now(), ...fields });
+  }
+
+  ended({ id, route, isSealed, status, code, isComplete, ms }: RequestEnd): void {
+    if (isSealed || route === SEALED_ROUTE || (status < 400 && isComplete)) return;
+    this.emit('request', { request_id: id, status, code: codeIn(code), ms: Math.round(ms) });
+  }
+
+  uncaught(error: unknown): void {
+    if (presentCause() === 'sealed') return;
+    this.emit('uncaught', { class: classOf(error), place: placeOf(error) });
+  }
+
+  /** An event of the application. What a sealed request causes is dropped, and not counted. */
+  application({ name, values }: ApplicationEvent): void {
+    if (presentCause() === 'sealed') return;
+    const request_id = presentRequestId() ?? null;
+    this.#send('many', { event: 'application', time_ms: Date.now(), name, request_id, ...values });
+  }
+
+  #send(budget: keyof typeof BUDGETS, line: object): void {
+    const isAllowed = this.#budgets[budget].take('') === 0;
+    if (isAllowed && this.#reportLost() && this.#sink.write(`${JSON.stringify(line)}\n`)) return;
+    this.#dropped += 1;
+    this.#unreported += 1;
+  }
+
+  /** @returns whether there is room for more */
+  #reportLost(): boolean {
+    if (this.#unreported === 0) return true;
+    const lost = { event: 'lost', time_ms: Date.now(), events: this.#unreported };
+    const isWritten = this.#sink.write(`${JSON.stringify(lost)}\n`);
+    if (isWritten) this.#unreported = 0;
+    return isWritten;
+  }
+}
+
+/** Codes are constants of the code, but nothing else checks an application's. */
+function codeIn(code: string | undefined): string | null {
+  return code !== undefined && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
+}
+
+/** Only of a location, never of a message or of a function's name, which may be computed. */
+function placeOf(error: unknown): string {
+  const [first = ''] = (isInstance(error, Error) && placesOf(error)) || [];
+  return /[\w.-]{1,64}:\d{1,7}:\d{1,7}(?=\)?$)/.exec(first)?.[0] ?? 'unknown';
+}
+
+/** Writes to a pipe whose other end init reads, without waiting for it. */
+export function pipeSink(fd: number): EventSink {
+  const socket = new Socket({ fd, readable: false, writable: true });
+  let isBroken = false;
+  socket.on('error', () => {
+    isBroken = true;
+  });
+  socket.unref();
+  return {
+    write(line) {
+      if (isBroken || socket.writableLength + line.length > MAX_WAITING) return false;
+      socket.write(line);
+      return true;
+    },
+    close: () => socket.destroy(),
+  };
+}
+
+/** For development, where nobody reads a pipe. */
+export function logSink(log: Logger): EventSink {
+  return {
+    write(line) {
+      log.info(JSON.parse(line), 'event');
+      return true;
+    },
+    close: () => {},
+  };
+}
+
+/** @throws ApplicationMistake if app.yaml does not declare the event so */
+export function declaredEvent(
+  declarations: EventDeclarations,
+  name: string,
+  fields: Readonly<Record<string, number>>,
+): ApplicationEvent {
+  const declared = Object.hasOwn(declarations, name) ? declarations[name] : undefined;
+  if (!declared) throw new ApplicationMistake(`${name} is not among the events of app.yaml`);
+  // In the order of app.yaml.
+  const values = Object.fromEntries(declared.map((field) => [field, fields[field] ?? Number.NaN]));
+  const isRight =
+    Object.keys(fields).length === declared.length &&
+    Object.values(values).every((value) => Number.isFinite(value));
+  if (isRight) return { name, values };
+  throw new ApplicationMistake(
+    `the event ${name} must have exactly these fields, each a finite number: ${declared.join(', ')}`,
+  );
+}
+
+/** The names are in app.yaml, where everybody can read and measure them, and in app.ts for their types. @throws ConfigError */
+export function requireSameEvents(measured: EventDeclarations = {}, typed: EventDeclarations = {}): void {
+  const linesOf = (events: EventDeclarations) =>
+    Object.entries(events)
+      .map(([name, fields]) => [name, ...[...fields].sort()].join(' '))
+      .sort();
+  const differs = linesOf(measured).join('\n') !== linesOf(typed).join('\n');
+  if (differs)
+    throw new ConfigError('the events of app.yaml and those of defineApp in app.ts must be the same');
+}

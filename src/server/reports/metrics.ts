@@ -1,0 +1,163 @@
+/**
+ * The figures of an enclave's server, which the parent instance reads. It must learn nothing of a sealed request but that
+ * one arrived: whatever a sealed request causes is in no figure, and no label is made from input.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
+import type { Exposition } from 'sui-enclave-service/http/metrics_listener';
+import { presentCause } from 'sui-enclave-service/waiting';
+import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
+import {
+  CountsBy,
+  counter,
+  type Family,
+  gauge,
+  Histogram,
+  OPEN_METRICS_TYPE,
+  openMetrics,
+} from './open_metrics.ts';
+
+/** Between two snapshots: whoever asks more often gets the same bytes again. */
+export const SNAPSHOT_MS = 15_000;
+
+const MIB = 1024 ** 2;
+const REFUSALS = [
+  'OVERLOADED',
+  'ANSWER_TIMEOUT',
+  'REQUEST_TIMEOUT',
+  'SECRETS_MISSING',
+  'CLOCK_UNCONFIRMED',
+  'INTERNAL',
+] as const;
+
+/** The server's own state, as `/readyz` and `/boot` report it. */
+export interface ServerState {
+  readonly secretsMissing: number;
+  readonly isClockConfirmed: boolean;
+  /** Whether init has restarted a part of the enclave. */
+  readonly hasPartEnded: boolean;
+  /** Undefined without events. */
+  readonly eventsDropped: number | undefined;
+}
+
+export class Metrics {
+  readonly #state: () => ServerState;
+  readonly #withRequests: boolean;
+  readonly #delay = monitorEventLoopDelay();
+  readonly #timer: NodeJS.Timeout;
+  readonly #requests = new CountsBy('outcome', ['answered', 'refused', 'failed', 'left']);
+  readonly #seconds = new Histogram([0.01, 0.1, 0.5, 1, 5]);
+  readonly #refusals = new CountsBy('code', REFUSALS);
+  readonly #upstream = new CountsBy('outcome', ['answered', 'failed']);
+  #signatures = 0;
+  #sealed = 0;
+  #uncaught = 0;
+  #snapshot: Exposition;
+
+  /** @param requests `sealed`: only the process's own figures, and the number of sealed requests */
+  constructor(requests: 'any' | 'sealed', state: () => ServerState) {
+    this.#withRequests = requests === 'any';
+    this.#state = state;
+    this.#delay.enable();
+    this.#snapshot = this.#render();
+    this.#timer = setInterval(() => {
+      this.#snapshot = this.#render();
+    }, SNAPSHOT_MS).unref();
+  }
+
+  /** The last snapshot. Its time does not depend on who asks, so nobody can place one around a request. */
+  get snapshot(): Exposition {
+    return this.#snapshot;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#delay.disable();
+  }
+
+  /** Called when the head of a sealed request has arrived, whatever becomes of it. */
+  sealedArrived(): void {
+    this.#sealed += 1;
+  }
+
+  ended({ route, isSealed, status, code, isComplete, ms }: RequestEnd): void {
+    if (isSealed || route === SEALED_ROUTE) return;
+    this.#requests.add(
+      !isComplete ? 'left' : status < 400 ? 'answered' : status < 500 ? 'refused' : 'failed',
+    );
+    this.#refusals.add(code);
+    this.#seconds.add(ms / 1000);
+  }
+
+  signed(): void {
+    if (presentCause() === 'plain') this.#signatures += 1;
+  }
+
+  asked(isAnswered: boolean): void {
+    if (presentCause() === 'plain') this.#upstream.add(isAnswered ? 'answered' : 'failed');
+  }
+
+  /** An error that no request has answered. */
+  uncaught(): void {
+    if (presentCause() !== 'sealed') this.#uncaught += 1;
+  }
+
+  #render(): Exposition {
+    const families = [...this.#ofProcess(), ...(this.#withRequests ? this.#ofRequests() : [])];
+    return { contentType: OPEN_METRICS_TYPE, text: openMetrics(families) };
+  }
+
+  /** Coarse: the work on one request does not show, unless the parent instance repeats it very often. */
+  #ofProcess(): Family[] {
+    const { user, system } = process.cpuUsage();
+    const delay = this.#delay.max / 1e9;
+    this.#delay.reset();
+    const { secretsMissing, isClockConfirmed, hasPartEnded, eventsDropped } = this.#state();
+    const own = 'sui_enclave_';
+    return [
+      gauge(`${own}snapshot_seconds`, 'Time of this snapshot, in Unix time.', Math.floor(Date.now() / 1000)),
+      gauge('process_start_time_seconds', 'Start of the process, in Unix time.', START_SECONDS),
+      counter(
+        'process_cpu_seconds',
+        'CPU time, in tenths of a second.',
+        Math.floor((user + system) / 1e5) / 10,
+      ),
+      gauge('process_resident_memory_bytes', 'Memory, in whole MiB.', wholeMib(process.memoryUsage.rss())),
+      gauge(
+        `${own}event_loop_delay_seconds`,
+        'Longest since the last snapshot.',
+        Math.floor(delay * 20) / 20,
+      ),
+      gauge(`${own}secrets_missing`, 'Secrets that have not arrived.', secretsMissing),
+      gauge(`${own}clock_confirmed`, '1: the NSM confirms the clock.', Number(isClockConfirmed)),
+      gauge(
+        `${own}part_ended`,
+        '1: a part of the enclave has ended and was restarted.',
+        Number(hasPartEnded),
+      ),
+      counter(`${own}uncaught_errors`, 'Errors outside of requests.', this.#uncaught),
+      counter(`${own}sealed_requests`, 'Sealed requests that arrived.', this.#sealed),
+      ...(eventsDropped === undefined
+        ? []
+        : [counter(`${own}events_dropped`, 'Events that were not sent.', eventsDropped)]),
+    ];
+  }
+
+  /** Of requests that were not sealed. */
+  #ofRequests(): Family[] {
+    const own = 'sui_enclave_plain_';
+    return [
+      this.#requests.family(`${own}requests`, 'Requests that were not sealed.'),
+      this.#seconds.family(`${own}request_seconds`, 'Their durations.'),
+      this.#refusals.family(`${own}refusals`, 'Those of them that were answered with these codes.'),
+      counter(`${own}signatures`, 'Signatures that they caused.', this.#signatures),
+      this.#upstream.family(`${own}upstream_requests`, 'Requests to upstreams that they caused.'),
+    ];
+  }
+}
+
+const START_SECONDS = Math.floor(performance.timeOrigin / 1000);
+
+function wholeMib(bytes: number): number {
+  return Math.round(bytes / MIB) * MIB;
+}

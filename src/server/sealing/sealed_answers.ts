@@ -1,0 +1,24 @@
+/** Refuses sealed requests that can't be used, and seals the answers to those that can. */
+import type { ServerResponse } from 'node:http';
+import { SealingError } from 'sui-enclave/sealing/errors';
+import { SEALED_TYPE } from 'sui-enclave/sealing/request';
+import { type AnswerSecret, sealAnswer } from 'sui-enclave/sealing/response';
+import { wrapAnswers } from 'sui-enclave-service/http/respond';
+import { EnclaveServerError } from '../enclave_errors.ts';
+import { sealAesGcm } from './sealing_key.ts';
+
+/** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */
+export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padding: number): void {
+  wrapAnswers(response, {
+    mediaType: SEALED_TYPE,
+    wrap: (answer) => sealAnswer(secret, answer, padding, sealAesGcm),
+  });
+}
+
+/** Turns an error about a sealed message into one for callers. @throws EnclaveServerError, or the error itself */
+export function asEnclaveServerError(error: unknown): never {
+  if (!(error instanceof SealingError)) throw error;
+  const { code, message } = error;
+  if (code === 'SEALING_USER_DATA' || code === 'SEALING_UNSUPPORTED') throw error;
+  throw new EnclaveServerError(code, message);
+}

@@ -1,0 +1,147 @@
+/** Sealed secrets as they arrive: by the hand-off, or at `POST /secrets` from a provisioner of app.yaml. */
+import { createPublicKey, verify } from 'node:crypto';
+import { ConfigError } from 'sui-enclave/errors';
+import {
+  decodeSealedSecrets,
+  type EnclaveState,
+  isSealed,
+  type OpenedSecrets,
+  provisionedBytes,
+  type Receipt,
+  readSecrets,
+  receiptFor,
+  type SealedSecrets,
+} from 'sui-enclave/sealing/secrets';
+import { EnclaveServerError } from '../enclave_errors.ts';
+import { unavailable } from '../nsm/errors.ts';
+import { asEnclaveServerError } from '../sealing/sealed_answers.ts';
+import type { SealingKey } from '../sealing/sealing_key.ts';
+import type { Secrets } from './secrets.ts';
+
+export interface ProvisioningParts {
+  readonly secrets: Secrets;
+  readonly key: SealingKey;
+  /** Those of app.yaml: ed25519, in hexadecimal. */
+  readonly provisioners: readonly string[];
+  /** The start of an image that secrets must be sealed for. Undefined without an NSM. */
+  readonly state: EnclaveState | undefined;
+  /** `SECRETS`. */
+  readonly accepted: 'any' | 'sealed';
+}
+
+/** The ways in which secrets arrive after the start, and who may send them. */
+export class Provisioning {
+  readonly #parts: ProvisioningParts;
+
+  constructor(parts: ProvisioningParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * A hand-off: plain secrets if they are allowed, or sealed ones, which need a signature only if app.yaml names
+   * provisioners.
+   *
+   * @throws ConfigError, EnclaveServerError; none repeats a value
+   */
+  async handOff(json: unknown): Promise<void> {
+    const { secrets, provisioners, accepted } = this.#parts;
+    if (isSealed(json)) {
+      const { content } = await this.#open(json);
+      secrets.provide(contentOf(content));
+      return;
+    }
+    if (accepted === 'sealed' || provisioners.length > 0) {
+      const why = accepted === 'sealed' ? 'SECRETS=sealed is set' : 'app.yaml names provisioners';
+      throw new ConfigError(
+        `${why}: only sealed secrets are accepted; send them by npm run provision or expose_enclave`,
+      );
+    }
+    secrets.provide(json);
+  }
+
+  /**
+   * Opens a message of `POST /secrets`. The cheap checks come first: only a provisioner can cause a key agreement.
+   *
+   * @throws EnclaveServerError, NsmError
+   */
+  async open(json: unknown): Promise<OpenedSecrets> {
+    if (this.#parts.provisioners.length === 0) {
+      const message = 'app.yaml names no provisioners, so secrets are accepted by the hand-off only';
+      throw new EnclaveServerError('SECRETS_NO_PROVISIONERS', message);
+    }
+    this.#requireMissing();
+    return await this.#open(json);
+  }
+
+  /** Accepts a set that `open` returned. @throws EnclaveServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT */
+  accept({ content, receiptKey }: OpenedSecrets): Receipt {
+    const values = contentOf(content);
+    this.#requireMissing();
+    try {
+      this.#parts.secrets.provide(values);
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      throw new EnclaveServerError('SECRETS_REFUSED', error.message);
+    }
+    return receiptFor(values, receiptKey);
+  }
+
+  #requireMissing(): void {
+    if (this.#parts.secrets.missing().length > 0) return;
+    throw new EnclaveServerError(
+      'SECRETS_FINAL',
+      'the enclave has its secrets already: the first valid set is final',
+    );
+  }
+
+  async #open(json: unknown): Promise<OpenedSecrets> {
+    const { key, state } = this.#parts;
+    if (state === undefined) throw unavailable('sealed secrets are bound to its registers');
+    try {
+      const sealed = decodeSealedSecrets(json);
+      this.#requireListed(sealed);
+      key.requireRecipient(sealed);
+      this.#requireSigned(sealed, state);
+      return await key.openSecrets(sealed, state);
+    } catch (error) {
+      return asEnclaveServerError(error);
+    }
+  }
+
+  #requireListed({ signed }: SealedSecrets): void {
+    const { provisioners } = this.#parts;
+    if (provisioners.length === 0) return;
+    if (signed && provisioners.includes(Buffer.from(signed.provisioner).toString('hex'))) return;
+    const message = 'the secrets must be signed by one of the provisioners that app.yaml names';
+    throw new EnclaveServerError('SECRETS_PROVISIONER', message);
+  }
+
+  /** Even where none is required, a signature must be right. */
+  #requireSigned(sealed: SealedSecrets, state: EnclaveState): void {
+    const { signed } = sealed;
+    if (!signed || isSignedBy(signed.provisioner, signed.signature, provisionedBytes(sealed, state))) return;
+    const message =
+      "the provisioner's signature does not match: the message was changed, or made for another enclave";
+    throw new EnclaveServerError('SECRETS_SIGNATURE', message);
+  }
+}
+
+function contentOf(content: Uint8Array): Readonly<Record<string, string>> {
+  try {
+    return readSecrets(content);
+  } catch (error) {
+    return asEnclaveServerError(error);
+  }
+}
+
+/** Pure ed25519 (RFC 8032, section 5.1.7). */
+function isSignedBy(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
+  const x = Buffer.from(publicKey).toString('base64url');
+  try {
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+    return verify(null, message, key, signature);
+  } catch {
+    // Not a point of the curve.
+    return false;
+  }
+}
