@@ -68,6 +68,19 @@ async function start(folder: string, env: Record<string, string>, options: reado
   return { url: String(address()), end };
 }
 
+/** Bundles an application that is one module. @returns the folder of the bundle, and the paths of the modules in it */
+async function bundleModule(code: string) {
+  const root = mkdtempSync(join(tmpdir(), 'bundle-root-'));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  symlinkSync(join(ROOT, 'src'), join(root, 'src'));
+  shareModules(ROOT, root);
+  const [app, out] = [join(root, 'app'), join(root, 'out')];
+  mkdirSync(app);
+  mkdirSync(out);
+  writeFileSync(join(app, 'app.ts'), code);
+  return { out, paths: await bundle(root, '1.2.3', 'app', out) };
+}
+
 beforeAll(async () => {
   stage = mkdtempSync(join(tmpdir(), 'bundle-'));
   modules = await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
@@ -110,23 +123,41 @@ describe('the bundle', () => {
   });
 
   test('keeps a package in server.js of which the application uses a module', async () => {
-    const root = mkdtempSync(join(tmpdir(), 'sharing-'));
-    onTestFinished(() => rmSync(root, { recursive: true }));
-    symlinkSync(join(ROOT, 'src'), join(root, 'src'));
-    shareModules(ROOT, root);
-    mkdirSync(join(root, 'app'));
-    mkdirSync(join(root, 'out'));
     // One of qs' dependencies.
-    const app =
-      "import inspect from 'object-inspect';\nexport default { signs: [], create: () => inspect([]) };\n";
-    writeFileSync(join(root, 'app/app.ts'), app);
-    const paths = await bundle(root, '1.2.3', 'app', join(root, 'out'));
-    expect(readdirSync(join(root, 'out'))).toEqual(
-      [...SERVER_FILES].filter((name) => name !== 'server.qs.js').sort(),
+    const { out, paths } = await bundleModule(
+      "import inspect from 'object-inspect';\nexport default { signs: [], create: () => inspect([]) };\n",
     );
+    expect(readdirSync(out)).toEqual([...SERVER_FILES].filter((name) => name !== 'server.qs.js').sort());
     expect(paths.filter((path) => path.endsWith('/object-inspect/index.js'))).toHaveLength(1);
     expect(paths.filter((path) => path.endsWith('/qs/lib/index.js'))).toHaveLength(1);
-    expect(readFileSync(join(root, 'out/server.js'), 'utf8')).not.toContain('./server.qs.js');
+    expect(readFileSync(join(out, 'server.js'), 'utf8')).not.toContain('./server.qs.js');
+  });
+
+  test('lets an application import a package that is loaded late', async () => {
+    const { out } = await bundleModule(`import * as iconv from 'iconv-lite';
+import mime, { lookup } from 'mime-types';
+import qs from 'qs';
+mime.types.ours = 'text/x-ours';
+const own = Object.getOwnPropertyDescriptor(qs, 'parse');
+console.log(JSON.stringify([
+  lookup('a.ours'), mime.lookup('a.html'), Object.keys(qs), 'parse' in qs, typeof own.value, own.writable,
+  qs.parse('a[b]=1'), iconv.encode('è', 'latin1').toString('hex'), typeof iconv.default.getDecoder,
+]));
+qs.parse = () => 'ours';
+qs.more = 1;
+delete qs.formats;
+console.log(JSON.stringify([qs.parse('a=1'), Object.keys(qs)]));
+export default { signs: [], create: () => ({ endpoints: [] }) };
+`);
+    expect(readdirSync(out)).toEqual([...SERVER_FILES].sort());
+    // It ends where it misses the image's /app/app.json.
+    const { stdout } = spawnSync(process.execPath, [join(out, 'server.js')], { encoding: 'utf8' });
+    const lines = stdout.split('\n').filter((line) => line.startsWith('['));
+    const names = ['formats', 'parse', 'stringify'];
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      ['text/x-ours', 'text/html', names, true, 'function', true, { a: { b: '1' } }, 'e8', 'function'],
+      ['ours', ['parse', 'stringify', 'more']],
+    ]);
   });
 
   test('has nothing of src/server/index.ts that the application does not use', () => {
