@@ -4,6 +4,7 @@ import { deriveObjectID } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
+import { withoutOwnTests } from './without_own_tests.ts';
 
 const KEY_TYPE = '0x0::enclave::EnclaveKey';
 const EnclaveKey = bcs.struct('EnclaveKey', { config_version: bcs.u64(), pk: bcs.byteVector() });
@@ -37,6 +38,7 @@ test('an Enclave is where its config, version and public key say', async () => {
 
   const run = await testPackage('enclave', frameworkOf(process.env), {
     extra: {
+      ...withoutOwnTests('enclave'),
       'tests/address.move': `#[test_only]
 module enclave::address;
 use enclave::enclave;

@@ -8,6 +8,7 @@ import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../sr
 import { SourceContent } from '../../src/library/sui/structs.ts';
 import { buildPackage, frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 import { Config, Enclave, Registrar } from '../src/devnet/structs.ts';
+import { withoutOwnTests } from './without_own_tests.ts';
 
 const PACKAGE = `0x${'e'.repeat(64)}`;
 const APPLICATION = `${PACKAGE}::weather::WEATHER`;
@@ -124,6 +125,7 @@ function assertEmitted(name: string): string {
 test('in the Move VM objects and events have these bytes', async () => {
   const run = await testPackage('enclave', frameworkOf(process.env), {
     extra: {
+      ...withoutOwnTests('enclave'),
       'tests/layout.move': `#[test_only]
 module enclave::layout;
 use enclave::clock_tests;

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
 import { startWeather } from '../src/server/support.ts';
 import { moveText } from './vectors.ts';
+import { withoutOwnTests } from './without_own_tests.ts';
 
 const framework = frameworkOf(process.env);
 
@@ -97,7 +98,9 @@ describe('a live answer', () => {
         ),
       ].join('');
 
-      const run = await testPackage('weather', framework, { extra: { 'tests/live_answer.move': source } });
+      const run = await testPackage('weather', framework, {
+        extra: { ...withoutOwnTests('weather'), 'tests/live_answer.move': source },
+      });
 
       expect(run.output.match(/\[ \w+ +\] app::live_answer::\w+/g), run.output).toEqual([
         '[ PASS    ] app::live_answer::accepted',

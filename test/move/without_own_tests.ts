@@ -1,0 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Sources } from '../../src/toolchain/move/packages.ts';
+
+const MOVE = new URL('../../move/', import.meta.url);
+
+/**
+ * Leaves out a package's own tests, which `packages.test.ts` runs: for `extra` of `testPackage`. An empty file takes
+ * the place of each with tests in it; modules that help tests stay, as do the tests for the Sui CLI.
+ */
+export function withoutOwnTests(name: string): Sources {
+  const folder = new URL(`${name}/tests/`, MOVE);
+  const files = readdirSync(folder).filter((file) => !file.endsWith('_cli_tests.move'));
+  const withTests = files.filter((file) => /#\[test[\],]/.test(readFileSync(new URL(file, folder), 'utf8')));
+  return Object.fromEntries(withTests.map((file) => [`tests/${file}`, '']));
+}
