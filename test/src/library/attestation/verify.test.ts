@@ -1,34 +1,64 @@
 /** Both verdicts on every case, on both paths of the cryptography; in Node and, as data, in a browser. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type EcdsaInput, verifyEcdsa } from '../../../../src/library/attestation/ecdsa.ts';
 import {
   AttestationError,
   predictRegistration,
   verifyAttestation,
 } from '../../../../src/library/attestation/index.ts';
-import { fromHex, policyOf } from './cases/case.ts';
+import { type Case, fromHex, policyOf, toHex } from './cases/case.ts';
 import { cases } from './cases/index.ts';
+import { realCases } from './cases/real.ts';
 
-describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
-  beforeAll(() => {
-    // A page on plain http has random numbers, but no crypto.subtle.
-    if (path === '@noble/curves') vi.stubGlobal('crypto', { getRandomValues: () => {} });
-    expect(globalThis.crypto.subtle === undefined).toBe(path === '@noble/curves');
-  });
-  afterAll(() => {
-    vi.unstubAllGlobals();
-  });
+/** A page on plain http has random numbers, but no crypto.subtle. */
+const PAGE_ON_HTTP = { getRandomValues: () => {} };
+
+describe('with Web Crypto', () => {
+  const { crypto, signatures } = notingCrypto();
+  const judged = new Set<Case>();
+  const judge = async (one: Case) => {
+    await expectVerdicts(one);
+    judged.add(one);
+  };
+  beforeAll(() => void vi.stubGlobal('crypto', crypto));
+  afterAll(() => void vi.unstubAllGlobals());
 
   describe.each(Object.entries(cases))('%s', (_, group) => {
-    test.each(group)('$name: $code, Sui $abort', async (one) => {
-      const roots = one.roots?.map(fromHex) ?? [];
-      const document = fromHex(one.document);
-      const options = { now: one.at, policy: policyOf(one), ...(roots.length > 0 ? { roots } : {}) };
-      expect(await codeOf(verifyAttestation(document, options))).toBe(one.code);
-      const prediction = await predictRegistration(document, one.at, roots[0]);
-      expect(prediction).toMatchObject({ abort: one.abort, accepted: one.abort === null });
-    });
+    test.each(group)('$name: $code, Sui $abort', judge);
+  });
+
+  // The paths differ in nothing but `verifyEcdsa`, and most cases have the signatures of the same chain.
+  test('each signature of any case has the same verdict as with @noble/curves', async () => {
+    for (const one of Object.values(cases).flat()) if (!judged.has(one)) await judge(one);
+    vi.stubGlobal('crypto', PAGE_ON_HTTP);
+    const counts = { valid: 0, invalid: 0 };
+    for (const { isValid, ...input } of signatures.values()) {
+      expect(await verifyEcdsa(input), toHex(input.signature)).toBe(isValid);
+      counts[isValid ? 'valid' : 'invalid'] += 1;
+    }
+    expect(counts.valid).toBeGreaterThan(100);
+    expect(counts.invalid).toBeGreaterThan(5);
   });
 });
+
+describe('with @noble/curves', () => {
+  beforeAll(() => {
+    vi.stubGlobal('crypto', PAGE_ON_HTTP);
+    expect(globalThis.crypto.subtle).toBeUndefined();
+  });
+  afterAll(() => void vi.unstubAllGlobals());
+
+  test.each(realCases)('$name: $code, Sui $abort', expectVerdicts);
+});
+
+async function expectVerdicts(one: Case): Promise<void> {
+  const roots = one.roots?.map(fromHex) ?? [];
+  const document = fromHex(one.document);
+  const options = { now: one.at, policy: policyOf(one), ...(roots.length > 0 ? { roots } : {}) };
+  expect(await codeOf(verifyAttestation(document, options)), one.name).toBe(one.code);
+  const prediction = await predictRegistration(document, one.at, roots[0]);
+  expect(prediction, one.name).toMatchObject({ abort: one.abort, accepted: one.abort === null });
+}
 
 /** The code with which the document was refused, or null when it was trusted. */
 async function codeOf(verdict: Promise<unknown>): Promise<string | null> {
@@ -39,4 +69,35 @@ async function codeOf(verdict: Promise<unknown>): Promise<string | null> {
     if (error instanceof AttestationError) return error.code;
     throw error;
   }
+}
+
+/** Web Crypto that notes each signature once, with its verdict. */
+function notingCrypto() {
+  const { subtle } = globalThis.crypto;
+  const keys = new Map<CryptoKey, Pick<EcdsaInput, 'curve' | 'publicKey'>>();
+  const signatures = new Map<string, EcdsaInput & { isValid: boolean }>();
+  const importKey: SubtleCrypto['importKey'] = async (...args: unknown[]) => {
+    const [, publicKey, { namedCurve }] = args as [string, Uint8Array, EcKeyImportParams];
+    const key = await subtle.importKey(...(args as Parameters<SubtleCrypto['importKey']>));
+    keys.set(key, { curve: namedCurve as EcdsaInput['curve'], publicKey });
+    return key;
+  };
+  const verify = async (
+    algorithm: EcdsaParams,
+    key: CryptoKey,
+    signature: Uint8Array<ArrayBuffer>,
+    message: Uint8Array<ArrayBuffer>,
+  ) => {
+    const isValid = await subtle.verify(algorithm, key, signature, message);
+    const input = {
+      ...(keys.get(key) as Pick<EcdsaInput, 'curve' | 'publicKey'>),
+      hash: algorithm.hash as EcdsaInput['hash'],
+      signature,
+      message,
+    };
+    const parts = [input.publicKey, signature, message].map(toHex);
+    signatures.set([input.curve, input.hash, ...parts].join(), { ...input, isValid });
+    return isValid;
+  };
+  return { crypto: { subtle: { importKey, verify } }, signatures };
 }
