@@ -13,6 +13,9 @@ export interface SimulatedKey {
   prove(publicInput: bigint): object;
 }
 
+/** How many proofs of one public input differ, before the first is given again. */
+const DIFFERENT_PROOFS = 8n;
+
 const g1 = (scalar: bigint) => bn254.G1.Point.BASE.multiply(scalar);
 const g2 = (scalar: bigint) => bn254.G2.Point.BASE.multiply(scalar);
 
@@ -21,7 +24,8 @@ export function simulatedKey(seed: bigint): SimulatedKey {
   const [alpha, beta, gamma, delta, first, second] = [3n, 5n, 7n, 11n, 13n, 17n].map((prime) =>
     Fr.pow(prime, seed + 1000n),
   ) as [bigint, bigint, bigint, bigint, bigint, bigint];
-  let proofs = 1n;
+  let proofs = 0n;
+  const points = new Map<bigint, unknown[][]>();
   return {
     vkey: {
       protocol: 'groth16',
@@ -34,12 +38,14 @@ export function simulatedKey(seed: bigint): SimulatedKey {
       IC: [coordinates(g1(first)), coordinates(g1(second))],
     },
     prove(publicInput) {
-      const [a, b] = [Fr.pow(19n, proofs), Fr.pow(23n, proofs++)];
+      const proof = 1n + (proofs++ % DIFFERENT_PROOFS);
+      const [a, b] = [Fr.pow(19n, proof), Fr.pow(23n, proof)];
       // a b = alpha beta + (first + input second) gamma + c delta
       const inputs = Fr.mul(Fr.add(first, Fr.mul(publicInput, second)), gamma);
       const c = Fr.div(Fr.sub(Fr.sub(Fr.mul(a, b), Fr.mul(alpha, beta)), inputs), delta);
-      const [pi_a, pi_b, pi_c] = [g1(a), g2(b), g1(c)].map(coordinates);
-      return { pi_a, pi_b, pi_c, protocol: 'groth16', curve: 'bn128' };
+      const [pi_a, pi_b] = points.get(proof) ?? [g1(a), g2(b)].map(coordinates);
+      points.set(proof, [pi_a as unknown[], pi_b as unknown[]]);
+      return { pi_a, pi_b, pi_c: coordinates(g1(c)), protocol: 'groth16', curve: 'bn128' };
     },
   };
 }

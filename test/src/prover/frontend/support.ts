@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { CompactSign } from 'jose';
 import { onTestFinished } from 'vitest';
 import { type FrontendConfig, readFrontendConfig } from '../../../../src/prover/frontend/config.ts';
+import { type Keys, readKeys } from '../../../../src/prover/frontend/keys.ts';
 import { startFrontend } from '../../../../src/prover/frontend/server.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { CLIENT_ID, GOOGLE, Issuer } from '../../../../src/testing/oidc_issuer.ts';
@@ -26,6 +27,14 @@ export function fileWith(content: string): string {
   const path = join(folder, 'file.json');
   writeFileSync(path, content);
   return path;
+}
+
+let keys: Keys | undefined;
+
+/** Reads `OUR_KEY` as the setting does, but once for all front ends: it has a pairing to compute. */
+function ourKeys(): Keys {
+  keys ??= readKeys(fileWith(JSON.stringify(OUR_KEY.vkey)), true);
+  return keys;
 }
 
 type Answer = (request: { readonly input: Record<string, string> }, response: ServerResponse) => unknown;
@@ -117,8 +126,8 @@ export async function startTestFrontend({
   const config = readFrontendConfig({
     PROVER_PORT: '0',
     PROVER_URI: backend.uri,
-    VERIFYING_KEY: fileWith(JSON.stringify(OUR_KEY.vkey)),
-    ALLOW_INSECURE_DEV_KEY: '1',
+    // Replaced below.
+    VERIFYING_KEY: 'main',
     LOG_LEVEL: 'trace',
     DEBUG: '*',
     CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID }]),
@@ -132,7 +141,7 @@ export async function startTestFrontend({
   });
   const { origin } = issuer;
   const frontend = await startFrontend({
-    config: configure(config),
+    config: configure({ ...config, keys: ourKeys() }),
     log,
     origins: { 'www.googleapis.com': origin, 'id.example': origin },
   });
