@@ -90,11 +90,11 @@ export function versionList({ packages }: Ledger, id: string) {
 }
 
 /** @throws Refusal: NOT_FOUND */
-export async function functionOf(
+export function functionOf(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetFunctionRequest,
-): Promise<GrpcTypes.FunctionDescriptor> {
-  const code = new ChainCode(packages, await frameworkPackage());
+): GrpcTypes.FunctionDescriptor {
+  const code = new ChainCode(packages, frameworkPackage());
   const declared = code.module(normalizeSuiAddress(packageId), moduleName)?.face.declared.get(name);
   if (declared === undefined) {
     throw new Refusal('NOT_FOUND', `Function ${packageId}::${moduleName}::${name} not found`);

@@ -100,7 +100,7 @@ export class Executor {
     }
     const { inputs, commands: named } = kind.data.programmableTransaction;
     const commands = named.map(grpcCommand);
-    const changed = await changedInputs(this.#ledger.packages, commands);
+    const changed = changedInputs(this.#ledger.packages, commands);
     const resolved = inputs.map((input, index) =>
       input.kind === undefined ? resolveInput(input, sender, this.#find, changed.has(index)) : input,
     );

@@ -276,8 +276,8 @@ export class LoopbackNode {
       const versions = versionList(this.#visible, packageId);
       return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
     },
-    'sui.rpc.v2.MovePackageService/GetFunction': async (bytes) => {
-      const described = await functionOf(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
+    'sui.rpc.v2.MovePackageService/GetFunction': (bytes) => {
+      const described = functionOf(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
       return GrpcTypes.GetFunctionResponse.toBinary({ function: described });
     },
     'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {

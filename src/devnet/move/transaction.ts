@@ -54,7 +54,7 @@ interface Slot {
 
 /** The engine of the loopback node. */
 export const moveEngine: Engine = async (execution) =>
-  await new Transaction(execution, await frameworkPackage()).execute();
+  await new Transaction(execution, frameworkPackage()).execute();
 
 class Transaction {
   readonly #execution: Execution;

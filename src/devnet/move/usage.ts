@@ -8,8 +8,8 @@ import { parseType, splitList } from './types.ts';
 import { isContext } from './typing.ts';
 
 /** Those that a command takes as anything but `&`. */
-export async function changedInputs(packages: Packages, commands: readonly Command[]): Promise<Set<number>> {
-  const code = new ChainCode(packages, await frameworkPackage());
+export function changedInputs(packages: Packages, commands: readonly Command[]): Set<number> {
+  const code = new ChainCode(packages, frameworkPackage());
   const changed = commands.flatMap((command) => argumentsChangedBy(code, command));
   return new Set(changed.flatMap((argument) => ('input' in argument ? argument.input : [])));
 }

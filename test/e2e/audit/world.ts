@@ -13,7 +13,6 @@ import { readEif } from '../../../src/cli/image/eif/read.ts';
 import { Chain, type Executed } from '../../../src/cli/sui/chain.ts';
 import { modelChainId } from '../../../src/cli/sui/network.ts';
 import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
-import { frameworkModules } from '../../../src/devnet/move/framework.ts';
 import { LoopbackNode } from '../../../src/devnet/node.ts';
 import type { Image } from '../../../src/library/attestation/image.ts';
 import { applicationType, createEnclaveConfig, registerEnclave } from '../../../src/library/sui/index.ts';
@@ -141,7 +140,6 @@ export class World {
   static async start(): Promise<World> {
     const root = mkdtempSync(join(tmpdir(), 'audit-world-'));
     mkdirSync(join(root, 'git'));
-    await frameworkModules();
     const authority = createRoot(new Date());
     const node = await LoopbackNode.start(authority.certificate);
     return new World(root, authority, node, await GitServer.start(join(root, 'git')));

@@ -6,7 +6,6 @@ import { modelChainId } from 'sui-enclave-cli/sui/network';
 import { createFaucet } from 'sui-enclave-devnet/faucet';
 import { RANDOM } from 'sui-enclave-devnet/ledger';
 import { listen } from 'sui-enclave-devnet/listen';
-import { frameworkModules } from 'sui-enclave-devnet/move/framework';
 import { LoopbackNode } from 'sui-enclave-devnet/node';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import { type Account, developmentAccount } from './account.ts';
@@ -65,7 +64,6 @@ export async function startDevSui({
   node.lagMs = lagMs;
   // Nothing here is worth protecting, and a dapp under development may have any origin.
   node.servesPages = true;
-  await frameworkModules();
   node.ledger.objects.set(RANDOM.id, RANDOM);
   node.ledger.give(account.address, FUNDS);
   return {

@@ -3,7 +3,7 @@ import { dumpMovePackage, initMovePackageBuilder, testMovePackage } from '@zktx.
 import { expect, test } from 'vitest';
 import { MoveAbort, PrimitiveError } from '../../../../src/devnet/failures.ts';
 import { ChainCode } from '../../../../src/devnet/move/code.ts';
-import { frameworkModules } from '../../../../src/devnet/move/framework.ts';
+import { frameworkPackage } from '../../../../src/devnet/move/framework.ts';
 import { Machine } from '../../../../src/devnet/move/machine.ts';
 import type { Native } from '../../../../src/devnet/move/program.ts';
 import { parseType } from '../../../../src/devnet/move/types.ts';
@@ -273,7 +273,7 @@ test(`${CASES.length} calls have the results, or the failures, that they have in
   if ('error' in compiled) throw new Error(compiled.error);
   const modules = compiled.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
   const packages = new Map([[SELF, { original: SELF, modules, dependencies: [] }]]);
-  const code = new ChainCode(packages, { original: '', modules: await frameworkModules(), dependencies: [] });
+  const code = new ChainCode(packages, frameworkPackage());
   const tests = await Promise.all(CASES.map((one, index) => unitTest(code, one, index)));
   const text = `#[test_only]\nmodule cases::compare;\n${tests.join('\n')}`;
   // Neither only results nor only failures.

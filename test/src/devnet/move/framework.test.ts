@@ -1,0 +1,38 @@
+/** The bytecode of the stub of Sui's framework is what the compiler makes of its sources. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import { expect, test } from 'vitest';
+
+const DEVNET = new URL('../../../../src/devnet/', import.meta.url);
+const MANIFEST =
+  '[package]\nname = "framework"\nedition = "2024"\nimplicit-dependencies = false\n\n[addresses]\nstd = "0x1"\nsui = "0x2"\n';
+
+function sources(path: string, prefix: string): Record<string, string> {
+  const folder = new URL(`move_framework/${path}`, DEVNET);
+  return Object.fromEntries(
+    readdirSync(folder)
+      .sort()
+      .map((name) => [prefix + name, readFileSync(new URL(name, folder), 'utf8')]),
+  );
+}
+
+test('src/devnet/move/framework_modules.ts is as it would be generated now', async () => {
+  await initMovePackageBuilder();
+  const files = {
+    ...sources('move-stdlib/sources/', 'sources/std/'),
+    ...sources('sui-framework/sources/', 'sources/sui/'),
+    'Move.toml': MANIFEST,
+  };
+  const result = await dumpMovePackage({
+    files,
+    network: 'testnet',
+    ansiColor: false,
+    silenceWarnings: true,
+  });
+  if ('error' in result) throw new Error(result.error);
+  const lines = result.modules.map((module) => `  '${module}',\n`).join('');
+  const text = `/** Generated from src/devnet/move_framework by its test: \`npm test -- -u test/src/devnet/move/framework.test.ts\`. */\nexport const FRAMEWORK_MODULES: readonly string[] = [\n${lines}];\n`;
+  const path = fileURLToPath(new URL('move/framework_modules.ts', DEVNET));
+  await expect(text).toMatchFileSnapshot(path);
+});
