@@ -24,8 +24,8 @@ export async function flood(url: string, requests: readonly string[]): Promise<F
     socket.on('error', () => {});
     socket.once('data', (chunk) => received.set(socket, chunk.toString('latin1')));
     sockets.push(socket);
-    // Not more at once than the system's queue of new connections takes.
-    if (at % 100 === 99) await once(socket, 'connect');
+    // Not more at once than the system's queue of new connections takes, nor than a small server has slots.
+    if (at % 16 === 15) await once(socket, 'connect');
   }
   return {
     leave,
