@@ -1,11 +1,12 @@
 /** What a compiled module shows of itself, and which changes to it an upgrade may make. */
-import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { incompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
 import { type ModuleInterface, readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
 import { buildPackage, frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { compileVariants } from './compile_variants.ts';
 
 const SELF = `0x${'5'.repeat(64)}`;
 
@@ -32,24 +33,129 @@ fun own() {}
 fun unused() { own(); roll(1); }
 `;
 
-/** The modules of a package with this source. */
-async function compile(source: string): Promise<Uint8Array[]> {
-  const files = { 'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n', 'sources/dice.move': source };
-  const { fetcher } = frameworkOf({});
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  return result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-}
+const MAY: readonly [string, (source: string) => string][] = [
+  ['change nothing', (source) => source],
+  ['change what a function does', (source) => source.replace('{ die.sides }', '{ die.sides + 1 }')],
+  ['add a function', (source) => `${source}public fun more(): u64 { 1 }\n`],
+  ['add a type', (source) => `${source}public struct More has drop {}\n`],
+  [
+    'change a function that is not public',
+    (source) => source.replace('fun own()', 'fun own2()').replace('own();', 'own2();'),
+  ],
+  [
+    'remove an entry function',
+    (source) => source.replace('entry fun roll(_: u64) {}', '').replace('roll(1);', ''),
+  ],
+  ['make a function public', (source) => source.replace('\nfun own()', '\npublic fun own()')],
+  [
+    'require less of a type parameter',
+    (source) =>
+      source.replace(
+        'keep<T: copy + drop>(value: &mut T, other: T): (T, u64) { *value = other; (other, 1) }',
+        'keep<T: drop>(value: &mut T, other: T): (T, u64) { abort 1 }',
+      ),
+  ],
+];
 
-async function interfaceOf(source: string): Promise<ModuleInterface[]> {
-  return (await compile(source)).map((module) => readModule(module, SELF));
-}
+const MAY_NOT: readonly [string, (source: string) => string, string][] = [
+  ['rename its module', (s) => s.replace('dice::dice;', 'dice::coin;'), 'the module dice is gone'],
+  [
+    'remove a public function',
+    (s) => s.replace(/public fun sides.*\n/, ''),
+    'the public function dice::sides is gone',
+  ],
+  [
+    'make one private',
+    (s) => s.replace('public fun sides', '#[allow(unused_function)]\nfun sides'),
+    'dice::sides is gone, or not public',
+  ],
+  [
+    'make one of the package only',
+    (s) => s.replace('public fun sides', 'public(package) fun sides'),
+    'dice::sides is gone, or not public',
+  ],
+  [
+    'change a parameter',
+    (s) => s.replace('sides(die: &Die)', 'sides(die: &mut Die)'),
+    `took (&${SELF}::dice::Die), and takes (&mut ${SELF}::dice::Die)`,
+  ],
+  [
+    'change what a function returns',
+    (s) => s.replace('): u64 { die.sides }', '): u128 { die.sides as u128 }'),
+    'returned (u64), and returns (u128)',
+  ],
+  [
+    'require more of a type parameter',
+    (s) => s.replace('T: copy + drop', 'T: copy + drop + store'),
+    'dice::keep requires more',
+  ],
+  [
+    'add a type parameter',
+    (s) => s.replace('sides(die', 'sides<T>(die'),
+    'dice::sides requires more of its type parameters, or has others',
+  ],
+  [
+    'remove a type',
+    (s) => s.replace(/public enum.*\n/, '').replace(/public fun points.*\n/, ''),
+    'the type dice::Throw is gone',
+  ],
+  [
+    'add an ability',
+    (s) => s.replace('Throw has copy, drop', 'Throw has copy, drop, store'),
+    'dice::Throw has other abilities',
+  ],
+  [
+    'add a field',
+    (s) => s.replace('sides: u64, name', 'sides: u64, colour: u8, name'),
+    'the type dice::Die was',
+  ],
+  [
+    'swap fields',
+    (s) => s.replace('sides: u64, name: String', 'name: String, sides: u64'),
+    'the type dice::Die was',
+  ],
+  [
+    'rename a field',
+    (s) => s.replace('sides: u64', 'faces: u64').replace('die.sides', 'die.faces'),
+    'the type dice::Die was',
+  ],
+  [
+    'add a variant',
+    (s) =>
+      s
+        .replace('Missed, Hit', 'Missed, Lost, Hit')
+        .replace('Throw::Missed => 0,', 'Throw::Missed => 0, Throw::Lost => 0,'),
+    'the type dice::Throw was',
+  ],
+  [
+    'change what a type parameter must be',
+    (s) =>
+      s
+        .replace('Box<phantom T, U: store>', 'Box<phantom T: drop, U: store>')
+        .replace('new<T, U', 'new<T: drop, U'),
+    'dice::Box has other type parameters',
+  ],
+];
 
+/** The modules of `BASE` and of each change to it. */
+let compiled: ReadonlyMap<string, Uint8Array>;
 let base: ModuleInterface[];
 beforeAll(async () => {
-  await initMovePackageBuilder();
-  base = await interfaceOf(BASE);
-});
+  const sources = [...new Set([BASE, ...[...MAY, ...MAY_NOT].map(([, change]) => change(BASE))])];
+  const modules = await compileVariants(sources);
+  compiled = new Map(modules.map((module, at) => [sources[at] ?? '', module]));
+  base = interfaceOf(BASE);
+}, 30_000);
+
+function moduleOf(source: string): Uint8Array {
+  const module = compiled.get(source);
+  if (module === undefined) throw new Error(`not compiled: ${source}`);
+  return module;
+}
+
+function interfaceOf(source: string): ModuleInterface[] {
+  return [readModule(moduleOf(source), SELF)];
+}
 
 describe('a module is read', () => {
   test('with its types, and with its public functions only', () => {
@@ -85,8 +191,8 @@ describe('a module is read', () => {
     expect(enclave?.datatypes.get('Rotation')).toMatchObject({ abilities: 0 });
   });
 
-  test('and anything else is refused', async () => {
-    const [module] = (await compile(BASE)) as [Uint8Array];
+  test('and anything else is refused', () => {
+    const module = moduleOf(BASE);
     const other = Uint8Array.from(module);
     other[4] = 9;
     expect(() => readModule(other)).toThrow('version 9 of the binary format');
@@ -110,127 +216,23 @@ describe('a module is read', () => {
     );
   });
 
-  test('cut anywhere, it is refused', async () => {
-    const [module] = (await compile(BASE)) as [Uint8Array];
+  test('cut anywhere, it is refused', () => {
+    const module = moduleOf(BASE);
     for (let length = 0; length < module.length; length += 1) {
       expect(() => readModule(module.subarray(0, length)), String(length)).toThrow(RangeError);
     }
   });
 });
 
-describe('an upgrade may', () => {
-  test.each<[string, (source: string) => string]>([
-    ['change nothing', (source) => source],
-    ['change what a function does', (source) => source.replace('{ die.sides }', '{ die.sides + 1 }')],
-    ['add a function', (source) => `${source}public fun more(): u64 { 1 }\n`],
-    ['add a type', (source) => `${source}public struct More has drop {}\n`],
-    [
-      'change a function that is not public',
-      (source) => source.replace('fun own()', 'fun own2()').replace('own();', 'own2();'),
-    ],
-    [
-      'remove an entry function',
-      (source) => source.replace('entry fun roll(_: u64) {}', '').replace('roll(1);', ''),
-    ],
-    ['make a function public', (source) => source.replace('\nfun own()', '\npublic fun own()')],
-    [
-      'require less of a type parameter',
-      (source) =>
-        source.replace(
-          'keep<T: copy + drop>(value: &mut T, other: T): (T, u64) { *value = other; (other, 1) }',
-          'keep<T: drop>(value: &mut T, other: T): (T, u64) { abort 1 }',
-        ),
-    ],
-  ])('%s', async (_, change) => {
-    expect(incompatibilities(base, await interfaceOf(change(BASE)))).toEqual([]);
-  });
+test.each(MAY)('an upgrade may %s', (_, change) => {
+  expect(incompatibilities(base, interfaceOf(change(BASE)))).toEqual([]);
 });
 
-describe('an upgrade may not', () => {
-  test.each<[string, (source: string) => string, string]>([
-    ['rename its module', (s) => s.replace('dice::dice;', 'dice::coin;'), 'the module dice is gone'],
-    [
-      'remove a public function',
-      (s) => s.replace(/public fun sides.*\n/, ''),
-      'the public function dice::sides is gone',
-    ],
-    [
-      'make one private',
-      (s) => s.replace('public fun sides', '#[allow(unused_function)]\nfun sides'),
-      'dice::sides is gone, or not public',
-    ],
-    [
-      'make one of the package only',
-      (s) => s.replace('public fun sides', 'public(package) fun sides'),
-      'dice::sides is gone, or not public',
-    ],
-    [
-      'change a parameter',
-      (s) => s.replace('sides(die: &Die)', 'sides(die: &mut Die)'),
-      `took (&${SELF}::dice::Die), and takes (&mut ${SELF}::dice::Die)`,
-    ],
-    [
-      'change what a function returns',
-      (s) => s.replace('): u64 { die.sides }', '): u128 { die.sides as u128 }'),
-      'returned (u64), and returns (u128)',
-    ],
-    [
-      'require more of a type parameter',
-      (s) => s.replace('T: copy + drop', 'T: copy + drop + store'),
-      'dice::keep requires more',
-    ],
-    [
-      'add a type parameter',
-      (s) => s.replace('sides(die', 'sides<T>(die'),
-      'dice::sides requires more of its type parameters, or has others',
-    ],
-    [
-      'remove a type',
-      (s) => s.replace(/public enum.*\n/, '').replace(/public fun points.*\n/, ''),
-      'the type dice::Throw is gone',
-    ],
-    [
-      'add an ability',
-      (s) => s.replace('Throw has copy, drop', 'Throw has copy, drop, store'),
-      'dice::Throw has other abilities',
-    ],
-    [
-      'add a field',
-      (s) => s.replace('sides: u64, name', 'sides: u64, colour: u8, name'),
-      'the type dice::Die was',
-    ],
-    [
-      'swap fields',
-      (s) => s.replace('sides: u64, name: String', 'name: String, sides: u64'),
-      'the type dice::Die was',
-    ],
-    [
-      'rename a field',
-      (s) => s.replace('sides: u64', 'faces: u64').replace('die.sides', 'die.faces'),
-      'the type dice::Die was',
-    ],
-    [
-      'add a variant',
-      (s) =>
-        s
-          .replace('Missed, Hit', 'Missed, Lost, Hit')
-          .replace('Throw::Missed => 0,', 'Throw::Missed => 0, Throw::Lost => 0,'),
-      'the type dice::Throw was',
-    ],
-    [
-      'change what a type parameter must be',
-      (s) =>
-        s
-          .replace('Box<phantom T, U: store>', 'Box<phantom T: drop, U: store>')
-          .replace('new<T, U', 'new<T: drop, U'),
-      'dice::Box has other type parameters',
-    ],
-  ])('%s', async (_, change, message) => {
-    const changed = change(BASE);
-    expect(changed).not.toBe(BASE);
-    const found = incompatibilities(base, await interfaceOf(changed));
-    expect(found.join('\n')).toContain(message);
-  });
+test.each(MAY_NOT)('an upgrade may not %s', (_, change, message) => {
+  const changed = change(BASE);
+  expect(changed).not.toBe(BASE);
+  const found = incompatibilities(base, interfaceOf(changed));
+  expect(found.join('\n')).toContain(message);
 });
 
 test("a package's digest is the compiler's own", async () => {

@@ -1,8 +1,6 @@
-/** What a module declares is compared whatever the order of its tables is. */
-import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { declarationsOf } from '../../../../src/devnet/bytecode/normalized.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { compileVariants } from './compile_variants.ts';
 
 const SOURCE = `module dice::dice;
 public struct Die has copy, drop, store { sides: u64, worn: bool }
@@ -17,32 +15,12 @@ fun own(): u64 { sides(&Die { sides: 6, worn: false }) }
 public fun called(): u64 { own() }
 `;
 
-async function declared(source: string): Promise<ReadonlyMap<string, string>> {
-  await initMovePackageBuilder();
-  const files = { 'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n', 'sources/dice.move': source };
-  const { fetcher } = frameworkOf({});
-  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
-  if ('error' in result) throw new Error(result.error);
-  const [module = ''] = result.modules;
-  return declarationsOf(Uint8Array.from(Buffer.from(module, 'base64')));
-}
+const [HEAD = '', ...LINES] = SOURCE.trim().split('\n');
+const REVERSED = [HEAD, ...LINES.toReversed()].join('\n');
+/** Has other entries in the tables, too. */
+const EXTENDED = `${[HEAD, 'fun aaa(): vector<u128> { vector[7, 8] }', ...LINES].join('\n')}\n`;
 
-/** The names of the declarations that differ. */
-async function changes(source: string): Promise<string[]> {
-  const [before, after] = [await declared(SOURCE), await declared(source)];
-  const names = new Set([...before.keys(), ...after.keys()]);
-  return [...names].filter((name) => before.get(name) !== after.get(name));
-}
-
-test('another order of the declarations changes nothing', async () => {
-  const [head = '', ...lines] = SOURCE.trim().split('\n');
-  const extra = 'fun aaa(): vector<u128> { vector[7, 8] }';
-  expect(await changes([head, ...lines.reverse()].join('\n'))).toEqual([]);
-  // Neither do other entries in the tables.
-  expect(await changes(`${[head, extra, ...lines].join('\n')}\n`)).toEqual(['function dice::aaa']);
-});
-
-test.each([
+const CHANGES = [
   ['a constant', 'b"bytes"', 'b"other"', 'function dice::bytes'],
   ['a number', 'vector[1, 2, 3]', 'vector[1, 2, 4]', 'function dice::many'],
   ['an instruction', '{ own() }', '{ own() + 0 }', 'function dice::called'],
@@ -50,9 +28,36 @@ test.each([
   ['a branch', '=> 3', '=> 4', 'function dice::points'],
   ['a visibility', '\nfun own', '\npublic fun own', 'function dice::own'],
   ['a variant', 'Missed, Hit', 'Lost, Hit', 'type dice::Throw'],
-])('%s changes what it is in', async (_, from, to, name) => {
-  const source = SOURCE.replace(from, to).replaceAll(to === 'Lost, Hit' ? '::Missed' : '', (match) =>
+] as const;
+
+function changed(from: string, to: string): string {
+  return SOURCE.replace(from, to).replaceAll(to === 'Lost, Hit' ? '::Missed' : '', (match) =>
     match === '' ? '' : '::Lost',
   );
-  expect(await changes(source)).toContain(name);
+}
+
+/** What each of these sources declares. */
+let declared: ReadonlyMap<string, ReadonlyMap<string, string>>;
+beforeAll(async () => {
+  const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];
+  const modules = await compileVariants(sources);
+  declared = new Map(modules.map((module, at) => [sources[at] ?? '', declarationsOf(module)]));
+}, 30_000);
+
+/** The names of the declarations that differ from those of `SOURCE`. */
+function changes(source: string): string[] {
+  const [before, after] = [declared.get(SOURCE), declared.get(source)];
+  if (before === undefined || after === undefined) throw new Error(`not compiled: ${source}`);
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].filter((name) => before.get(name) !== after.get(name));
+}
+
+test('another order of the declarations changes nothing', () => {
+  expect(REVERSED).not.toBe(SOURCE.trim());
+  expect(changes(REVERSED)).toEqual([]);
+  expect(changes(EXTENDED)).toEqual(['function dice::aaa']);
+});
+
+test.each(CHANGES)('%s changes what it is in', (_, from, to, name) => {
+  expect(changes(changed(from, to))).toContain(name);
 });

@@ -1,0 +1,35 @@
+import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
+import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+
+/**
+ * Compiles variants of the module `dice` in one build, most of which is spent on the framework: each is at an address of
+ * its own, which its bytecode then exchanges for 0x0, that of an unpublished module.
+ *
+ * @param sources each begins with `module dice::`
+ */
+export async function compileVariants(sources: readonly string[]): Promise<Uint8Array[]> {
+  await initMovePackageBuilder();
+  const addresses = sources.map((_, at) => `d1ce${String(at).padStart(60, '0')}`);
+  const named = addresses.map((address, at) => `variant${at} = "0x${address}"\n`).join('');
+  const files = {
+    'Move.toml': `[package]\nname = "dice"\nedition = "2024"\n\n[addresses]\n${named}`,
+    ...Object.fromEntries(
+      sources.map((source, at) => [
+        `sources/variant${at}.move`,
+        source.replace(/^module dice::/, `module variant${at}::`),
+      ]),
+    ),
+  };
+  const { fetcher } = frameworkOf({});
+  const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
+  if ('error' in result) throw new Error(result.error);
+  const modules = result.modules.map((module) => Buffer.from(module, 'base64'));
+  return addresses.map((hex) => {
+    const address = Buffer.from(hex, 'hex');
+    const module = modules.find((bytes) => bytes.includes(address));
+    if (module === undefined) throw new Error(`nothing was compiled for ${hex}`);
+    module.fill(0, module.indexOf(address), module.indexOf(address) + address.length);
+    if (module.includes(address)) throw new Error(`${hex} occurs twice`);
+    return new Uint8Array(module);
+  });
+}
