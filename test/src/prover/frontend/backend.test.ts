@@ -139,7 +139,7 @@ describe('a backend that', () => {
 
   test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
     const { ask, backend } = await startTestFrontend({
-      PROVER_TIMEOUT: '2',
+      configure: (config) => ({ ...config, timeoutSeconds: 0.5 }),
       USER_REQUESTS_PER_MINUTE: '100',
     });
     backend.prove = ({ input }, response) =>
@@ -175,7 +175,9 @@ describe('a backend that', () => {
   });
 
   test('sends its answer too slowly', async () => {
-    const { ask, backend } = await startTestFrontend({ PROVER_TIMEOUT: '1' });
+    const { ask, backend } = await startTestFrontend({
+      configure: (config) => ({ ...config, timeoutSeconds: 0.3 }),
+    });
     backend.prove = (_, response) => response.write('{"pi_a":');
     expect((await ask()).body['code']).toBe('PROVER_BACKEND_TIMEOUT');
   });
