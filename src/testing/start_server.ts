@@ -24,6 +24,8 @@ export interface TestOptions extends Partial<BootOptions> {
   readonly application?: URL;
   /** Ends in a slash: the folder of the applications, of which `APP` names one. Default: those of a clone. */
   readonly apps?: URL;
+  /** In place of REQUEST_TIMEOUT_MS: it may be below the minimum of that. */
+  readonly requestTimeoutMs?: number;
 }
 
 /** Ends with the test. The log is at level trace. */
@@ -31,6 +33,7 @@ export async function startServer({
   env: extra = {},
   application: folder,
   apps = APPS,
+  requestTimeoutMs,
   ...options
 }: TestOptions = {}): Promise<TestServer> {
   const name = folder && nameOfFolder(fileURLToPath(folder));
@@ -38,7 +41,7 @@ export async function startServer({
     ...{ APP: name ?? 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY },
     ...extra,
   };
-  const config = readServerConfig(env);
+  const config = { ...readServerConfig(env), ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };
   let printed = '';
   const log = createLog(config.logLevel, {
     write(line) {

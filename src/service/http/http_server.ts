@@ -59,7 +59,8 @@ export function createHttpServer(parts: HttpServerParts): Server {
     headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.requestTimeoutMs),
     requestTimeout: limits.requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 1000,
+    // No shorter than a second by the settings; tests have shorter deadlines than these allow.
+    connectionsCheckingInterval: Math.min(1000, limits.requestTimeoutMs),
     maxHeaderSize: 16 * 1024,
     // app.ts checks it and answers with JSON.
     requireHostHeader: false,

@@ -3,8 +3,18 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { endpoint } from '../../../../src/server/application/app.ts';
 import { FIXTURE_APPS, sleep, startServer, startWeather } from '../../server/support.ts';
 
-const dice = (env: Record<string, string> = {}) =>
-  startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env } });
+const dice = (env: Record<string, string> = {}, options: { requestTimeoutMs?: number } = {}) =>
+  startServer({ apps: FIXTURE_APPS, env: { APP: 'dice', ...env }, ...options });
+
+/** Node's own deadlines have no clock that a test could set. */
+const SOON = { requestTimeoutMs: 300 };
+
+/** Stops the clock of the deadlines of requests; returns what lets them pass. */
+function stopDeadlines(): () => void {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return () => void vi.advanceTimersByTime(31_000);
+}
 
 /** Sends raw bytes and returns everything received until the server closes or `ms` have passed. */
 function raw(url: string, bytes: string, ms = 8000): Promise<string> {
@@ -47,15 +57,22 @@ describe('concurrency', () => {
   });
 
   test('counts work that never ends until its deadline', async () => {
-    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1', REQUEST_TIMEOUT_MS: '1000' });
-    await expect(get('/hang', { signal: AbortSignal.timeout(100) })).rejects.toThrow();
+    const passDeadlines = stopDeadlines();
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    const leaving = new AbortController();
+    const left = get('/hang', { signal: leaving.signal });
+    await expect.poll(async () => (await get('/rules')).status).toBe(503);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
     expect((await get('/rules')).status).toBe(503);
-    await expect.poll(async () => (await get('/rules')).status, { timeout: 3000 }).toBe(200);
+    passDeadlines();
+    expect((await get('/rules')).status).toBe(200);
   });
 
   test('does not count answers that wait for an earlier one of their connection', async () => {
     const { get, url } = await dice({ MAX_CONCURRENT_REQUESTS: '2' });
-    const answers = raw(url, ask('/slow') + ask('/rules').repeat(7), 1500);
+    const last = ask('/rules').replace('Host', 'Connection: close\r\nHost');
+    const answers = raw(url, ask('/slow') + ask('/rules').repeat(6) + last);
     await sleep(200);
     expect((await get('/rules')).status).toBe(200);
     expect((await answers).match(/HTTP\/1.1 (200|503)/g)).toHaveLength(8);
@@ -94,25 +111,31 @@ describe('concurrency', () => {
 
 describe('time', () => {
   test('a request that is not answered is 504, and its slot is released', async () => {
-    const { get } = await dice({ REQUEST_TIMEOUT_MS: '1000', MAX_CONCURRENT_REQUESTS: '1' });
-    const answer = await get('/hang');
+    const passDeadlines = stopDeadlines();
+    const { get } = await dice({ MAX_CONCURRENT_REQUESTS: '1' });
+    const hanging = get('/hang');
+    await expect.poll(async () => (await get('/rules')).status).toBe(503);
+    passDeadlines();
+    const answer = await hanging;
     expect(answer.status).toBe(504);
     expect(await answer.json()).toMatchObject({ code: 'ANSWER_TIMEOUT' });
     expect((await get('/rules')).status).toBe(200);
   });
 
   test('a handler that fails after its deadline is logged, and does not close the connection of a later request', async () => {
+    const passDeadlines = stopDeadlines();
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const late = endpoint({
       method: 'GET',
       path: '/late',
       async handle() {
-        await sleep(1600);
+        begun.resolve();
+        await released.promise;
         throw Object.assign(new Error('hunter2'), { config: { url: 'hunter2' } });
       },
     });
     const { url, printed: log } = await startServer({
-      env: { REQUEST_TIMEOUT_MS: '1000' },
       manifest: { endpoints: [], secrets: [] },
       module: { signs: [], create: () => ({ endpoints: [late] }) },
     });
@@ -123,7 +146,10 @@ describe('time', () => {
       received += chunk;
     });
     socket.write(ask('/late'));
+    await begun.promise;
+    passDeadlines();
     await expect.poll(() => received, { timeout: 3000 }).toMatch(/504 .*"code":"ANSWER_TIMEOUT"/s);
+    released.resolve();
     await expect.poll(log, { timeout: 3000 }).toMatch(/request failed.*request failed/s);
     received = '';
     socket.write(ask('/livez'));
@@ -133,7 +159,7 @@ describe('time', () => {
   });
 
   test('a body that does not arrive is 408, and the connection is closed', async () => {
-    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const { url } = await dice({}, SOON);
     const head = 'POST /process_data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
     const received = await raw(url, `${head}Content-Length: 100\r\n\r\n{"payload"`);
     expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
@@ -145,7 +171,7 @@ describe('time', () => {
   ])(
     'a body that %s after its request was answered closes the connection without another answer',
     async (_, rest) => {
-      const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+      const { url } = await dice({}, SOON);
       const head = 'GET /rules HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
       const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(head));
       let received = '';
@@ -159,7 +185,7 @@ describe('time', () => {
   );
 
   test('headers that do not end are 408', async () => {
-    const { url } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const { url } = await dice({}, SOON);
     const received = await raw(url, 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     expect(received).toMatch(/^HTTP\/1\.1 408 .*"code":"REQUEST_TIMEOUT"/s);
   });
@@ -209,13 +235,13 @@ describe('the log', () => {
   });
 
   test('has no line for a connection that a browser opens in advance', async () => {
-    const { url, printed } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const { url, printed } = await dice({}, SOON);
     expect(await raw(url, '')).toMatch(/408/);
     expect(requestsOf(printed())).toEqual([]);
   });
 
   test('names the code of an answer that came too late for its handler', async () => {
-    const { get, printed } = await dice({ REQUEST_TIMEOUT_MS: '1000' });
+    const { get, printed } = await dice({}, SOON);
     await get('/hang');
     const line = { level: 'info', route: '/hang', status: 504, code: 'ANSWER_TIMEOUT' };
     await expect.poll(() => requestsOf(printed())).toEqual([line]);
