@@ -492,6 +492,7 @@ describe('a service that', () => {
   });
 
   test('has the key of another network: the error names both networks', async () => {
+    withoutPauses(500, 1000);
     const reason = 'the backend has the devnet key, this service serves mainnet and testnet';
     const body = JSON.stringify({ error: `${reason}: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });
     const { url } = await service((response: ServerResponse) => response.writeHead(503).end(body));
@@ -543,6 +544,7 @@ describe('a service that', () => {
   });
 
   test('redirects is not followed: the token goes nowhere else', async () => {
+    withoutPauses(500, 1000);
     const other = await service({ salt: SALT });
     const { url } = await service((response: ServerResponse) =>
       response.writeHead(307, { location: `${other.url}/get_salt` }).end(),
@@ -556,6 +558,7 @@ describe('a service that', () => {
     ['ECONNREFUSED', 'connection', 'the connection failed'],
     ['CERT_HAS_EXPIRED', 'tls', 'no secure connection could be made (TLS)'],
   ])('can not be reached (%s) is reported with the reason, without a cause', async (code, reason, why) => {
+    withoutPauses(500, 1000);
     const cause = Object.assign(new Error(TOKEN), { code });
     const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
     const error = await getSalt('https://salt.example', TOKEN, { fetch }).catch((error) => error);
@@ -565,6 +568,7 @@ describe('a service that', () => {
   });
 
   test('fails causes an error without token, salt or credentials', async () => {
+    withoutPauses(500, 1000);
     const failures = [
       [status(500, { error: TOKEN }), 'ZKLOGIN_REFUSED'],
       [reset, 'ZKLOGIN_UNREACHABLE'],

@@ -257,13 +257,13 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
     ['answered with a wrong length', { bytes: filled(1), reportedLength: 0x3001 }],
   ])('a call that is %s only when', (_, reply) => {
     const late = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await new Promise((resolve) => setTimeout(resolve, 100));
       return reply;
     };
 
     test('its worker thread has ended does not crash the process', async () => {
       const { driver, child } = start(late);
-      const alive = await child.run(async ({ addonPath, pause }) => {
+      await child.run(async ({ addonPath }) => {
         const { Worker } = process.getBuiltinModule('node:worker_threads');
         const worker = new Worker(
           `const { Device } = require(${JSON.stringify(addonPath)});
@@ -273,11 +273,10 @@ describe.skipIf(!addonRunsHere)('the native addon', () => {
         );
         await new Promise((resolve) => worker.once('message', resolve));
         await worker.terminate();
-        await pause(500);
-        return true;
       });
-      expect(alive).toBe(true);
-      expect(driver.openNow).toBe(0);
+      await expect.poll(() => driver.openNow).toBe(0);
+      expect(driver.requests).toHaveLength(1);
+      expect(await child.run(() => true)).toBe(true);
       expect(await child.end()).toBe(0);
     });
 
