@@ -4,6 +4,7 @@ import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { COMPILE_CACHE } from '../compile_cache.ts';
 import { canRun, dial, freePort, readAll, startRole, temporaryFolder } from './init.ts';
 
 function fifo(): string {
@@ -93,7 +94,7 @@ describe.runIf(canRun)('the hand-off', () => {
     const main = fileURLToPath(new URL('../../src/server/main.ts', import.meta.url));
     const reading = openSync(path, 'r');
     const server = spawn(process.execPath, [main], {
-      env: { APP: 'weather', PORT: '0', SECRETS_FD: '3', LOG_LEVEL: 'trace' },
+      env: { ...COMPILE_CACHE, APP: 'weather', PORT: '0', SECRETS_FD: '3', LOG_LEVEL: 'trace' },
       stdio: ['ignore', 'pipe', 'pipe', reading],
     });
     closeSync(reading);

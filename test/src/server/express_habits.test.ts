@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { manifestIn } from '../../../src/server/application/load_application.ts';
 import { formatManifest } from '../../../src/server/application/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
+import { COMPILE_CACHE } from '../../compile_cache.ts';
 import { HABITS } from './express_habits.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -30,6 +31,7 @@ interface Started {
 async function start(args: readonly string[]): Promise<Started> {
   const child = spawn(process.execPath, args, {
     env: {
+      ...COMPILE_CACHE,
       ...{ APP: 'habits', PORT: '0', CORS_ORIGINS: 'https://a.example', TRUSTED_PROXIES: '1' },
       ...{ REQUEST_TIMEOUT_MS: '2000', HABITS_FILES: folder },
     },

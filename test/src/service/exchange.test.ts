@@ -16,6 +16,7 @@ import {
 } from '../../../src/service/upstream.ts';
 import { createCertificate, toPem } from '../../../src/testing/attestation_ca.ts';
 import { makeTls, type TlsFiles } from '../../../src/testing/tls.ts';
+import { COMPILE_CACHE } from '../../compile_cache.ts';
 import { echo, host, listen, RAW, rawHost } from './hosts.ts';
 
 const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
@@ -376,6 +377,7 @@ describe('over TLS', () => {
     const proxyUrl = `http://127.0.0.1:${await listen(proxy)}`;
     const { origin } = await host((_request, response) => response.end('yes'));
     const env = {
+      ...COMPILE_CACHE,
       ...{ HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl },
       ...{ PLAIN: origin, SECURE: `https://localhost:${await secureHost(ours)}`, CA: ours.ca, ...extra },
     };

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openFilesLimit, shareOpenFiles } from '../../../src/service/open_files.ts';
+import { COMPILE_CACHE } from '../../compile_cache.ts';
 
 const SRC = fileURLToPath(new URL('../../../src', import.meta.url));
 
@@ -69,7 +70,10 @@ Max locked memory         8388608              8388608              bytes
 /** Runs Node as a process that may open so many files; it ends with the test. */
 function startWithin(openFiles: number, args: readonly string[], env: Record<string, string> = {}) {
   const command = [`ulimit -n ${openFiles} && exec "$@"`, 'sh', process.execPath, ...args];
-  const child = spawn('sh', ['-c', ...command], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn('sh', ['-c', ...command], {
+    env: { ...COMPILE_CACHE, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));

@@ -14,6 +14,7 @@ import { budgetFrom } from '../../../src/service/budget.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { createUpstream, isUpstreamError, type UpstreamError } from '../../../src/service/upstream.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
+import { COMPILE_CACHE } from '../../compile_cache.ts';
 import { startServer } from '../server/support.ts';
 import { host, listen } from './hosts.ts';
 
@@ -251,7 +252,7 @@ test('what is thrown and caught by nobody is printed without the key', async () 
     await createUpstream(${JSON.stringify(origin)})()(JSON.parse(process.env.OPTIONS));
   `;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
-    env: { OPTIONS: options },
+    env: { ...COMPILE_CACHE, OPTIONS: options },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const [printed, [status]] = await Promise.all([text(child.stderr), once(child, 'exit')]);

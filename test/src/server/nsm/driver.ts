@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COMPILE_CACHE } from '../../../compile_cache.ts';
 import type { Scope } from './child.ts';
 
 const root = (path: string) => fileURLToPath(new URL(`../../../../${path}`, import.meta.url));
@@ -133,6 +134,7 @@ export class Child {
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
       env: {
+        ...COMPILE_CACHE,
         ...env,
         // From the working directory: the variable has no way to write a space or a colon of a path.
         LD_PRELOAD: [...preload, 'build/test/nsm_driver.so'].join(':'),
