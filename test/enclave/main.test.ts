@@ -1,6 +1,7 @@
 /** The image's own init, as opposed to the program that runs its parts for tests. */
 import { spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -17,17 +18,52 @@ function imageSources(): string[] {
   return sources.sort();
 }
 
-/** Compiles them to `program`, and returns which of their functions the linker finds that nothing can reach from main. */
-function compile(program: string): string[] {
-  const flags = ['-std=c++20', '-O0', '-ffunction-sections', '-Wl,--gc-sections,--print-gc-sections'];
-  const { status, stderr } = spawnSync('g++', [...flags, '-I', ROOT, '-x', 'c++', '-', '-o', program], {
-    input: imageSources()
-      .map((source) => `#include "${source}"\n`)
-      .join(''),
+interface Compiled {
+  readonly program: string;
+  /** The functions that nothing can reach from main, as the linker finds. */
+  readonly unreachable: readonly string[];
+}
+
+/** Compiles them, and keeps the result in build/ for as long as no source of the enclave changes. */
+function compile(): Compiled {
+  const text = imageSources()
+    .map((source) => `#include "${source}"\n`)
+    .join('');
+  const folder = join(ROOT, 'build/test', `image-init-${hashOfSources(text)}`);
+  if (!existsSync(folder)) {
+    const made = temporaryFolder();
+    const stderr = runCompiler(text, join(made, 'init'));
+    writeFileSync(join(made, 'linker'), stderr);
+    mkdirSync(join(ROOT, 'build/test'), { recursive: true });
+    cpSync(made, `${folder}.new`, { recursive: true });
+    renameSync(`${folder}.new`, folder);
+  }
+  const stderr = readFileSync(join(folder, 'linker'), 'utf8');
+  return {
+    program: join(folder, 'init'),
+    unreachable: stderr.match(/(?<=\.text\.)_ZNK?7enclave\w+/g) ?? [],
+  };
+}
+
+const FLAGS = ['-std=c++20', '-O0', '-ffunction-sections', '-Wl,--gc-sections,--print-gc-sections'];
+
+/** @returns what the linker says */
+function runCompiler(text: string, program: string): string {
+  const { status, stderr } = spawnSync('g++', [...FLAGS, '-I', ROOT, '-x', 'c++', '-', '-o', program], {
+    input: text,
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`g++ failed: ${stderr}`);
-  return stderr.match(/(?<=\.text\.)_ZNK?7enclave\w+/g) ?? [];
+  return stderr;
+}
+
+function hashOfSources(text: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([text, FLAGS]));
+  hash.update(spawnSync('g++', ['--version']).stdout);
+  for (const path of globSync('enclave/**/*.{cc,h}', { cwd: ROOT }).sort()) {
+    hash.update(JSON.stringify([path, readFileSync(join(ROOT, path), 'utf8')]));
+  }
+  return hash.digest('hex');
 }
 
 const run = (program: string, args: readonly string[]) =>
@@ -35,8 +71,8 @@ const run = (program: string, args: readonly string[]) =>
 
 describe.runIf(canRun)("the image's init", () => {
   test('boots an enclave and does nothing else: it has no role and no function that only tests use', () => {
-    const init = join(temporaryFolder(), 'init');
-    expect(compile(init)).toEqual([]);
+    const { program: init, unreachable } = compile();
+    expect(unreachable).toEqual([]);
 
     const refusal = {
       status: 2,
