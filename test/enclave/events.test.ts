@@ -5,6 +5,7 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { closed } from '../closed.ts';
 import { canRun, freePort, type Role, startRole, temporaryFolder } from './init.ts';
 
 const lineOf = (number: number, length = 40) => {
@@ -59,7 +60,7 @@ async function slowReceiver(): Promise<{ port: number; server: Server; read(): P
       text += chunk;
     });
     socket.resume();
-    await once(socket, 'close');
+    await closed(socket);
     return text;
   };
   return { port, server, read };

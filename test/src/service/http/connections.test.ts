@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { closed } from '../../../closed.ts';
 import { FIXTURE_APPS, sleep, startServer } from '../../server/support.ts';
 
 /** The minimum of the setting. */
@@ -46,7 +47,7 @@ const REST_OF_BODY = ':{"sides":6}}';
 const ended = (clients: readonly Client[]) => clients.map(({ socket }) => socket.readyState !== 'open');
 
 async function closes({ socket }: Client): Promise<void> {
-  if (socket.readyState === 'open') await once(socket, 'close');
+  if (socket.readyState === 'open') await closed(socket);
 }
 
 describe('at the connection limit, a new connection replaces', () => {

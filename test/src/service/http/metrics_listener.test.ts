@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { type MetricsListenerOptions, serveMetrics } from '../../../../src/service/http/metrics_listener.ts';
+import { closed } from '../../../closed.ts';
 
 const TEXT = 'a_total 1\n# EOF\n';
 
@@ -21,13 +22,6 @@ function dial(url: string): Socket {
     socket.destroy();
   });
   return socket;
-}
-
-/** Also by a reset, at which `once` would reject. */
-function closed(socket: Socket): Promise<void> {
-  return new Promise((resolve) => {
-    socket.once('close', () => resolve());
-  });
 }
 
 async function readAll(socket: Socket): Promise<string> {

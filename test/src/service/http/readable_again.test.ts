@@ -197,7 +197,8 @@ describe('a hostile body', () => {
     const server = await start(upload);
     const { socket, received } = open(server);
     socket.write(`${request('POST /x/json', '{}')}"more"}`);
-    await once(socket, 'end');
+    // Or by a reset, since more was sent than read.
+    await once(socket, 'end').catch(() => {});
     expect(received()).toMatch(/^HTTP\/1\.1 200 (?!.*HTTP).*\{"body":\{\}\}$/s);
   });
 

@@ -2,7 +2,6 @@
  * Requests to a server with endpoints and routes of an application, and the whole answers, as they were recorded: a
  * change of the framework around Express changes none of them by accident. `npm test -- recorded -u` records them again.
  */
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Router } from 'express';
@@ -13,6 +12,7 @@ import { signedType } from '../../../../src/library/wire/intent.ts';
 import { struct } from '../../../../src/library/wire/struct.ts';
 import { type ApplicationModule, endpoint, processData } from '../../../../src/server/application/app.ts';
 import { ServerError } from '../../../../src/service/errors.ts';
+import { closed } from '../../../closed.ts';
 import { startServer } from '../../server/support.ts';
 
 const RECORD = fileURLToPath(new URL('../../../fixtures/http/recorded_answers.txt', import.meta.url));
@@ -144,7 +144,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
 
 /** Everything that the server sends until it has answered `count` requests, without what differs each time. */
 async function exchange(port: number, bytes: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     received += chunk;
@@ -153,7 +153,7 @@ async function exchange(port: number, bytes: string): Promise<string> {
   socket.write(bytes);
   const last = 'GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   socket.write(last);
-  await once(socket, 'close');
+  await closed(socket);
   return received
     .replace(/\r\n/g, '\n')
     .replace(/^(date|x-request-id|x-enclave-key): .*\n/gim, '$1: …\n')
