@@ -240,7 +240,7 @@ test-images: image
 
 # Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
 test-boot: image test-images build/test/relay
-	CACHE=$(CACHE) vitest run --config test/e2e/boot/vitest.config.ts
+	CACHE=$(CACHE) vitest run --project boot
 
 # Audits honest and lying configs on a model of Sui, and watches what an audit of a hostile repository runs and writes. Needs
 # Debian's strace; builds the image of this tree again, where `make image` has built it.

@@ -1,5 +1,10 @@
 import { availableParallelism } from 'node:os';
-import { configDefaults, defineConfig } from 'vitest/config';
+import {
+  configDefaults,
+  defineConfig,
+  type Plugin,
+  type TestProjectInlineConfiguration,
+} from 'vitest/config';
 
 // Processes that tests start compile this project's modules once.
 process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cache`;
@@ -18,26 +23,150 @@ const ISOLATED = [
   'test/src/service/http/{connections,hostile,in_flight,json_body}.test.ts',
 ];
 
+type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
+
+// Projects with another number of workers run after each other, if one run has them all. Where none is given, Vitest leaves a
+// processor to the processes that tests start.
+const EVERY_PROCESSOR = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
+const DEFAULT_WORKERS = { sequence: { groupOrder: 1 } };
+const TWO_WORKERS = { maxWorkers: 2, sequence: { groupOrder: 2 } };
+const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
+
+const ONE_MINUTE = { testTimeout: 60_000, hookTimeout: 60_000 };
+
+const PROJECTS: ProjectOptions[] = [
+  // `make test` runs these two.
+  {
+    name: 'isolated',
+    include: ISOLATED,
+    globalSetup: ['test/natives.ts'],
+    testTimeout: 20_000,
+    ...EVERY_PROCESSOR,
+  },
+  {
+    name: 'shared',
+    include: ['{test,src/apps}/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
+    isolate: false,
+    testTimeout: 20_000,
+    ...EVERY_PROCESSOR,
+  },
+  // The project's own commands as processes, as a reader of the READMEs starts them.
+  { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  // The units of the parent instance under systemd. A machine for each file would be slower on two processors.
+  {
+    name: 'units',
+    include: ['test/e2e/units/*.units.ts'],
+    globalSetup: ['test/e2e/units/setup.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    ...ONE_WORKER,
+  },
+  // One machine at a time: emulation fills the processors.
+  {
+    name: 'boot',
+    include: ['test/e2e/boot/**/*.boot.ts'],
+    globalSetup: ['test/e2e/boot/setup.ts'],
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    ...ONE_WORKER,
+  },
+  // Audits of honest and of lying configs, on a model of Sui and with git behind https on loopback.
+  {
+    name: 'audit',
+    include: ['test/e2e/audit/*.audit.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    ...DEFAULT_WORKERS,
+  },
+  // A wallet's way from login to signature in headless Chromium (Debian's, or the one that CHROMIUM names).
+  {
+    name: 'wallet',
+    include: ['test/e2e/wallet/*.e2e.ts'],
+    expect: { poll: { timeout: 10_000 } },
+    ...ONE_MINUTE,
+    ...DEFAULT_WORKERS,
+  },
+  // The console in headless Chromium. Each file has a browser and servers of its own, and CI has two cores.
+  { name: 'console', include: ['test/e2e/console/*.e2e.ts'], ...ONE_MINUTE, ...TWO_WORKERS },
+  // The small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each file needs up to 2 GB of
+  // memory, and a minute on an idle machine can be ten on a busy one.
+  {
+    name: 'prover',
+    include: [
+      'test/src/prover/{circuit,backend,frontend}/*.prover.ts',
+      'test/src/toolchain/dev/prover/*.prover.ts',
+    ],
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
+    ...TWO_WORKERS,
+  },
+  // HAProxy and processes on loopback.
+  { name: 'deploy', include: ['test/e2e/deploy/*.deploy.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  // promtool, and the programs whose figures it reads.
+  { name: 'observe', include: ['test/e2e/observe/*.observe.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  // The verifier of Sui's validators, which Cargo builds.
+  {
+    name: 'registration',
+    include: ['test/e2e/registration/*.judge.ts'],
+    testTimeout: 120_000,
+    ...DEFAULT_WORKERS,
+  },
+];
+
+/**
+ * Makes certificates and documents of the attestation's tests in Node: a page gets the modules that make them as the data that
+ * they export.
+ */
+const casesAsData: Plugin = {
+  name: 'attestation-cases-as-data',
+  enforce: 'pre',
+  async load(id) {
+    if (!/\/test\/src\/library\/attestation\/cases\/(index|real)\.ts$/.test(id)) return null;
+    const exported: Record<string, unknown> = await import(id);
+    return Object.entries(exported)
+      .map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`)
+      .join('\n');
+  },
+};
+
+/** The attestation's tests, and the client against an enclave on loopback, in headless Chromium. */
+async function browserProject(): Promise<TestProjectInlineConfiguration> {
+  const { playwright } = await import('@vitest/browser-playwright');
+  return {
+    plugins: [casesAsData],
+    test: {
+      name: 'browser',
+      include: [
+        'test/src/library/attestation/{verify,attacks,result}.test.ts',
+        'test/e2e/browser/*.browser.ts',
+      ],
+      globalSetup: ['test/e2e/browser/enclave.ts'],
+      testTimeout: 60_000,
+      ...DEFAULT_WORKERS,
+      browser: {
+        enabled: true,
+        headless: true,
+        screenshotFailures: false,
+        provider: playwright({
+          launchOptions: {
+            executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+            // Chromium's own sandbox does not start for root; the pages are this project's.
+            args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+          },
+        }),
+        instances: [{ browser: 'chromium' }],
+      },
+    },
+  };
+}
+
+// Vitest resolves every project that it gets, even if no argument names it, and this one loads the driver of a browser: only
+// `--project browser` gets it.
+const browserProjects = process.argv.includes('browser') ? [await browserProject()] : [];
+
 export default defineConfig({
   // An example has copies of its own once it is installed: of the library, with other classes of errors, and of React.
   resolve: { dedupe: ['sui-enclave', 'react'] },
-  test: {
-    testTimeout: 20_000,
-    maxWorkers: availableParallelism(),
-    projects: [
-      {
-        extends: true,
-        test: { name: 'isolated', include: ISOLATED, globalSetup: ['test/natives.ts'] },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'shared',
-          include: ['{test,src/apps}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
-          isolate: false,
-        },
-      },
-    ],
-  },
+  test: { projects: [...PROJECTS.map((test) => ({ test })), ...browserProjects] },
 });
