@@ -12,7 +12,7 @@ process.env['NODE_COMPILE_CACHE'] ??= `${import.meta.dirname}/build/compile-cach
 /** They change or watch their process, or start others. */
 const ISOLATED = [
   'test/enclave/**/*.test.ts',
-  'test/src/cli/{keeper,parent,salt,sui,verify}/**/*.test.ts',
+  'test/src/cli/parent/**/*.test.ts',
   'test/src/server/server.test.ts',
   'test/src/server/nsm/{addon,clock,device}.test.ts',
   'test/src/server/reports/{events,health,metrics}.test.ts',
@@ -167,6 +167,9 @@ const browserProjects = process.argv.includes('browser') ? [await browserProject
 
 export default defineConfig({
   // An example has copies of its own once it is installed: of the library, with other classes of errors, and of React.
-  resolve: { dedupe: ['sui-enclave', 'react'] },
+  resolve: {
+    dedupe: ['sui-enclave', 'react'],
+    alias: { '@zktx.io/sui-move-builder/full': `${import.meta.dirname}/test/move_compiler.ts` },
+  },
   test: { projects: [...PROJECTS.map((test) => ({ test })), ...browserProjects] },
 });

@@ -1,0 +1,42 @@
+/** What the tests' Move compiler keeps depends on everything that the compiler reads. */
+import { expect, test, vi } from 'vitest';
+import { dumpMovePackage } from './move_compiler.ts';
+
+const manifest = (name: string, more = '') =>
+  `[package]\nname = "${name}"\nedition = "2024"\nimplicit-dependencies = false\n[addresses]\n${name} = "0x0"\n${more}`;
+
+/** Compiles a module that returns what the module of a dependency returns. */
+async function compile(value: number, own: number) {
+  const fetchLocal = vi.fn(async () => ({
+    'Move.toml': manifest('below'),
+    'sources/below.move': `module below::below;\npublic macro fun value(): u64 { ${value} }`,
+  }));
+  const unused = async () => ({});
+  const result = await dumpMovePackage({
+    files: {
+      'Move.toml': manifest('app', '[dependencies]\nbelow = { local = "../below" }\n'),
+      'sources/app.move': `module app::app;\npublic fun value(): u64 { below::below::value!() + ${own} }`,
+    },
+    fetcher: { fetch: unused, fetchFile: async () => null, getResolvedSha: () => undefined, fetchLocal },
+    network: 'testnet',
+    silenceWarnings: true,
+  });
+  expect(fetchLocal).toHaveBeenCalled();
+  expect(result).not.toHaveProperty('error');
+  return JSON.stringify(result);
+}
+
+test('a result is taken again for the same sources of package and dependency, and for no others', async () => {
+  const first = await compile(1, 1);
+  const results = [await compile(1, 1), await compile(2, 1), await compile(1, 7), await compile(1, 1)];
+  expect(results[0]).toBe(first);
+  expect(results[3]).toBe(first);
+  expect(new Set(results).size).toBe(3);
+});
+
+test('a failure is the compiler’s, each time', async () => {
+  const broken = { files: { 'Move.toml': manifest('app'), 'sources/app.move': 'module app::app' } };
+  for (let time = 0; time < 2; time += 1) {
+    expect(await dumpMovePackage({ ...broken, network: 'testnet' })).toHaveProperty('error');
+  }
+});
