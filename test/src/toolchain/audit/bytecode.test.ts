@@ -8,6 +8,18 @@ import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { isModelChain, modelChainId } from '../../../../src/cli/sui/network.ts';
 import { withoutSelfAddress } from '../../../../src/devnet/bytecode/self_address.ts';
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
+import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
+import {
+  type CompiledModule,
+  Compiler,
+  type Linked,
+  type Modules,
+} from '../../../../src/toolchain/audit/compile.ts';
+import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
+import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
+import { ownRelease, type Release } from '../../../../src/toolchain/audit/releases.ts';
+import { frameworkOf, type Sources } from '../../../../src/toolchain/move/packages.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
 import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
 import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
@@ -21,8 +33,20 @@ import { ROOT } from './applications.ts';
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
 const WEATHER = new Map([['weather', join(ROOT, 'move/weather')]]);
 
-// Each comparison compiles two packages, in processes of their own.
+// Some compile several packages, each in a process of its own.
 vi.setConfig({ testTimeout: 60_000 });
+
+/** Compiles the same sources once: a process for each takes a second of CPU. */
+class RememberingCompiler extends Compiler {
+  readonly #compiled = new Map<string, Promise<CompiledModule[]>>();
+
+  override compile(name: string, files: Sources, { folders, published }: Linked): Promise<CompiledModule[]> {
+    const key = JSON.stringify([name, files, [...folders], [...published]]);
+    const compiled = this.#compiled.get(key) ?? super.compile(name, files, { folders, published });
+    this.#compiled.set(key, compiled);
+    return compiled;
+  }
+}
 
 let node: LoopbackNode;
 beforeEach(async () => {
@@ -47,7 +71,7 @@ function put(id: string, original: string, modules: Iterable<Uint8Array>, depend
   node.ledger.packages.set(id, { original, modules: all, dependencies });
 }
 
-const compiler = new Compiler(frameworkOf({}), { network: undefined });
+const compiler = new RememberingCompiler(frameworkOf({}), { network: undefined });
 
 let own: Modules;
 let commit: MoveCommit;
