@@ -1,4 +1,7 @@
-/** The walls between the packages: ARCHITECTURE.md. Node and the compiler report none of the breaches below. */
+/**
+ * The walls between the packages: ARCHITECTURE.md. Node, the compiler and the linter report none of the breaches below; Biome
+ * reports an import of a package that is not declared.
+ */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -41,7 +44,14 @@ const ALTERNATIVES = ['src/library/platform_fetch.ts', 'src/library/platform_fet
 /** What tests, fakes and the calls of dapps import may be for development only: no image has these files. */
 const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|(stand_in|calls)\.ts$)/.test(file);
 
-const importsOf = (file: string) => importsIn(read(file));
+const importsByFile = new Map<string, readonly string[]>();
+
+/** Of a file, which many tests ask for. */
+function importsOf(file: string): readonly string[] {
+  const imports = importsByFile.get(file) ?? importsIn(read(file));
+  importsByFile.set(file, imports);
+  return imports;
+}
 
 /** The modules that a source imports, type-only and dynamic imports too. */
 function importsIn(source: string): string[] {
@@ -57,25 +67,13 @@ const packageOf = (specifier: string) =>
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');
 
-/** Imports that leave a package by a relative path, or name a package that it does not declare. */
-function breachesIn(
-  source: string,
-  file: string,
-  {
-    folder,
-    imports,
-    dependencies,
-    peerDependencies,
-    devDependencies,
-  }: Omit<Package, 'name' | 'version' | 'files'>,
-): string[] {
-  const declared = { ...dependencies, ...peerDependencies, ...(isForDevelopment(file) && devDependencies) };
-  return importsIn(source).filter((specifier) => {
-    if (specifier.startsWith('.')) return !join(dirname(file), specifier).startsWith(`${folder}/`);
-    if (specifier.startsWith('#')) return imports?.[specifier] === undefined;
-    return !specifier.startsWith('node:') && declared[packageOf(specifier)] === undefined;
-  });
-}
+/** Imports that leave a package by a relative path, or name the package itself. */
+const breachesIn = (source: string, file: string, { folder, name }: Pick<Package, 'folder' | 'name'>) =>
+  importsIn(source).filter((specifier) =>
+    specifier.startsWith('.')
+      ? !join(dirname(file), specifier).startsWith(`${folder}/`)
+      : packageOf(specifier) === name,
+  );
 
 /** The cycles of a graph: the nodes of each in order, one for each arrow that closes a cycle. */
 function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
@@ -105,12 +103,12 @@ function filesOf(from: string, specifier: string): string[] {
 }
 
 describe.each(PACKAGES)('$name', ({ files, ...own }) => {
-  test('imports nothing out of its folder by a relative path, and no package that it does not declare', () => {
+  test('imports nothing out of its folder by a relative path, and itself by no name', () => {
     expect(files.length).toBeGreaterThan(0);
-    const found = files.flatMap((file) =>
-      breachesIn(read(file), file, own).map((item) => `${file} imports ${item}`),
+    const breaches = files.flatMap((file) =>
+      breachesIn(read(file), file, own).map((specifier) => `${file} imports ${specifier}`),
     );
-    expect(found).toEqual([]);
+    expect(breaches).toEqual([]);
   });
 
   test('declares no package of this repository that it does not import', () => {
@@ -190,13 +188,12 @@ test.each([
   ["import { a } from '../service/log.ts';", ['../service/log.ts']],
   ["import type { A } from '../../test/support.ts';", ['../../test/support.ts']],
   ["export * from './nsm/../../library/errors.ts';", ['./nsm/../../library/errors.ts']],
-  ["const { a } = await import('typescript');", ['typescript']],
-  ["import '@noble/hashes/sha2.js';", ['@noble/hashes/sha2.js']],
-  ["import { a } from '#undeclared';", ['#undeclared']],
-  ["import { a } from './own.ts';\nimport b from 'node:fs';\nimport { c } from 'declared/deep';", []],
+  ["const { a } = await import('../service/log.ts');", ['../service/log.ts']],
+  ["import 'sui-enclave-server/boot';", ['sui-enclave-server/boot']],
+  ["import { a } from './own.ts';\nimport b from 'node:fs';\nimport { c } from 'sui-enclave/errors';", []],
 ])('%j breaches %j', (source, breaches) => {
-  const own = { folder: 'src/server', dependencies: { declared: '1' }, devDependencies: { typescript: '1' } };
-  expect(breachesIn(source, 'src/server/boot.ts', own)).toEqual(breaches);
+  const server = { folder: 'src/server', name: 'sui-enclave-server' };
+  expect(breachesIn(source, 'src/server/boot.ts', server)).toEqual(breaches);
 });
 
 describe('cycles', () => {
