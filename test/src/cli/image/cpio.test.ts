@@ -52,6 +52,8 @@ describe('a ramdisk', () => {
         expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
       );
     }
-    expect(() => readCpio(Buffer.concat([archive, Buffer.alloc(4)]))).toThrow(/after its end/);
+    expect(() => readCpio(Buffer.concat([archive, Buffer.alloc(4)]))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 });

@@ -173,7 +173,9 @@ describe('host install', () => {
     const eif = build();
     install(host, 'blue', options(eif));
     const before = files();
-    expect(() => install(host, 'blue', options(eif, { port: 3001 }))).toThrow(/installed already/);
+    expect(() => install(host, 'blue', options(eif, { port: 3001 }))).toThrow(
+      expect.objectContaining({ code: 'WRONG_STATE' }),
+    );
     expect(() => install(host, 'green', options(eif))).toThrow(
       'port 3000 is that of blue: give another --port',
     );
@@ -265,7 +267,7 @@ describe('host upgrade', () => {
   });
 
   test('refuses an enclave that is not installed', () => {
-    expect(() => upgrade(host, 'weather', build())).toThrow('no enclave named weather is installed');
+    expect(() => upgrade(host, 'weather', build())).toThrow(expect.objectContaining({ code: 'WRONG_STATE' }));
   });
 });
 
@@ -324,7 +326,7 @@ describe('host remove', () => {
     install(host, 'weather', options(build()));
     parent.set('active', 'failed\n');
     parent.set('enclaves', '{"EnclaveName":"weather","EnclaveID":"i-1-enc7","EnclaveCID":16}');
-    expect(() => remove(host, 'weather', false)).toThrow(/^weather runs/);
+    expect(() => remove(host, 'weather', false)).toThrow(expect.objectContaining({ code: 'WRONG_STATE' }));
     remove(host, 'weather', true);
     expect(parent.calls()).toContain('nitro-cli terminate-enclave --enclave-id i-1-enc7');
     expect(files()).toEqual([]);

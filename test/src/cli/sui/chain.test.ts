@@ -215,7 +215,6 @@ describe('nothing is sent', () => {
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidCap',
       location: `${PACKAGE}::enclave::assert_cap`,
-      message: expect.stringMatching(/^the capability is not the one that made this config/),
     });
     expect(executed()).toBe(before);
   });
@@ -254,7 +253,6 @@ describe('nothing is sent', () => {
     capId = fixture.publish(poor.toSuiAddress());
     await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
-      message: expect.stringContaining('Send SUI to the sender'),
     });
     expect(executed()).toBe(0);
   });
@@ -327,7 +325,6 @@ describe('a node of Sui 1.63 says in its own words', () => {
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidCap',
       location: `${PACKAGE}::enclave::assert_cap`,
-      message: expect.stringMatching(/^the capability is not the one that made this config/),
     });
     expect(error).toEqual(await failing({ 'gas-budget': 5_000_000n }));
   });
@@ -337,7 +334,6 @@ describe('a node of Sui 1.63 says in its own words', () => {
     capId = fixture.publish(poor.toSuiAddress());
     await expect(chain({}, poor).submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_GAS',
-      message: expect.stringMatching(/unable to select sufficient gas coins .* Send SUI to the sender/),
     });
   });
 
@@ -359,7 +355,6 @@ describe('an execution that goes wrong', () => {
     fixture.node.ledger.locked.add(capId);
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_EQUIVOCATION',
-      message: expect.stringContaining('wait for it, or for the next epoch'),
     });
     expect(fixture.node.ledger.objects.size).toBe(2);
   });
@@ -374,7 +369,6 @@ describe('an execution that goes wrong', () => {
     };
     await expect(chain().submit(creation(), submission)).rejects.toMatchObject({
       code: 'SUI_OBJECT_CHANGED',
-      message: expect.stringContaining('try again'),
     });
   });
 

@@ -22,7 +22,7 @@ describe('the choice of a node', () => {
   });
 
   test('without either is refused', () => {
-    expect(() => connect(undefined, undefined)).toThrow('name a network by --network');
+    expect(() => connect(undefined, undefined)).toThrow(expect.objectContaining({ code: 'NO_NETWORK' }));
   });
 
   test.each(['http://127.0.0.1:9000', 'http://localhost:9000', 'http://[::1]:9000'])(

@@ -74,10 +74,12 @@ describe('a tar archive', () => {
   test('that is damaged is refused', () => {
     const wrong = Buffer.from(TAR);
     wrong[3] = 0x41;
-    expect(() => tarEntries(wrong)).toThrow(/damaged/);
+    expect(() => tarEntries(wrong)).toThrow(expect.objectContaining({ code: 'ARCHIVE_INVALID' }));
     expect(() => tarEntries(TAR.subarray(0, 1536))).toThrow(
       expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
     );
-    expect(() => tarEntries(TAR.subarray(0, 2048))).toThrow(/no end/);
+    expect(() => tarEntries(TAR.subarray(0, 2048))).toThrow(
+      expect.objectContaining({ code: 'ARCHIVE_INVALID' }),
+    );
   });
 });
