@@ -55,9 +55,3 @@ test('fails if a program is missing after that, or nothing can be installed', ()
   addProgram('apt-get', 'exit 100');
   expect(have('buildah xz', 'buildah', 'xz-utils')).toEqual({ isThere: false, calls: [] });
 });
-
-test('what make test needs is installed before it', () => {
-  const [before = ''] = SCRIPT.split(/^make test\b/m);
-  for (const name of ['xz', 'g++', 'flock', 'systemd-analyze'])
-    expect(before).toMatch(new RegExp(`^have .*\\b${name.replaceAll('+', '\\+')}`, 'm'));
-});

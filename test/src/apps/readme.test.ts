@@ -13,14 +13,6 @@ test('the page shows every file of the price feed, as new_app writes it', () => 
   expect(Object.fromEntries(files)).toEqual(Object.fromEntries(filesInClone('oracle', 'price')));
 });
 
-test('the README of a new repository has the commands of this page, which are those of a repository of its own', () => {
-  const readme = repositoryFiles('my_oracle').get('README.md') ?? '';
-  const commandsOf = (text: string) => [...text.matchAll(/^.*\bsui-enclave \w.*$/gm)].map(([line]) => line);
-  const [, block = ''] = /^## On a model of Sui\n.*?```sh\n(.*?)```/ms.exec(readme) ?? [];
-  expect(commandsOf(block).length).toBeGreaterThan(5);
-  expect(commandsOf(page)).toEqual(expect.arrayContaining(commandsOf(block)));
-});
-
 test('every command that the pages name for a repository of its own is one of the installed program', () => {
   const readme = repositoryFiles('my_oracle').get('README.md') ?? '';
   const named = [...`${page}${readme}`.matchAll(/npx --offline sui-enclave ([a-z][\w-]*)/g)].map(
