@@ -8,6 +8,7 @@ import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { isModelChain, modelChainId } from '../../../../src/cli/sui/network.ts';
 import { withoutSelfAddress } from '../../../../src/devnet/bytecode/self_address.ts';
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
+import { createRoot } from '../../../../src/testing/attestation_ca.ts';
 import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
 import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
 import {
@@ -20,14 +21,6 @@ import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
 import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
 import { ownRelease, type Release } from '../../../../src/toolchain/audit/releases.ts';
 import { frameworkOf, type Sources } from '../../../../src/toolchain/move/packages.ts';
-import { createRoot } from '../../../../src/testing/attestation_ca.ts';
-import { comparePackages } from '../../../../src/toolchain/audit/bytecode.ts';
-import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
-import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
-import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
-import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
-import { ownRelease, type Release } from '../../../../src/toolchain/audit/releases.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 import { ROOT } from './applications.ts';
 
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
