@@ -139,16 +139,20 @@ describe('a backend that', () => {
 
   test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
     const { ask, backend } = await startTestFrontend({
-      configure: (config) => ({ ...config, timeoutSeconds: 0.5 }),
+      PROVER_TIMEOUT: '2',
+      // It ends with the test, whatever a busy machine takes until then.
+      configure: (config) => ({ ...config, timeoutSeconds: 60 }),
       USER_REQUESTS_PER_MINUTE: '100',
     });
     backend.prove = ({ input }, response) =>
       response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] }));
     for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
-    backend.prove = () => {};
-    // There is one place, so one of them is refused at once. The other one's call takes too long.
+    const { promise: held, resolve: hold } = Promise.withResolvers<ServerResponse>();
+    backend.prove = (_, response) => hold(response);
+    // There is one place, so one of them is refused at once, while the backend does not answer the other.
     const asked = [ask(), ask({ sub: 'another' })];
     expect((await Promise.race(asked)).body['code']).toBe('PROVER_BUSY');
+    (await held).writeHead(500).end();
     await Promise.all(asked);
   });
 
