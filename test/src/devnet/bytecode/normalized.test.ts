@@ -1,3 +1,4 @@
+/** What a module declares is compared whatever the order of its tables is. */
 import { beforeAll, expect, test } from 'vitest';
 import { declarationsOf } from '../../../../src/devnet/bytecode/normalized.ts';
 import { compileVariants } from './compile_variants.ts';
