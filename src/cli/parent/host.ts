@@ -216,7 +216,7 @@ function formatProgram([node, main]: Host['program']): string {
 export function writeUnits({ root, program }: Host): void {
   mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
-    const text = readFileSync(new URL(`../../commands/parent/units/${unit}`, import.meta.url), 'utf8');
+    const text = readFileSync(new URL(`units/${unit}`, import.meta.url), 'utf8');
     const own = text.replaceAll(PROGRAM, () => formatProgram(program));
     replaceFile(join(root, FOLDERS.units, unit), own, 0o644);
   }
