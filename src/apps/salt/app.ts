@@ -11,9 +11,10 @@ import {
   type Upstreams,
 } from 'sui-enclave-server';
 import { keysByIssuer } from 'sui-enclave-service/oidc/keys';
+import { fingerprint, parseSeeds } from 'sui-enclave-service/salt_seeds';
 import * as v from 'valibot';
 import { parseSaltClients, type SaltClient } from './clients.ts';
-import { deriveSalt, fingerprint, parseSeeds } from './derive.ts';
+import { deriveSalt } from './derive.ts';
 import { addressKey, SaltRateLimit, Semaphore } from './limits.ts';
 import { SALT_SETTINGS } from './settings.ts';
 import { SaltTokenVerifier, type VerifiedUser } from './verify.ts';

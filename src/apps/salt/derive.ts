@@ -1,13 +1,8 @@
 /** Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address. */
-import { createHmac, hkdfSync } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import { normalizeIssuer } from 'sui-enclave/token/issuer';
-import { ConfigError } from 'sui-enclave-server';
 
 const SALT_BYTES = 16;
-const FINGERPRINT_BYTES = 16;
-
-/** How the seed of `make dev-wallet` begins in its file, so that nobody takes it for another. */
-export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
 
 /**
  * HKDF (RFC 5869) with SHA3-256: ikm = the seed, salt = issuer ‖ client id, info = subject, all in UTF-8;
@@ -20,33 +15,4 @@ export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
 export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, subject: string): string {
   const bytes = hkdfSync('sha3-256', seed, normalizeIssuer(issuer) + clientId, subject, SALT_BYTES);
   return BigInt(`0x${Buffer.from(bytes).toString('hex')}`).toString();
-}
-
-/** Identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */
-export function fingerprint(seed: Uint8Array): string {
-  return createHmac('sha256', seed)
-    .update('sui-enclave salt seed')
-    .digest()
-    .subarray(0, FINGERPRINT_BYTES)
-    .toString('hex');
-}
-
-/**
- * Seeds by version: the first line is version 1, the next version 2. Each is 64 hex characters.
- *
- * @throws ConfigError that names the line without quoting it
- */
-export function parseSeeds(text: string): Buffer[] {
-  if (text.includes(DEVELOPMENT_SEED_MARK)) {
-    throw new ConfigError(
-      'SALT_SEED is the development seed of make dev-wallet, which its machine keeps for itself: make one with `npm run salt_seed -- generate FILE`',
-    );
-  }
-  const lines = text.split('\n');
-  for (const [index, line] of lines.entries()) {
-    const [where, first] = [`SALT_SEED, line ${index + 1},`, lines.indexOf(line)];
-    if (!/^[0-9a-f]{64}$/i.test(line)) throw new ConfigError(`${where} must be 64 hex characters (32 bytes)`);
-    if (first < index) throw new ConfigError(`${where} repeats line ${first + 1}`);
-  }
-  return lines.map((line) => Buffer.from(line, 'hex'));
 }

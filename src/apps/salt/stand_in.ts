@@ -1,7 +1,7 @@
 /** A fake of Google's keys, which signs one token. The seed is public: its salts hide nothing. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { fingerprint } from 'sui-enclave-service/salt_seeds';
 import { type Fakes, listenOnLoopback } from 'sui-enclave-testing/fakes';
-import { fingerprint } from './derive.ts';
 
 const KEYS_HOST = 'www.googleapis.com';
 const ISSUER = 'https://accounts.google.com';

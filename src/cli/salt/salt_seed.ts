@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { combine, split } from 'shamir-secret-sharing';
 import { CodedError } from 'sui-enclave/errors';
 import { quantity } from 'sui-enclave/wording';
-import { fingerprint, parseSeeds } from 'sui-enclave-salt/derive';
+import { fingerprint, parseSeeds } from 'sui-enclave-service/salt_seeds';
 import * as v from 'valibot';
 import { command, type Result, runAsProcess, UsageError } from '../command.ts';
 import { readRegularFile } from '../read_file.ts';

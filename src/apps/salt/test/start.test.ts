@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import type { AppContext, Env } from 'sui-enclave-server';
 import { createLog } from 'sui-enclave-service/log';
+import { DEVELOPMENT_SEED_MARK, fingerprint } from 'sui-enclave-service/salt_seeds';
 import { createUpstreams } from 'sui-enclave-service/upstream';
 import { startServer } from 'sui-enclave-testing/start_server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import salt from '../app.ts';
-import { DEVELOPMENT_SEED_MARK, fingerprint } from '../derive.ts';
 import { CLIENT_ID, GOOGLE, Issuer, OTHER_SEED, SEED, seedFile, startSalt } from './support.ts';
 
 const MAIN = fileURLToPath(new URL('../../../server/main.ts', import.meta.url));

@@ -4,7 +4,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
-import { DEVELOPMENT_SEED_MARK } from 'sui-enclave-salt/derive';
+import { DEVELOPMENT_SEED_MARK } from 'sui-enclave-service/salt_seeds';
 
 type Env = Readonly<Record<string, string | undefined>>;
 

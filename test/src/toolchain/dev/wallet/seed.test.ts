@@ -2,8 +2,8 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { parseSeeds } from '../../../../../src/apps/salt/derive.ts';
 import { ConfigError } from '../../../../../src/library/errors.ts';
+import { parseSeeds } from '../../../../../src/service/salt_seeds.ts';
 import { developmentSeed, seedFolder } from '../../../../../src/toolchain/dev/wallet/seed.ts';
 
 let folder: string;
