@@ -3,7 +3,7 @@
  * (`main.ts`) loads it by its name. Only `runAsProcess` touches the process, so tests call `main` directly.
  */
 import { readFileSync } from 'node:fs';
-import { EnclaveError } from 'sui-enclave/errors';
+import { EnclaveError, isEnclaveError } from 'sui-enclave/errors';
 import {
   type Arguments,
   type CommandLine,
@@ -138,7 +138,7 @@ type Reporting = Pick<CommandLine, 'name' | 'program'> &
 
 /** How a command reports an error; undefined for a fault of the program, which is thrown on. */
 function failureOf(error: unknown, spec: Reporting, env: Environment): Failure | undefined {
-  const known = error instanceof EnclaveError ? knownFailure(error, spec, env) : undefined;
+  const known = isEnclaveError(error) ? knownFailure(error, spec, env) : undefined;
   const failure = known ?? (spec.handlesSecrets ? INTERNAL : undefined);
   return spec.report ? spec.report(error, failure) : failure;
 }

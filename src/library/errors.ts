@@ -1,3 +1,6 @@
+/** By which an error is known whose class is another copy's: each published package has its own copy of this module. */
+const MARK = Symbol.for('sui-enclave.EnclaveError');
+
 /**
  * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server answers
  * with, and their statuses, are in `src/service/errors.ts`.
@@ -6,6 +9,11 @@
  * of a foreign error into one.
  */
 export abstract class EnclaveError extends Error {
+  /** In the prototype: printed with no error. */
+  static {
+    Object.defineProperty(EnclaveError.prototype, MARK, { value: true });
+  }
+
   /** Stable, upper-case with underscores, one per class: programs match on it, people read the message. */
   abstract readonly code: string;
 
@@ -44,4 +52,14 @@ export class ConfigError extends EnclaveError {
  */
 export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';
+}
+
+/** Whether this is an EnclaveError, of this copy of the class or of another package's. */
+export function isEnclaveError(error: unknown): error is EnclaveError {
+  return error instanceof Error && MARK in error;
+}
+
+/** Whether this is a ConfigError, of this copy of the class or of another package's. */
+export function isConfigError(error: unknown): error is ConfigError {
+  return isEnclaveError(error) && error.code === 'CONFIG';
 }

@@ -1,5 +1,5 @@
 /** What a keeper reports: one `code` for each cause. */
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
 export const ALERTS = {
@@ -56,6 +56,6 @@ export function lineOf({ code, subject, message }: Alert): string {
 /** One fault, such as in what an enclave sent, must not end the round of the others. */
 export function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
   // The message of any other error may contain anything.
-  if (!(error instanceof EnclaveError)) return { code: 'INTERNAL', reason: 'an internal error' };
+  if (!isEnclaveError(error)) return { code: 'INTERNAL', reason: 'an internal error' };
   return { code: error.code, reason: error.message };
 }

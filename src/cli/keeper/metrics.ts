@@ -1,6 +1,6 @@
 /** A keeper's figures, for Prometheus (OpenMetrics). */
 import { Counter, Gauge, type OpenMetricsContentType, Registry } from 'prom-client';
-import { ConfigError } from 'sui-enclave/errors';
+import { isConfigError } from 'sui-enclave/errors';
 import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/metrics_listener';
 import { ALERTS, type AlertCode } from './alerts.ts';
 import { KeeperFileError } from './file.ts';
@@ -77,7 +77,7 @@ export class Metrics {
     try {
       return await serveMetrics({ port, expose, setting: 'metrics_port' });
     } catch (error) {
-      throw error instanceof ConfigError ? new KeeperFileError(error.message) : error;
+      throw isConfigError(error) ? new KeeperFileError(error.message) : error;
     }
   }
 

@@ -1,5 +1,5 @@
 /** Provisions again whenever a new process of an enclave lacks its secrets. */
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
@@ -63,5 +63,5 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
 
 function describe(error: unknown): string {
   // The message of any other error may contain anything.
-  return error instanceof EnclaveError ? `${error.code}: ${error.message}` : 'INTERNAL: an internal error';
+  return isEnclaveError(error) ? `${error.code}: ${error.message}` : 'INTERNAL: an internal error';
 }

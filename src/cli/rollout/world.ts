@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { AttestationError, type Image } from 'sui-enclave/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 import {
   type EnclaveConfig,
   findRegistration,
@@ -189,7 +189,7 @@ export async function worldOf({
         (needs) => !needs,
         (error) => {
           // Nothing answers, or something else than an enclave with or without its secrets.
-          if (error instanceof EnclaveError) return false;
+          if (isEnclaveError(error)) return false;
           throw error;
         },
       );

@@ -1,7 +1,7 @@
 /** What the commands that talk to Sui share: ids from the deployment file, dry runs, and output. */
 import { AttestationError } from 'sui-enclave/attestation';
 import { type ClientCode, ClientError } from 'sui-enclave/client/errors';
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { EnclaveError, isConfigError, isEnclaveError } from 'sui-enclave/errors';
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import {
   type Context,
@@ -200,7 +200,7 @@ async function execute(
     return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (thrown) {
     const error = withNode(thrown, chain);
-    if (plan === null || !(error instanceof EnclaveError)) throw error;
+    if (plan === null || !isEnclaveError(error)) throw error;
     const { code, message } = error;
     const unchecked = UNCHECKED.includes(code);
     const fields = unchecked ? { notChecked: message } : { code, error: message };
@@ -245,7 +245,7 @@ const NOT_TRIED = {
 function exitOf(error: EnclaveError): number {
   if ('exit' in error && typeof error.exit === 'number') return error.exit;
   const isTried = !(
-    error instanceof ConfigError ||
+    isConfigError(error) ||
     (error instanceof SuiError && NOT_TRIED.sui.includes(error.code)) ||
     (error instanceof ClientError && NOT_TRIED.client.includes(error.code)) ||
     (error instanceof AttestationError && error.code === 'POLICY_INVALID')

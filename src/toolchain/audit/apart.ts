@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 import { printable } from 'sui-enclave-cli/printable';
 import { AUDIT_CODES, type AuditCode, AuditError } from './errors.ts';
 
@@ -240,7 +240,7 @@ async function outcomeOf(action: () => Promise<unknown>): Promise<Extract<FromCh
   try {
     return { outcome: { value: await action() }, isLimit: false };
   } catch (error) {
-    if (error instanceof EnclaveError) {
+    if (isEnclaveError(error)) {
       const { code, message } = error;
       return { outcome: { code, message }, isLimit: false };
     }

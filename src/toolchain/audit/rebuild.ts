@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError } from 'sui-enclave/errors';
+import { isConfigError } from 'sui-enclave/errors';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import type { Source } from 'sui-enclave/sui/structs';
 import type { Environment } from 'sui-enclave-cli/command_line';
@@ -77,7 +77,7 @@ export function npmRegistryOf(work: string, env: Environment): NpmRegistry {
 }
 
 function asAudit(error: unknown): unknown {
-  if (error instanceof ConfigError) return new AuditError('SOURCE_INVALID', printable(error.message, 400));
+  if (isConfigError(error)) return new AuditError('SOURCE_INVALID', printable(error.message, 400));
   if (!(error instanceof ImageError)) return error;
   const { code, message } = error;
   if (code === 'PACKAGE_CHANGED') return new AuditError(code, printable(message, 400), { cause: error });

@@ -1,7 +1,7 @@
 /** What a commit gives to an image: the application and its settings. The framework is the auditor's own. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { ConfigError } from 'sui-enclave/errors';
+import { isConfigError } from 'sui-enclave/errors';
 import type { Source } from 'sui-enclave/sui/structs';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import { makeEnvironment } from 'sui-enclave-cli/image/settings';
@@ -120,7 +120,7 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
     if (error instanceof ImageError && error.code === 'LOCK_INVALID') {
       throw new AuditError('LOCK_UNTRUSTED', printable(error.message, 400), { cause: error });
     }
-    if (error instanceof ConfigError || error instanceof SyntaxError) {
+    if (isConfigError(error) || error instanceof SyntaxError) {
       throw invalid(printable(error.message, 400));
     }
     throw error;

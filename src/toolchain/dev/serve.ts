@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import { EMULATED, IS_CLONE, typed } from 'sui-enclave-cli/places';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -179,7 +179,7 @@ function curl(url: string, { path, body }: Fakes['example']): string {
 }
 
 main().catch((error: unknown) => {
-  if (!(error instanceof EnclaveError)) throw error;
+  if (!isEnclaveError(error)) throw error;
   console.error(`${IS_CLONE ? 'make dev' : 'sui-enclave dev'}: ${error.message}`);
   process.exit(1);
 });

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import { command, EXIT, type Io, runAsProcess } from 'sui-enclave-cli/command';
 import * as v from 'valibot';
 import { generate, hasGenerated } from '../gen/generate.ts';
@@ -113,7 +113,7 @@ async function isCurrent(
     await compareGenerated(application, join(root, 'move', application.name));
     return true;
   } catch (error) {
-    if (!(error instanceof EnclaveError)) throw error;
+    if (!isEnclaveError(error)) throw error;
     io.log(`\n${error.code}: ${error.message}`);
     return false;
   }

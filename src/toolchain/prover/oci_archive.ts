@@ -9,7 +9,7 @@ import { closeSync, createReadStream, openSync, renameSync, rmSync, statSync, wr
 import { join } from 'node:path';
 import { pipeline, Readable, Writable } from 'node:stream';
 import { createGunzip, createZstdDecompress } from 'node:zlib';
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 import { Parser, type ReadEntry } from 'tar';
 import * as v from 'valibot';
 import { ProverToolError } from './errors.ts';
@@ -112,7 +112,7 @@ async function* entriesOf(tar: Readable): AsyncGenerator<ReadEntry> {
       entry.resume();
     }
   } catch (error) {
-    if (error instanceof EnclaveError) throw error;
+    if (isEnclaveError(error)) throw error;
     throw invalid('a tar archive in it is damaged, or ends too early');
   } finally {
     tar.destroy();

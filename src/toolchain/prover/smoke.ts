@@ -1,5 +1,5 @@
 /** `sui-enclave prover_smoke`: judges a proving service that runs, from outside. */
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import {
   fetchText,
   NoAnswerError,
@@ -244,7 +244,7 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
       if (error instanceof ServiceRefusedError) {
         return [false, `status ${error.status}, code ${nameOf(error.serverCode)}`];
       }
-      if (!(error instanceof EnclaveError)) throw error;
+      if (!isEnclaveError(error)) throw error;
       return [false, `${error.code}: ${error.message}`];
     }
   });

@@ -3,12 +3,44 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { ConfigError, EnclaveError, isConfigError, isEnclaveError } from '../../../src/library/errors.ts';
 import { quantity } from '../../../src/library/wording.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const sources = globSync('{src,scripts}/**/*.{ts,cjs}', { cwd: ROOT, exclude: ['**/node_modules/**'] }).map(
   (file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const,
 );
+
+describe('an error of another copy of the module, as each published package has one', () => {
+  /** Node's loader gives another URL another module. */
+  const another = async (): Promise<typeof import('../../../src/library/errors.ts')> =>
+    await import(`${join(ROOT, 'src/library/errors.ts')}?another`);
+
+  test('is known, though its class is another one', async () => {
+    const { ConfigError: OtherConfigError, ApplicationMistake } = await another();
+    const error = new OtherConfigError('a mistake');
+    expect([error instanceof EnclaveError, error instanceof ConfigError]).toEqual([false, false]);
+    expect([isEnclaveError(error), isConfigError(error)]).toEqual([true, true]);
+    const mistake = new ApplicationMistake('another');
+    expect([isEnclaveError(mistake), isConfigError(mistake)]).toEqual([true, false]);
+  });
+
+  test('is told from any other value that has a code', () => {
+    const error = new ConfigError('a mistake');
+    expect([isEnclaveError(error), isConfigError(error)]).toEqual([true, true]);
+    const copy = Object.assign(new Error('a mistake'), { code: 'CONFIG', name: 'ConfigError' });
+    for (const value of [copy, { ...error }, Object.create(error), null, undefined, 'CONFIG']) {
+      const isError = value instanceof ConfigError;
+      expect([isEnclaveError(value), isConfigError(value)]).toEqual([isError, isError]);
+    }
+  });
+
+  test('shows nothing of this when it is printed or written', () => {
+    const error = new ConfigError('a mistake');
+    expect(JSON.stringify(error)).toBe('{"code":"CONFIG"}');
+    expect(Reflect.ownKeys(error).sort()).toEqual(['code', 'message', 'stack']);
+  });
+});
 
 describe('a number in a message', () => {
   test('has its unit in the singular or the plural', () => {

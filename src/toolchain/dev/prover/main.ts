@@ -1,6 +1,6 @@
 /** `sui-enclave dev_prover`, of `make prover`: the proving service on the development key, for wallets under development. */
 import pretty from 'pino-pretty';
-import { ConfigError, EnclaveError } from 'sui-enclave/errors';
+import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import { discoverProvider, PROVIDERS } from 'sui-enclave/zklogin';
 import { command, type Environment, runAsProcess } from 'sui-enclave-cli/command';
 import { PROFILES } from 'sui-enclave-prover/profile';
@@ -63,7 +63,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 inval
   },
   // As make calls the command, and the setting.
   report: (error, failure) =>
-    error instanceof EnclaveError && failure
+    isEnclaveError(error) && failure
       ? { ...failure, text: `make prover: ${error.message.replaceAll('PROVER_PORT', 'PORT')}` }
       : undefined,
 });

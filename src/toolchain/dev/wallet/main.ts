@@ -1,5 +1,5 @@
 /** `sui-enclave dev_wallet`, or `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
-import { EnclaveError } from 'sui-enclave/errors';
+import { isEnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { integer } from 'sui-enclave-service/env';
 import { createLog } from 'sui-enclave-service/log';
@@ -38,9 +38,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 inva
     return { json: {} };
   },
   report: (error, failure) =>
-    error instanceof EnclaveError && failure
-      ? { ...failure, text: `make dev-wallet: ${error.message}` }
-      : undefined,
+    isEnclaveError(error) && failure ? { ...failure, text: `make dev-wallet: ${error.message}` } : undefined,
 });
 
 function describe(
