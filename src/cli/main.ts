@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type Environment, EXIT, type Io, type Main, runAsProcess } from './command.ts';
 import { COMMANDS, type Entry, READERS } from './commands.ts';
 import { IS_CLONE } from './places.ts';
+import { type CommandModule, ToolchainError } from './toolchain.ts';
 
 // Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
 // code itself.
@@ -37,9 +38,9 @@ function nameIn(argv: readonly string[]): readonly string[] {
   return Object.hasOwn(COMMANDS, pair) ? [pair, ...argv.slice(2)] : argv;
 }
 
-function refuse(error: string, argv: readonly string[], io: Io): number {
-  if (argv.includes('--json')) io.log(JSON.stringify({ status: 'failed', code: 'USAGE', error }, null, 2));
-  else io.error(`USAGE: ${error}`);
+function refuse(error: string, argv: readonly string[], io: Io, code = 'USAGE'): number {
+  if (argv.includes('--json')) io.log(JSON.stringify({ status: 'failed', code, error }, null, 2));
+  else io.error(`${code}: ${error}`);
   return EXIT.notTried;
 }
 
@@ -64,9 +65,21 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
   if (!available([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }
-  const { main: runCommand, takeOutput } = await entry.load();
+  const command = await loadCommand(entry);
+  if (command instanceof ToolchainError) return refuse(command.message, argv, io, command.code);
+  const { main: runCommand, takeOutput } = command;
   const output = ownsProcess && takeOutput ? takeOutput(io, argv.includes('--json')) : io;
   return await runCommand(isHelp ? ['--help'] : rest, env, output);
+}
+
+/** Resolves to the error, if the command is of a toolchain that is missing or of another version. */
+async function loadCommand(entry: Entry): Promise<CommandModule | ToolchainError> {
+  try {
+    return await entry.load();
+  } catch (error) {
+    if (error instanceof ToolchainError) return error;
+    throw error;
+  }
 }
 
 /** Which version this is, its Node, and the Node and the register of the boot system in every image that it builds. */

@@ -9,6 +9,9 @@ export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 /** Whether the program is that of a clone: else it is installed. */
 export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 
+/** The file of the program, for Node. */
+export const PROGRAM = fileURLToPath(new URL('bin.cjs', import.meta.url));
+
 /**
  * A command as its reader types it here: `make dev ATTEST=emulated` in a clone, `ATTEST=emulated npx --offline sui-enclave dev` with the
  * installed program. Without --offline, a folder where it is not installed would get a package of that name from the registry.

@@ -58,8 +58,10 @@ export class ToolchainError extends EnclaveError {
  */
 export async function loadToolchain(): Promise<Toolchain> {
   const { version } = readRelease();
-  const advice = `npm install --save-dev --save-exact ${NAME}@${version}`;
-  const manifest = findPackageJSON(NAME, import.meta.url);
+  // From files: no registry has the name yet, and whoever took it there would run code here.
+  const files = [NAME, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
+  const advice = `npm install --save-dev ${files.join(' ')}`;
+  const manifest = findManifest();
   if (manifest === undefined) {
     throw new ToolchainError(
       `this needs the package ${NAME}, which is not installed beside this program: ${advice}`,
@@ -70,4 +72,14 @@ export async function loadToolchain(): Promise<Toolchain> {
     throw new ToolchainError(`${NAME} is of version ${installed}, and this program of ${version}: ${advice}`);
   }
   return await import(import.meta.resolve(NAME));
+}
+
+/** Undefined without the toolchain. */
+function findManifest(): string | undefined {
+  try {
+    return findPackageJSON(NAME, import.meta.url);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
 }

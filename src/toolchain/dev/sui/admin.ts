@@ -1,12 +1,11 @@
 /** The admin's commands on a model of a Sui node, as processes. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ConfigError } from 'sui-enclave/errors';
+import { PROGRAM } from 'sui-enclave-cli/places';
 import type { DevSui } from './service.ts';
 
-const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
 const run = promisify(execFile);
 
 /** Runs a command with the account of the node. @throws ConfigError with what the command has printed */
@@ -21,7 +20,7 @@ export function adminOn({ node, account }: DevSui, deployments: string): Admin {
     DEPLOYMENTS: deployments,
   };
   return async (name, ...args) => {
-    const all = [MAIN, name, ...args, '--network', 'localnet', '--rpc-url', node.url, '--json'];
+    const all = [PROGRAM, name, ...args, '--network', 'localnet', '--rpc-url', node.url, '--json'];
     const { stdout } = await run(process.execPath, all, { env }).catch((error) => {
       throw new ConfigError(`${name} failed: ${error.stdout || error.stderr}`);
     });
