@@ -109,16 +109,28 @@ mkdir -p relay/next.conf/deep
 mkfifo relay/fifo
 ln -s /etc green/link`;
 
+const UNITS = 'etc/systemd/system';
+const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
+
+const edit = (path: string, change: (text: string) => string) =>
+  writeFileSync(machine.path(path), change(readFileSync(machine.path(path), 'utf8')));
+
+/** The units of the version that had the program elsewhere in the clone, which has been updated since. */
+function makeProgramMove(): void {
+  for (const unit of TEMPLATES) {
+    edit(`${UNITS}/${unit}`, (text) => text.replace(PROGRAM[1], '/opt/sui-enclave/src/commands/main.ts'));
+    expect(readFileSync(machine.path(`${UNITS}/${unit}`), 'utf8')).toMatch(/^ExecStart=.*src\/commands/m);
+  }
+  machine.mustRun('systemctl', 'daemon-reload');
+}
+
 /** The units of the version before the relay had folders of its own, and their folders. */
 function makeOlder(): void {
   writeFileSync(machine.path('var/tmp/victim'), 'kept', { mode: 0o600 });
-  const edit = (path: string, change: (text: string) => string) =>
-    writeFileSync(machine.path(path), change(readFileSync(machine.path(path), 'utf8')));
-  const units = 'etc/systemd/system';
-  for (const unit of ['sui-enclave@.service', 'sui-enclave-expose@.service']) {
-    edit(`${units}/${unit}`, (text) => text.replace(/SUI_ENCLAVE_RELAY=\S+/, 'SUI_ENCLAVE_RELAY=unit'));
+  for (const unit of TEMPLATES) {
+    edit(`${UNITS}/${unit}`, (text) => text.replace(/SUI_ENCLAVE_RELAY=\S+/, 'SUI_ENCLAVE_RELAY=unit'));
   }
-  edit(`${units}/sui-enclave-relay.service`, (text) =>
+  edit(`${UNITS}/sui-enclave-relay.service`, (text) =>
     text
       .replace(/sui-enclave-relay --in-effect \S+/, 'sui-enclave')
       .replace(/^ReadWritePaths=.*$/m, 'ReadWritePaths=/var/lib/sui-enclave'),
@@ -266,7 +278,9 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     const green = keyAt(3001);
     const relay = show('sui-enclave-relay.service', 'MainPID');
     const watcher = show('sui-enclave@green.service', 'MainPID');
+    makeProgramMove();
     const { status, stdout } = host('upgrade', 'blue', '--eif', '/var/tmp/second/nitro.eif');
+    expect(machine.run('grep', '-r', 'src/commands', `/${UNITS}`).stdout).toBe('');
     expect([status, stdout]).toEqual([0, expect.stringMatching(/^The relay was restarted, /m)]);
     expect(show('sui-enclave-relay.service', 'MainPID')).not.toBe(relay);
     expect([await answering(3000), await answering(3001)]).toEqual([key, green]);

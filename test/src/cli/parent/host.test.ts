@@ -244,6 +244,22 @@ describe('host upgrade', () => {
     expect(images()).toEqual([pcr0Of(first), pcr0Of(third)].sort());
   });
 
+  test('writes the units of this version, of all enclaves, over those that name the program where it was', () => {
+    install(host, 'blue', options(build()));
+    install(host, 'green', options(build('other'), { port: 3001 }));
+    const units = ['sui-enclave@.service', 'sui-enclave-expose@.service'].map(
+      (unit) => `etc/systemd/system/${unit}`,
+    );
+    const before = units.map(read);
+    for (const unit of units) {
+      const older = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/commands/main.ts';
+      writeFileSync(join(root, unit), read(unit).replace(host.program.join(' '), older));
+      expect(read(unit)).toContain(older);
+    }
+    upgrade(host, 'blue', build('second', OTHER));
+    expect(units.map(read)).toEqual(before);
+  });
+
   test('starts, stops and restarts nothing', () => {
     install(host, 'weather', options(build()));
     const before = changes().length;
