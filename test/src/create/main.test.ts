@@ -286,7 +286,7 @@ test('a folder with files is left as it is, one with an empty git repository is 
 test.each(['src/cli/bin.cjs', 'src/create/bin.cjs'])('%s needs a Node that runs TypeScript', (path) => {
   const program = fileURLToPath(new URL(`../../../${path}`, import.meta.url));
   const run = () =>
-    execFileSync(process.execPath, ['--no-strip-types', program, '--help'], {
+    execFileSync(process.execPath, ['--no-experimental-strip-types', program, '--help'], {
       encoding: 'utf8',
       stdio: 'pipe',
     });

@@ -78,13 +78,17 @@ const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['more than the bound', answer(`content-length: 1001\r\n\r\n${'x'.repeat(1001)}`), { reason: 'too large' }],
 ];
 
+/** Answers that the fetch of Node 22 takes, and no newer one: it joins the lines of a header. */
+const UNFOLDED_BY_FETCH = process.versions.node.startsWith('22.') ? ['a folded header'] : [];
+
 describe.each([
   ["Node's fetch", globalThis.fetch],
   ["the library's", platformFetch],
 ])('%s', (_name, fetch) => {
-  test.each(ANSWERS)('%s', async (_what, bytes, outcome) => {
+  test.each(ANSWERS)('%s', async (what, bytes, outcome) => {
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
-    expect(await outcomeOf(fetch, url)).toEqual(outcome);
+    const isUnfolded = fetch === globalThis.fetch && UNFOLDED_BY_FETCH.includes(what);
+    expect(await outcomeOf(fetch, url)).toEqual(isUnfolded ? YES : outcome);
   });
 
   test('sends a request once, with its body and its length, and none for a GET', async () => {
@@ -156,6 +160,8 @@ describe.each([
 
   test('takes the answer to a request that the server does not read to its end', async () => {
     const { url, sockets } = await serveRaw((socket) => {
+      // It goes on reading when it is resumed.
+      if (socket.bytesWritten > 0) return;
       socket.pause();
       socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);
     });

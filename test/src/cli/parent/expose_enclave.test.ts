@@ -1,8 +1,8 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeCpio } from '../../../../src/cli/image/cpio.ts';
@@ -81,7 +81,12 @@ async function start({
     response.writeHead(ready ? 200 : 503).end(body);
   });
   const secrets = createTcpServer({ allowHalfOpen: true }, async (socket) => {
-    const handed = await text(socket);
+    // `text` would destroy the connection in Node 22, before it has its answer.
+    let handed = '';
+    socket.setEncoding('utf8').on('data', (piece) => {
+      handed += piece;
+    });
+    await once(socket, 'end');
     parent.set('handed', handed);
     socket.end(existsSync(join(parent.dir, 'verdict')) ? parent.read('verdict') : 'accepted\n');
   });

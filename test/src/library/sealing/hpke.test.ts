@@ -9,9 +9,12 @@ const { hpke } = VECTORS;
 const bound = { info: hex(hpke.info), aad: hex(hpke.aad) };
 const sealed = { ...bound, enc: hex(hpke.enc), ciphertext: hex(hpke.ct) };
 
+/** It can be extracted: Node 22 derives the public key of no other. */
+const webCryptoKey = () => webCryptoSuite().hpke.DeserializePrivateKey(hex(hpke.skRm), true);
+
 const RECIPIENTS: readonly [string, Suite, () => Promise<Key> | Key][] = [
   ['the server', NODE_SUITE, () => SealingKey.of(hex(hpke.skRm)).key],
-  ['Web Crypto', webCryptoSuite(), () => webCryptoSuite().hpke.DeserializePrivateKey(hex(hpke.skRm), false)],
+  ['Web Crypto', webCryptoSuite(), webCryptoKey],
 ];
 
 describe.each(RECIPIENTS)('%s as the recipient', (_, suite, keyOf) => {
@@ -87,11 +90,7 @@ describe("the server's HKDF", () => {
   test("gives what Web Crypto's gives, for every length that HPKE may ask", async () => {
     const key = SealingKey.of(hex(hpke.skRm)).key;
     const { exportSecret } = await openWith(key, sealed, NODE_SUITE);
-    const web = await openWith(
-      await (RECIPIENTS[1] as (typeof RECIPIENTS)[1])[2](),
-      sealed,
-      webCryptoSuite(),
-    );
+    const web = await openWith(await webCryptoKey(), sealed, webCryptoSuite());
     for (const size of [1, 31, 32, 33, 64, 65, 1000, 255 * 32]) {
       const context = new Uint8Array(size % 97).fill(size);
       expect(toHex(await exportSecret(context, size))).toBe(toHex(await web.exportSecret(context, size)));
