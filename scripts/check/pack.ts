@@ -1,23 +1,24 @@
 /**
- * `npm run package`: the library, the server, the commands and `create-sui-enclave` as tarballs in `out`, for
- * `npm install`. In the tree,
- * `exports` of their folders name sources, which Node doesn't run below node_modules; here each is compiled and has a
- * manifest of its own. CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: the library, the server, the program `sui-enclave`, its toolchain and `create-sui-enclave` as tarballs
+ * in `out`, for `npm install`. In the tree, `exports` of their folders name sources, which Node doesn't run below
+ * node_modules; here each is compiled and has a manifest of its own. CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
 import { ConfigError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
 import { CHANNEL_OPTION, type Channel, checkChannel } from '../../src/toolchain/image/measurements.ts';
-import { compileCommands, packCommands } from './pack/commands.ts';
-import { packCreate } from './pack/create.ts';
+import { cliEntries, layOutCli, packCli } from './pack/cli.ts';
+import { compile } from './pack/compile.ts';
+import { CREATE_ENTRY, packCreate } from './pack/create.ts';
 import { packLibrary } from './pack/library.ts';
-import { compileServer, packServer } from './pack/server.ts';
+import { layOutServer, packServer, serverEntries } from './pack/server.ts';
 import { ROOT, readManifest } from './pack/tarball.ts';
+import { layOutToolchain, packToolchain, toolchainEntries } from './pack/toolchain.ts';
 
 /** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
 const SOURCES = [
-  ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'commands', 'create'],
+  ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'cli', 'toolchain', 'create'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],
 ].map((folder) => `src/${folder}`);
 
@@ -59,9 +60,27 @@ function readSource(): Source {
 
 function pack(channel: Channel): Result {
   const version = versionOf(readManifest('library').version, channel, readSource());
-  const internal = compileCommands(compileServer());
-  const known = [packLibrary(version, channel), packServer(version, channel, internal)];
-  const installed = [...known, packCommands(version, channel, known)];
+  compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
+  const [inServer, inCli] = [layOutServer(), layOutCli()];
+  // What both have is the server's: applications, which the toolchain runs, import that.
+  const internal = layOutToolchain(new Map([...inCli, ...inServer]));
+  const known = [
+    packLibrary(version, channel),
+    packServer(
+      version,
+      channel,
+      internal.filter((module) => inServer.has(module)),
+    ),
+  ];
+  const installed = [
+    ...known,
+    packCli(
+      version,
+      channel,
+      internal.filter((module) => !inServer.has(module)),
+    ),
+    packToolchain(version, channel, known),
+  ];
   const packages = [...installed, packCreate(version, channel, installed)];
   return {
     json: { version, channel, packages },
@@ -77,8 +96,8 @@ function pack(channel: Channel): Result {
 export const main = command({
   name: 'package',
   program: 'npm run package --',
-  purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz and the commands
-as out/sui-enclave-cli-<version>.tgz; create-sui-enclave, which writes a repository with these. --channel stable needs an unchanged tree at the tag of the version;
+  purpose: `Packs the library as out/sui-enclave-<version>.tgz, the server as out/sui-enclave-server-<version>.tgz, the program
+as out/sui-enclave-cli-<version>.tgz, its toolchain as out/sui-enclave-toolchain-<version>.tgz; and create-sui-enclave, which writes a repository with these. --channel stable needs an unchanged tree at the tag of the version;
 --channel experimental, the default, adds the commit to the version.`,
   arguments: {},
   options: CHANNEL_OPTION,

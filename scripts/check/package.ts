@@ -2,8 +2,8 @@
  * `npm run test:package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
  * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
- * `package/examples.ts`. The server and the commands: see `package/server.ts` and `package/commands.ts`; and a
- * repository of an author: `package/author.ts`.
+ * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts` and
+ * `package/toolchain.ts`; and a repository of an author: `package/author.ts`.
  */
 
 import {
@@ -23,8 +23,9 @@ import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 import { quantity } from '../../src/library/wording.ts';
 import { authorSteps } from './package/author.ts';
-import { commandsSteps } from './package/commands.ts';
+import { cliSteps } from './package/cli.ts';
 import { exampleSteps } from './package/examples.ts';
+import { findMistakes } from './package/lint.ts';
 import { serverSteps } from './package/server.ts';
 import {
   checkDependencies,
@@ -35,8 +36,10 @@ import {
   readPublished,
   run,
   type Steps,
+  unpack,
   versionHere,
 } from './package/support.ts';
+import { toolchainSteps } from './package/toolchain.ts';
 
 const FIXTURES = join(ROOT, 'test/e2e/package');
 const VECTOR = join(ROOT, 'test/vectors/nautilus-weather.hex');
@@ -85,7 +88,7 @@ async function install(suiVersion: string, reactVersion: string): Promise<string
   const empty = { name: 'app', type: 'module', private: true };
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
   const wanted = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
-  wanted.push(`@types/react@${versionHere('@types/react')}`);
+  for (const name of ['@mysten/wallet-standard', '@types/react']) wanted.push(`${name}@${versionHere(name)}`);
   await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
   // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
@@ -153,14 +156,10 @@ const steps: Steps = {
     const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts'), '--json']);
     const { channel, packages } = JSON.parse(stdout);
     for (const { name, file } of packages) tarballs.set(name, join(ROOT, file));
-    await run('tar', ['-xzf', tarballOf('sui-enclave'), '-C', work]);
+    await unpack(tarballOf('sui-enclave'), work);
     const paths = globSync('**/*.*', { cwd: shipped });
     const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
     expectEqual(foreign, []);
-    const missing = ENTRIES.flatMap((entry) =>
-      ['index.js', 'index.d.ts', 'README.md'].map((name) => `${entry}/${name}`),
-    ).filter((path) => !paths.includes(path));
-    expectEqual(missing, []);
     const { version: packed, publishConfig, exports } = readPublished(shipped);
     expectEqual(Object.keys(exports), ['.', ...[...ENTRIES, ...PARTS].map((entry) => `./${entry}`)]);
     expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
@@ -168,10 +167,18 @@ const steps: Steps = {
     return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarballOf('sui-enclave')).size, 'byte')} packed`;
   },
 
+  async 'publint and arethetypeswrong find no mistake in any of the packages'() {
+    for (const [name, file] of tarballs) expectEqual([name, await findMistakes(file)], [name, []]);
+    return quantity(tarballs.size, 'package');
+  },
+
   async 'its manifest lists what it imports, at the versions pinned here, and nothing else'() {
     const { peerDependencies, peerDependenciesMeta } = readPublished(shipped);
-    expectEqual(Object.keys(peerDependencies), ['@mysten/bcs', '@mysten/sui', 'react']);
-    expectEqual(peerDependenciesMeta, { react: { optional: true } });
+    expectEqual(Object.keys(peerDependencies), [
+      ...['@mysten/bcs', '@mysten/sui', '@mysten/wallet-standard', 'react'],
+    ]);
+    const optional = { optional: true };
+    expectEqual(peerDependenciesMeta, { '@mysten/wallet-standard': optional, react: optional });
     const count = await checkDependencies(shipped, [
       ...ENTRIES.map((entry) => `${entry}/index.js`),
       ...PARTS.map((part) => `${part}.js`),
@@ -233,7 +240,7 @@ const steps: Steps = {
     return `${quantity(size, 'byte')} minified and gzipped, of ${MAX_BUNDLE_SIZE}`;
   },
 
-  async 'of its entries, only the one for React loads React'() {
+  async 'of its entries, only the one for React loads React, and only that of the wallet the Wallet Standard'() {
     for (const entry of ENTRIES) {
       const imported = new Set<string>();
       const bundle = await rolldown({
@@ -247,7 +254,8 @@ const steps: Steps = {
       });
       await bundle.generate();
       await bundle.close();
-      expectEqual([entry, imported.has('react')], [entry, entry === 'react']);
+      const peers = ['react', '@mysten/wallet-standard'].map((name) => imported.has(name));
+      expectEqual([entry, ...peers], [entry, entry === 'react', entry === 'wallet']);
     }
     return 'the others do not grow by it';
   },
@@ -268,7 +276,8 @@ const steps: Steps = {
 
   ...exampleSteps(work, () => tarballOf('sui-enclave')),
   ...serverSteps(work, () => tarballOf('sui-enclave-server')),
-  ...commandsSteps(work, () => tarballOf('sui-enclave-cli')),
+  ...cliSteps(work, () => tarballOf('sui-enclave-cli')),
+  ...toolchainSteps(work, tarballOf),
   ...authorSteps(work, tarballOf),
 };
 

@@ -4,12 +4,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
-import { compile } from './compile.ts';
+import { layOut } from './compile.ts';
 import { NODE } from './server.ts';
 import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 
 const SRC = join(ROOT, 'src/create');
 const FOLDER = join(ROOT, 'build/package-create');
+
+export const CREATE_ENTRY = 'create/main';
 
 /** Packages of npm that an application imports, and those of its tests and types. */
 const DEPENDENCIES = ['@mysten/bcs', 'valibot'];
@@ -26,7 +28,7 @@ function read(folder: string, file: string): Lock {
 /** @param others the packages that a new repository depends on */
 export function packCreate(version: string, channel: Channel, others: readonly Tarball[]): Tarball {
   const own = readManifest('create');
-  compile({ entries: ['create/main.ts'], packages: ['create'], folder: FOLDER });
+  layOut({ folder: FOLDER, entries: [CREATE_ENTRY] });
   for (const name of ['templates', 'bin.cjs']) {
     cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
   }
@@ -35,7 +37,7 @@ export function packCreate(version: string, channel: Channel, others: readonly T
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
   return makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE, dependencies: {}, peerDependencies: {} },
+    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies: {} },
     bin: { [own.name]: './create/bin.cjs' },
     entries: {},
   });
@@ -68,6 +70,7 @@ function manifestOf(version: string): RepositoryManifest {
       ...versions(DEV_DEPENDENCIES),
       ['sui-enclave', version],
       ['sui-enclave-cli', version],
+      ['sui-enclave-toolchain', version],
     ]),
   };
   return manifest;

@@ -29,7 +29,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client classes, which
   // TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves the
   // messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
-  const { dependencies, peerDependencies = {}, peerDependenciesMeta = {} } = own;
+  const { peerDependencies = {}, peerDependenciesMeta = {} } = own;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
   compileForNode();
@@ -46,7 +46,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   };
   const tarball = makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE },
-    ...{ entries, dependencies, peerDependencies, peerDependenciesMeta, imports: compiledImports(own) },
+    ...{ entries, peerDependencies, peerDependenciesMeta, imports: compiledImports(own) },
   });
   copyFileSync(join(ROOT, tarball.file), join(ROOT, FOR_EXAMPLES));
   return tarball;
@@ -86,7 +86,7 @@ The library for what runs outside the enclave, in browsers and in Node ${minimum
 npm install ./sui-enclave-${version}.tgz ${needed.reverse().join(' ')}
 \`\`\`
 
-\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So is React, which only \`sui-enclave/react\` needs.
+\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So are React, which only \`sui-enclave/react\` needs, and \`@mysten/wallet-standard\`, which only \`sui-enclave/wallet\` needs.
 
 \`\`\`ts
 import { bcs } from '@mysten/bcs';

@@ -2,13 +2,10 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
-import { compile, modulesIn } from './compile.ts';
-import { type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+import { layOut, modulesIn, withoutExtension } from './compile.ts';
+import { internalEntries, type Manifest, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 
 const FOLDER = join(ROOT, 'build/package-server');
-
-/** Folders of `src`. */
-export const PACKED_WITH_SERVER = ['library', 'service', 'server'] as const;
 
 /** It names a file of a checkout. */
 const ONLY_IN_A_CHECKOUT = './built_addon';
@@ -20,35 +17,27 @@ export const NODE = '>=22.18';
 function entriesOf({ exports }: Manifest): [entry: string, module: string][] {
   return Object.entries(exports)
     .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)
-    .map(([entry, path]) => [entry, join('server', path).replace(/\.ts$/, '')]);
+    .map(([entry, path]) => [entry, withoutExtension(join('server', path))]);
 }
 
+export const serverEntries = () => entriesOf(readManifest('server')).map(([, module]) => module);
+
 /** @returns the names of its modules in the package, by their paths from `src` without extension */
-export function compileServer(): ReadonlyMap<string, string> {
+export function layOutServer(): ReadonlyMap<string, string> {
   const own = readManifest('server');
-  const entries = entriesOf(own);
-  compile({
-    entries: entries.map(([, module]) => `${module}.ts`),
-    packages: PACKED_WITH_SERVER,
-    folder: FOLDER,
-  });
+  layOut({ folder: FOLDER, entries: serverEntries(), declared: 'all' });
   return new Map([
     ...modulesIn(FOLDER).map((module) => [module, `${own.name}/internal/${module}`] as const),
-    ...entries.map(([entry, module]) => [module, join(own.name, entry)] as const),
+    ...entriesOf(own).map(([entry, module]) => [module, join(own.name, entry)] as const),
   ]);
 }
 
-/** @param internal modules that are exported for the commands, whose exact peer it is, under `./internal` */
+/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
 export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
   const own = readManifest('server');
   const entries = entriesOf(own);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
-  const exported = [
-    ...entries,
-    ...internal
-      .filter((module) => !isPublic(module))
-      .map((module) => [`./internal/${module}`, module] as const),
-  ];
+  const hidden = internal.filter((module) => !isPublic(module));
   // Whoever builds an image compiles it, against the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
   // An application has schemas and BCS types of its own: a second copy of either would not know them.
@@ -56,14 +45,16 @@ export function packServer(version: string, channel: Channel, internal: readonly
   writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
   return makeTarball({
     ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
-    entries: Object.fromEntries(exported.map(([entry, module]) => [entry, `./${module}`])),
-    dependencies: Object.assign({}, ...PACKED_WITH_SERVER.map((name) => readManifest(name).dependencies)),
+    entries: {
+      ...Object.fromEntries(entries.map(([entry, module]) => [entry, `./${module}`])),
+      ...internalEntries(hidden),
+    },
   });
 }
 
 function readme({ name, dependencies, peerDependencies = {} }: Manifest, version: string): string {
   const peers = Object.entries(peerDependencies).map(([peer, exact]) => `${peer}@${exact}`);
-  const addonApi = dependencies['node-addon-api'];
+  const addonApi = dependencies?.['node-addon-api'];
   return `# ${name}
 
 The server that runs inside an AWS Nitro Enclave and signs what an application computes. It needs Node ${NODE.replace('>=', '')} or newer.
@@ -122,7 +113,7 @@ await start({
 
 \`APP=greeting node main.js\` then answers \`POST /process_data\` with \`{"payload": {"name": "Ada"}}\`, on port 3000. Outside an enclave there is no NSM, and the server starts without one; in an enclave, \`NSM_REQUIRED=true\` prevents that.
 
-What it exports under \`internal\` is for the commands of the same version, and changes without notice.
+What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
 
 The NSM's addon is not compiled here: its source is \`server/nsm/addon.cc\`, for the image that the server runs in, with the headers of that image's Node and of \`node-addon-api\` ${addonApi}.
 `;

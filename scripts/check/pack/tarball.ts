@@ -1,7 +1,7 @@
 /** What every package has: a manifest of its own, a licence, a tarball in `out`. */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Channel } from '../../../src/toolchain/image/measurements.ts';
 
@@ -23,7 +23,7 @@ export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   /** Modules by condition, by the names that only the package itself knows. */
   readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly dependencies: Versions;
+  readonly dependencies?: Versions;
   readonly peerDependencies?: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
 }
@@ -43,14 +43,18 @@ export interface Content {
   readonly node: string;
   /** Compiled modules by entry, without extension: `./client/index`. */
   readonly entries: Readonly<Record<string, string>>;
-  /** Where the versions of its dependencies are: only those that it imports are listed. */
-  readonly dependencies: Versions;
+  /** Of these, those that it imports are its peers; what else it imports are its dependencies. */
   readonly peerDependencies: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
   /** Programs by their names, and their modules in the folder. */
   readonly bin?: Readonly<Record<string, string>>;
   /** As in `Manifest`, of compiled modules. */
   readonly imports?: Manifest['imports'];
+}
+
+/** Modules that are exported for another package of the same version. */
+export function internalEntries(modules: readonly string[]): Record<string, string> {
+  return Object.fromEntries(modules.map((module) => [`./internal/${module}`, `./${module}`]));
 }
 
 export interface Tarball {
@@ -76,14 +80,13 @@ export function makeTarball(content: Content): Tarball {
 }
 
 function published(content: Content): object {
-  const { folder, own, version, channel, node, entries, dependencies, peerDependencies, bin } = content;
+  const { folder, own, version, channel, node, entries, peerDependencies, bin } = content;
   const { peerDependenciesMeta, imports } = content;
   const { name, description, license, type, sideEffects } = own;
-  const imported = importedPackages(folder).filter((name) => !Object.hasOwn(peerDependencies, name));
-  const unknown = imported.find((name) => dependencies[name] === undefined);
-  if (unknown !== undefined) {
-    throw new Error(`${name} imports ${unknown}, but no package.json in it depends on that`);
-  }
+  const imported = importedPackages(folder);
+  const isPeer = (name: string) => Object.hasOwn(peerDependencies, name);
+  const versions = (names: readonly string[], versionOf: (name: string) => string | undefined) =>
+    Object.fromEntries(names.map((name) => [name, versionOf(name)]));
   return {
     name,
     version,
@@ -98,13 +101,31 @@ function published(content: Content): object {
     exports: Object.fromEntries(
       Object.entries(entries).map(([entry, path]) => [
         entry,
-        { types: `${path}.d.ts`, default: `${path}.js` },
+        {
+          ...(existsSync(join(folder, `${path}.d.ts`)) && { types: `${path}.d.ts` }),
+          default: `${path}.js`,
+        },
       ]),
     ),
-    dependencies: Object.fromEntries(imported.map((name) => [name, dependencies[name]])),
-    peerDependencies,
+    dependencies: versions(
+      imported.filter((name) => !isPeer(name)),
+      pinnedVersion,
+    ),
+    peerDependencies: versions(imported.filter(isPeer), (name) => peerDependencies[name]),
     ...(peerDependenciesMeta && { peerDependenciesMeta }),
   };
+}
+
+/** The version of a package of npm that all packages of this repository have. @throws Error if none depends on it */
+function pinnedVersion(name: string): string {
+  // The peers of the library are ranges.
+  const folders = globSync('*/package.json', { cwd: join(ROOT, 'src') }).map(dirname);
+  for (const folder of folders) {
+    const { dependencies, peerDependencies } = readManifest(folder);
+    const version = dependencies?.[name] ?? (folder === 'library' ? undefined : peerDependencies?.[name]);
+    if (version !== undefined) return version;
+  }
+  throw new Error(`${name} is imported, but no package.json in src depends on it`);
 }
 
 /** The packages that the compiled modules of a folder import when they run. */

@@ -158,7 +158,10 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const packages = globSync('packages/*.tgz', { cwd: project }).map((file) => `./${file}`);
       await run('npm', ['cache', 'add', ...packages], { cwd: project, env: environment() });
       await run('npm', ['ci', '--prefer-offline'], { cwd: project, env: environment() });
-      const shared = ['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'valibot', '@mysten/bcs'];
+      const shared = [
+        ...['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'sui-enclave-toolchain'],
+        ...['valibot', '@mysten/bcs'],
+      ];
       expectEqual(
         installedTwice(project).filter((name) => shared.includes(name)),
         [],
@@ -278,7 +281,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const noted = pcrs.replace(/pcrs$/, 'measurements.json');
       const record = {
         ...JSON.parse(readFileSync(noted, 'utf8')),
-        framework_integrity: lock.packages['node_modules/sui-enclave-cli'].integrity,
+        framework_integrity: lock.packages['node_modules/sui-enclave-toolchain'].integrity,
         commit: await git('rev-parse', 'HEAD'),
         unchanged_tree: true,
       };

@@ -1,0 +1,58 @@
+/** The published program `sui-enclave`, with the commands that touch keys or machines. It needs no other of the packages. */
+import { cpSync, globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RELEASE_FILE, readRelease } from '../../../src/cli/release.ts';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
+import { layOut, modulesIn, sourcesIn } from './compile.ts';
+import { NODE } from './server.ts';
+import { internalEntries, makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+const SRC = join(ROOT, 'src');
+const FOLDER = join(ROOT, 'build/package-cli');
+
+/** What it reads beside its modules, from `src`. */
+const FILES = 'cli/**/*.{sh,service,path,cjs}';
+
+export const cliEntries = () => sourcesIn('cli');
+
+/** @returns the names of its modules in the package, by their paths from `src` without extension */
+export function layOutCli(): ReadonlyMap<string, string> {
+  layOut({ folder: FOLDER, entries: cliEntries() });
+  const { name } = readManifest('cli');
+  return new Map(modulesIn(FOLDER).map((module) => [module, `${name}/internal/${module}`]));
+}
+
+/** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
+export function packCli(version: string, channel: Channel, internal: readonly string[]): Tarball {
+  const own = readManifest('cli');
+  for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
+  writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
+  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies: {} },
+    bin: { 'sui-enclave': './cli/bin.cjs' },
+    entries: internalEntries(internal),
+  });
+}
+
+function readme(name: string, version: string): string {
+  return `# ${name}
+
+The program \`sui-enclave\`: the commands of admins, provisioners and operators of enclaves, for Node ${NODE.replace('>=', '')} or newer.
+
+\`\`\`sh
+npm install ./${name}-${version}.tgz
+\`\`\`
+
+The program lists them, and each has \`--help\` and \`--json\`:
+
+\`\`\`sh
+node_modules/.bin/sui-enclave --help
+node_modules/.bin/sui-enclave status --help
+\`\`\`
+
+It has the commands that need no clone of the repository. Those that need a compiler, a bundler or a fake, such as \`dev\`, \`test\`, \`build\` and \`audit\`, are in \`sui-enclave-toolchain\` of the same version. The program looks for it beside its own files, not in the current folder. A machine with keys does without it: \`sui-enclave compile\` writes a compiled package on another machine, for \`publish\` and \`upgrade\` on this one.
+
+What it exports under \`internal\` is for the toolchain of the same version, and changes without notice.
+`;
+}

@@ -1,0 +1,85 @@
+/** The published toolchain, with the fakes for development and tests. The program and the server are its exact peers. */
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Channel } from '../../../src/toolchain/image/measurements.ts';
+import { layOut, sourcesIn } from './compile.ts';
+import { layFramework } from './framework.ts';
+import { NODE } from './server.ts';
+import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
+
+const SRC = join(ROOT, 'src');
+const FOLDER = join(ROOT, 'build/package-toolchain');
+
+/** What the fakes and the tests of an application import. */
+const TESTING = ['testing/fakes', 'testing/start_server'];
+
+/** What commands read beside their modules, from `src`. */
+const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}'];
+
+/** The Move package of the framework, for the contracts of applications: without its tests. */
+const MOVE = 'move/enclave/{Move.toml,sources/*.move}';
+
+/** `onTestFinished` works in the copy that runs the test only. */
+const RUNNER = 'vitest';
+
+export const toolchainEntries = () => [...sourcesIn('toolchain'), ...TESTING];
+
+/**
+ * @param elsewhere the names of the modules of program and server
+ * @returns those of them that it imports
+ */
+export function layOutToolchain(elsewhere: ReadonlyMap<string, string>): string[] {
+  return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, elsewhere });
+}
+
+/** @param known the packages of the framework that an audit knows by their digests */
+export function packToolchain(version: string, channel: Channel, known: readonly Tarball[]): Tarball {
+  const own = readManifest('toolchain');
+  const server = readManifest('server');
+  for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
+  for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
+  layFramework(FOLDER, known);
+  execFileSync(process.execPath, ['src/console/build.ts', join(FOLDER, 'console')], { cwd: ROOT });
+  const peerDependencies = {
+    ...{ [readManifest('cli').name]: version, [server.name]: version },
+    ...{ ...server.peerDependencies, [RUNNER]: readManifest('testing').dependencies?.[RUNNER] ?? '' },
+  };
+  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
+  return makeTarball({
+    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
+    entries: {
+      '.': './toolchain/index',
+      ...Object.fromEntries(TESTING.map((module) => [`./${module}`, `./${module}`])),
+    },
+  });
+}
+
+function readme(name: string, peers: Readonly<Record<string, string>>, version: string): string {
+  const installed = Object.entries(peers).map(([peer, exact]) =>
+    exact === version ? `./${peer}-${version}.tgz` : `${peer}@${exact}`,
+  );
+  return `# ${name}
+
+The commands of the program \`sui-enclave\` that need a compiler, a bundler or a fake, for Node ${NODE.replace('>=', '')} or newer. They run beside the program and the server of the same version, whose classes they use.
+
+\`\`\`sh
+npm install ./${name}-${version}.tgz ${installed.join(' ')}
+\`\`\`
+
+\`\`\`sh
+node_modules/.bin/sui-enclave --help
+\`\`\`
+
+\`dev\`, \`test\`, \`schema\`, \`gen\`, \`dev_sui\` and \`compile\` are about the application of the current folder, which has \`app.yaml\` and \`package.json\`: \`create-sui-enclave\` writes one.
+
+Tests with vitest start the server of an application in their own process, with its log recorded:
+
+\`\`\`js
+import { startServer } from '${name}/testing/start_server';
+
+const server = await startServer({ application: new URL('../', import.meta.url) });
+const answer = await server.post('/process_data', { payload: { name: 'Ada' } });
+\`\`\`
+`;
+}

@@ -1,0 +1,159 @@
+/** Installs the program `sui-enclave` alone into an empty project, as an admin does on a machine with keys. */
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { COMMANDS } from '../../../src/cli/commands.ts';
+import { quantity } from '../../../src/library/wording.ts';
+import { checkDependencies, expectEqual, ROOT, readPublished, run, type Steps, unpack } from './support.ts';
+
+/** Packages in the project, with the project itself. */
+const MAX_PACKAGES = 50;
+
+/** What none of its commands needs: a compiler of Move, a bundler, fakes, servers. */
+const UNWANTED =
+  /^(@zktx\.io\/.*|rolldown|vite|vitest|oidc-provider|axios|express|pino|pacote|sui-enclave(-server|-toolchain)?)$/;
+
+const TOOLCHAIN = 'node_modules/sui-enclave-toolchain';
+
+/** @param tarball its path, once it is packed */
+export function cliSteps(work: string, tarball: () => string): Steps {
+  const shipped = join(work, 'cli/package');
+  const project = join(work, 'admin');
+  const program = join(project, 'node_modules/.bin/sui-enclave');
+  const marker = join(work, 'loaded');
+
+  /** Runs a command that is refused. @returns its exit code and its error in JSON */
+  async function refused(cwd: string, ...argv: string[]): Promise<[number, Record<string, string>]> {
+    const { code, stdout } = await run(program, [...argv, '--json'], { cwd }).catch((error) => error);
+    return [code, JSON.parse(stdout)];
+  }
+
+  /** A toolchain that leaves a mark when it is loaded. */
+  function plant(folder: string, version: string): void {
+    const to = join(folder, TOOLCHAIN);
+    mkdirSync(to, { recursive: true });
+    const manifest = { name: 'sui-enclave-toolchain', version, type: 'module', exports: './index.js' };
+    writeFileSync(join(to, 'package.json'), JSON.stringify(manifest));
+    const code = `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(marker)}, '');\n`;
+    writeFileSync(join(to, 'index.js'), code);
+  }
+
+  async function expectNoToolchain(cwd: string, reason: RegExp): Promise<void> {
+    for (const name of ['dev', 'build', 'audit']) {
+      const [code, { code: why, error = '' }] = await refused(cwd, name);
+      expectEqual([code, why, reason.test(error)], [2, 'TOOLCHAIN', true]);
+      expectEqual(error.includes('\n'), false);
+      expectEqual(error.includes(`sui-enclave-toolchain-${readPublished(shipped).version}.tgz`), true);
+    }
+    expectEqual(globSync(marker), []);
+  }
+
+  return {
+    async 'the program ships compiled JavaScript, and no source'() {
+      await unpack(tarball(), join(work, 'cli'));
+      const sources = globSync('**/*.{ts,cts,tsx}', { cwd: shipped });
+      expectEqual(sources, []);
+      const commands = globSync('cli/**/*.ts', { cwd: join(ROOT, 'src') });
+      expectEqual(globSync('cli/**/*.js', { cwd: shipped }).length, commands.length);
+      return `${quantity(statSync(tarball()).size, 'byte')} packed`;
+    },
+
+    async "the program's manifest lists what it imports, at the versions pinned here, and no peer"() {
+      expectEqual(readPublished(shipped).peerDependencies, {});
+      const modules = globSync('cli/**/*.js', { cwd: shipped });
+      return quantity(await checkDependencies(shipped, modules), 'package');
+    },
+
+    async "it installs alone by its README's command, with few packages and no compiler, bundler, fake or server"() {
+      const [, file] = /^npm install (\S+)$/m.exec(readFileSync(join(shipped, 'README.md'), 'utf8')) ?? [];
+      expectEqual(file, `./sui-enclave-cli-${readPublished(shipped).version}.tgz`);
+      mkdirSync(project);
+      cpSync(tarball(), join(project, file ?? ''));
+      writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true }));
+      const options = ['--no-audit', '--no-fund', '--prefer-offline'];
+      await run('npm', ['install', ...options, file ?? ''], { cwd: project });
+      const { stdout } = await run('npm', ['ls', '--all', '--parseable'], { cwd: project });
+      const names = stdout
+        .trim()
+        .split('\n')
+        .map((path) => path.split('node_modules/').at(-1) ?? '');
+      expectEqual(
+        names.filter((name) => UNWANTED.test(name)),
+        [],
+      );
+      expectEqual(names.length > 1 && names.length <= MAX_PACKAGES, true);
+      const size = await run('du', ['-sm', 'node_modules'], { cwd: project });
+      return `${names.length} of at most ${MAX_PACKAGES}, ${size.stdout.split('\t')[0]} MB`;
+    },
+
+    async 'each of its commands explains itself and refuses what it does not know, but for those of the toolchain'() {
+      const { stdout } = await run(program, ['--help'], { cwd: project });
+      const names = [...stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
+      const [here, inClone] = [false, true].map((needsClone) =>
+        Object.keys(COMMANDS).filter((name) => (COMMANDS[name]?.inClone === true) === needsClone),
+      ) as [string[], string[]];
+      expectEqual(names.sort(), here.sort());
+      let count = 0;
+      for (const name of names) {
+        const [code, { code: why }] = await refused(project, name, '--bogus');
+        expectEqual([code, why === 'USAGE' || why === 'TOOLCHAIN'], [2, true]);
+        if (why === 'TOOLCHAIN') continue;
+        const help = await run(program, [name, '--help'], { cwd: project });
+        expectEqual(help.stdout.startsWith(`usage: sui-enclave ${name}`), true);
+        count++;
+      }
+      for (const name of inClone) {
+        const [code, { code: why }] = await refused(project, name);
+        expectEqual([code, why], [2, 'USAGE']);
+      }
+      expectEqual(count > 25, true);
+      return quantity(count, 'command');
+    },
+
+    async 'it verifies a saved document, generates a seed and names its release'() {
+      const document = join(ROOT, 'test/vectors/nautilus-weather.hex');
+      const pcrs = join(work, 'app/weather.pcrs');
+      const argv = ['verify', '--file', document, '--pcrs', pcrs];
+      const [expired, { code }] = await refused(project, ...argv);
+      expectEqual([expired, code], [1, 'CERTIFICATE_EXPIRED']);
+      const at = ['--at', '2025-04-15T02:25:23.696Z'];
+      const verified = await run(program, [...argv, ...at, '--json'], { cwd: project });
+      expectEqual(JSON.parse(verified.stdout).verdict, 'trusted');
+      const seed = await run(program, ['salt_seed', 'generate', join(project, 'seed')], { cwd: project });
+      expectEqual(/^fingerprint: [0-9a-f]{32}$/m.test(seed.stdout), true);
+      const { stdout } = await run(program, ['--version', '--json'], { cwd: project });
+      const { version, pcr1 } = JSON.parse(stdout);
+      const expected = readFileSync(join(ROOT, 'enclave/pcr1.txt'), 'utf8').trim();
+      expectEqual([version, pcr1], [readPublished(shipped).version, expected]);
+      return version;
+    },
+
+    async 'host_install refuses an image that is not there'() {
+      const [code, { code: why }] = await refused(project, 'host_install', 'blue', '--eif', 'none.eif');
+      expectEqual([code, why], [2, 'USAGE']);
+      return 'or whoever is not root';
+    },
+
+    async 'without the toolchain, a command of it says in one line what to install'() {
+      await expectNoToolchain(project, /is not installed beside this program/);
+      return 'with exit code 2';
+    },
+
+    async 'a toolchain in the current folder is not loaded, though its version is the right one'() {
+      const hostile = join(work, 'hostile');
+      plant(hostile, readPublished(shipped).version);
+      await expectNoToolchain(hostile, /is not installed beside this program/);
+      return 'nothing of it ran';
+    },
+
+    async 'a toolchain of another version beside the program is refused, and not loaded'() {
+      plant(project, '9.9.9');
+      await expectNoToolchain(project, /is of version 9\.9\.9/);
+      // Whatever the marker is for: one of the right version is loaded.
+      plant(project, readPublished(shipped).version);
+      await run(program, ['dev'], { cwd: project }).catch(() => undefined);
+      expectEqual(globSync(marker), [marker]);
+      rmSync(join(project, TOOLCHAIN), { recursive: true });
+      return 'by its package.json';
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** What tools of others find wrong in a packed package. */
+import { readFileSync } from 'node:fs';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+
+/** Resolvers that find no entry of a package that has ES modules under `exports` only. */
+const OLDER = ['node10', 'node16-cjs'];
+
+/** Only the program imports it, which has no types of it. */
+const UNTYPED: Readonly<Record<string, string[]>> = { 'sui-enclave-toolchain': ['.'] };
+
+/** @returns a line for each mistake */
+export async function findMistakes(tarball: string): Promise<string[]> {
+  const bytes = new Uint8Array(readFileSync(tarball));
+  const { messages, pkg } = await publint({ pack: { tarball: bytes.buffer }, strict: true });
+  const wrong = messages.filter(
+    ({ code, args }) =>
+      // Sources of images, which no one imports.
+      !(code === 'NESTED_PACKAGE_JSON_FIELD_IGNORED' && args.filePath.startsWith('./framework/')),
+  );
+  const excludeEntrypoints = UNTYPED[pkg['name']] ?? [];
+  const analysis = await checkPackage(createPackageFromTarballData(bytes), { excludeEntrypoints });
+  // Programs have no types.
+  const problems = analysis.types === false ? [] : analysis.problems;
+  const mistyped = problems.filter(
+    (problem) =>
+      !('resolutionKind' in problem && OLDER.includes(problem.resolutionKind)) &&
+      !('resolutionOption' in problem && OLDER.includes(problem.resolutionOption)),
+  );
+  return [
+    ...wrong.map((message) => formatMessage(message, pkg, { color: false }) ?? message.code),
+    ...mistyped.map((problem) => JSON.stringify(problem)),
+  ];
+}
