@@ -124,6 +124,20 @@ build/test/nsm_driver.so: test/src/server/nsm/preload.c
 test-e2e: compiler install addon
 	npm run --silent test:e2e
 
+NODE_22 := build/node-22/node_modules
+
+# Runs the tests of the library, of the program and of create-sui-enclave in Node 22, which their packages support too: all but the
+# random histories of the keeper, which take a minute and say nothing of Node.
+.PHONY: test-node-22
+test-node-22: compiler install addon $(NODE_22)/.package-lock.json
+	@PATH="$(CURDIR)/$(NODE_22)/.bin:$$PATH" node node_modules/vitest/vitest.mjs run test/src/library test/src/create test/src/cli \
+	  --exclude test/src/cli/keeper/histories.test.ts
+
+$(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/package-lock.json
+	@mkdir -p build/node-22
+	@cp -p $^ test/e2e/node_22/.npmrc build/node-22
+	@node scripts/check/install.cjs build/node-22
+
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
 # root and Debian's package systemd, and says so where it can't run.
 test-units: install build/test/relay
