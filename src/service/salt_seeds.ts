@@ -24,7 +24,7 @@ export function fingerprint(seed: Uint8Array): string {
 export function parseSeeds(text: string): Buffer[] {
   if (text.includes(DEVELOPMENT_SEED_MARK)) {
     throw new ConfigError(
-      'SALT_SEED is the development seed of make dev-wallet, which its machine keeps for itself: make one with `npm run salt_seed -- generate FILE`',
+      'SALT_SEED is the development seed of make dev-wallet, which its machine keeps for itself: make one with `npx --offline sui-enclave salt_seed generate FILE`',
     );
   }
   const lines = text.split('\n');

@@ -103,7 +103,7 @@ function requireSafeSettings(env: Env): void {
   const arrivesLater = env['SECRETS_FD'] !== undefined || env['SECRETS'] === 'sealed';
   if (arrivesLater && env['SALT_SEED_FINGERPRINTS'] === undefined) {
     throw new ConfigError(
-      'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed: `npm run salt_seed -- fingerprint FILE` prints them',
+      'SALT_SEED_FINGERPRINTS must be set if the seed comes after the start (SECRETS_FD, SECRETS=sealed); otherwise the first sender would choose the seed: `npx --offline sui-enclave salt_seed fingerprint FILE` prints them',
     );
   }
 }

@@ -53,7 +53,7 @@ export class Provisioning {
     if (accepted === 'sealed' || provisioners.length > 0) {
       const why = accepted === 'sealed' ? 'SECRETS=sealed is set' : 'app.yaml names provisioners';
       throw new ConfigError(
-        `${why}: only sealed secrets are accepted; send them by npm run provision or expose_enclave`,
+        `${why}: only sealed secrets are accepted; send them by the command provision or expose_enclave`,
       );
     }
     secrets.provide(json);

@@ -99,7 +99,7 @@ describe('a seed from a hand-off', () => {
     const sealed = context({ SECRETS: 'sealed', SECRETS_FD: undefined });
     for (const settings of [context(), sealed])
       expect(() => salt.create(settings)).toThrow(
-        /^SALT_SEED_FINGERPRINTS must be set if the seed comes after the start .*`npm run salt_seed -- fingerprint FILE`/,
+        /^SALT_SEED_FINGERPRINTS must be set if the seed comes after the start .*`npx --offline sui-enclave salt_seed fingerprint FILE`/,
       );
   });
 
