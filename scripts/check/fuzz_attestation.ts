@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz:attestation -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
+ * `npm run fuzz -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
  * attestation documents, of their user data, of what sealed requests contain, and of sealed secrets, for a limited time. Run it with a
  * small heap (`--max-old-space-size=64`), so that unbounded memory use ends the process.
  *
@@ -232,7 +232,7 @@ function fuzz(seconds: number, seed: number) {
 
 export const main = command({
   name: 'fuzz_attestation',
-  program: 'npm run fuzz:attestation --',
+  program: 'npm run fuzz --',
   purpose: 'Feeds changed and generated attestation documents and sealed content to their decoders.',
   arguments: {},
   options: {

@@ -1,5 +1,5 @@
 /**
- * `npm run test:package`: makes the packages. Installs the library into an empty project beside the oldest and
+ * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
  * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
  * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
  * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts` and

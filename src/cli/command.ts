@@ -90,7 +90,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
   return async (argv, env, raw) => {
     const io = withoutControls(raw);
     if (argv.includes('--help')) {
-      io.log(helpOf(spec, env));
+      io.log(helpOf(spec));
       return EXIT.done;
     }
     // Not from the parsed options: an error in the command line is reported as JSON too.
@@ -109,7 +109,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
       else if (text !== undefined) io.log(text);
       return exit;
     } catch (error) {
-      const failure = failureOf(error, spec, env);
+      const failure = failureOf(error, spec);
       if (failure === undefined) throw error;
       if (asJson) io.log(formatJson(failure.json));
       else io.error(failure.text);
@@ -137,8 +137,8 @@ type Reporting = Pick<CommandLine, 'name' | 'program'> &
   Pick<Command<Arguments, Options>, 'exitOf' | 'handlesSecrets' | 'report'>;
 
 /** How a command reports an error; undefined for a fault of the program, which is thrown on. */
-function failureOf(error: unknown, spec: Reporting, env: Environment): Failure | undefined {
-  const known = isEnclaveError(error) ? knownFailure(error, spec, env) : undefined;
+function failureOf(error: unknown, spec: Reporting): Failure | undefined {
+  const known = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
   const failure = known ?? (spec.handlesSecrets ? INTERNAL : undefined);
   return spec.report ? spec.report(error, failure) : failure;
 }
@@ -149,10 +149,10 @@ const INTERNAL: Failure = {
   json: { status: 'failed', code: 'INTERNAL', error: 'an internal error' },
 };
 
-function knownFailure(error: EnclaveError, spec: Reporting, env: Environment): Failure {
+function knownFailure(error: EnclaveError, spec: Reporting): Failure {
   const { code } = error;
   const message =
-    error instanceof UsageError ? `${error.message}. See ${programOf(spec, env)} --help` : error.message;
+    error instanceof UsageError ? `${error.message}. See ${programOf(spec)} --help` : error.message;
   const own = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
   return {
     exit: own ?? spec.exitOf?.(error) ?? EXIT.failed,

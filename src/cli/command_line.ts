@@ -102,9 +102,7 @@ export interface Given<A extends Arguments, O extends Options> {
 
 /** Options that every command has. */
 const COMMON: Options = {
-  json: {
-    help: "print the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it)",
-  },
+  json: { help: 'print the result, or the error, as JSON' },
   help: { help: 'print this' },
 };
 
@@ -239,18 +237,16 @@ export function formOf(args: Arguments): string {
   return [...words, '[options]'].join(' ');
 }
 
-/** What starts a command, as it was started: by npm, or by the program. */
-export function programOf(
-  { name, program }: Pick<CommandLine, 'name' | 'program'>,
-  { npm_lifecycle_event: script }: Environment,
-): string {
-  if (program !== undefined) return program;
-  if (script === name) return `npm run ${name} --`;
-  return script === 'sui-enclave' ? `npm run sui-enclave -- ${name}` : `sui-enclave ${name}`;
+/** What starts a command. */
+export function programOf({
+  name,
+  program = `sui-enclave ${name}`,
+}: Pick<CommandLine, 'name' | 'program'>): string {
+  return program;
 }
 
 /** The output of `--help`. */
-export function helpOf(line: CommandLine, env: Environment): string {
+export function helpOf(line: CommandLine): string {
   const { purpose, arguments: args, options, forms = [formOf(args)], notes } = line;
   const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>
     option.schema === undefined
@@ -260,7 +256,7 @@ export function helpOf(line: CommandLine, env: Environment): string {
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
     ...forms.map((form, index) =>
-      `${index === 0 ? 'usage:' : '      '} ${programOf(line, env)} ${form}`.trimEnd(),
+      `${index === 0 ? 'usage:' : '      '} ${programOf(line)} ${form}`.trimEnd(),
     ),
     '',
     purpose,

@@ -15,7 +15,7 @@ const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave
 const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
 
 /** The list of commands, grouped by who runs them. */
-function help(program: string): string {
+function help(): string {
   const commands = Object.entries(COMMANDS).filter(available);
   const width = Math.max(...commands.map(([name]) => name.length)) + 2;
   const groups = Object.entries(READERS).flatMap(([reader, title]) => {
@@ -24,9 +24,9 @@ function help(program: string): string {
     return lines.length === 0 ? [] : [[`${title}:`, ...lines].join('\n')];
   });
   return [
-    `usage: ${program} <command> [arguments] [options]`,
+    `usage: sui-enclave <command> [arguments] [options]`,
     ...groups,
-    `${program} <command> --help explains a command; --version names the version, its Node, and Node and PCR1 of the images that it builds.`,
+    `sui-enclave <command> --help explains a command; --version names the version, its Node, and Node and PCR1 of the images that it builds.`,
   ].join('\n\n');
 }
 
@@ -48,11 +48,10 @@ export const main: Main = (argv, env, io) => run(argv, env, io, false);
 
 /** @param ownsProcess whether a command may take the output of this process */
 async function run(argv: readonly string[], env: Environment, io: Io, ownsProcess: boolean): Promise<number> {
-  const program = env['npm_lifecycle_event'] === 'sui-enclave' ? 'npm run sui-enclave --' : 'sui-enclave';
   const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
   const [name, ...rest] = nameIn(isHelp ? argv.slice(1) : argv);
   if (name === undefined) {
-    io.log(help(program));
+    io.log(help());
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
   if (name === '--version') {
@@ -61,7 +60,7 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
     return EXIT.done;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined) return refuse(`there is no command ${name}. See ${program} --help`, argv, io);
+  if (entry === undefined) return refuse(`there is no command ${name}. See sui-enclave --help`, argv, io);
   if (!available([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }

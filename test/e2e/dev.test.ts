@@ -61,7 +61,7 @@ test('make dev answers its own curl line with a signature that an independent ve
   const unattested = await fetch(new URL('/get_attestation', url));
   expect(unattested.status).toBe(503);
   expect(await unattested.json()).toEqual({
-    error: expect.stringMatching(/start make dev ATTEST=emulated/),
+    error: expect.stringMatching(/start ATTEST=emulated npx --offline sui-enclave dev/),
     code: 'NSM_UNAVAILABLE',
   });
   run.child.kill('SIGINT');
@@ -114,7 +114,7 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
   );
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toMatch(/^-----BEGIN CERTIFICATE-----/);
   // The line that it prints; without the root nobody accepts it as an enclave.
-  const [, line = ''] = /npm run verify -- (.*)/.exec(run.output) ?? [];
+  const [, line = ''] = /npx --offline sui-enclave verify (.*)/.exec(run.output) ?? [];
   const args = line.split(' ');
   expect(args).toEqual([new URL(url).origin, '--pcrs', 'out/dev.pcrs', '--root', 'out/dev-root.pem']);
   const verify = (args: string[]) =>
@@ -144,7 +144,7 @@ test('a second one on the same port reports the conflict, and leaves the files o
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
   const second = dev({ ATTEST: 'emulated', PORT: new URL(url).port });
   expect(await second.ended).toEqual([1, null]);
-  expect(second.output).toMatch(/^make dev: can't listen on .* set PORT to another port\n$/);
+  expect(second.output).toMatch(/^sui-enclave dev: can't listen on .* set PORT to another port\n$/);
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toBe(root);
 });
 
@@ -153,7 +153,7 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
   const { answer } = await tryIt(run);
   // Another application has other registers, in a file of its own.
   expect(run.output).toMatch(/^Attestation is emulated .* Registers: out\/dev-salt\.pcrs\.$/m);
-  expect(run.output).toMatch(/npm run verify -- \S+ --pcrs out\/dev-salt\.pcrs --root/);
+  expect(run.output).toMatch(/npx --offline sui-enclave verify \S+ --pcrs out\/dev-salt\.pcrs --root/);
   expect(run.output).toMatch(/^Client ids: development, of https:\/\/accounts\.google\.com\./m);
   expect(answer.status).toBe(200);
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
@@ -170,7 +170,8 @@ test('an application finds its files as in the image, from wherever it was start
   shareModules(ROOT, copy);
   const run = dev({ APP: 'site', OUT: 'elsewhere', ATTEST: 'emulated' }, copy);
   await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(/--root elsewhere\/dev-root\.pem/);
-  const [, url = ''] = /npm run verify -- (\S+) --pcrs elsewhere\/dev-site\.pcrs/.exec(run.output) ?? [];
+  const [, url = ''] =
+    /npx --offline sui-enclave verify (\S+) --pcrs elsewhere\/dev-site\.pcrs/.exec(run.output) ?? [];
   for (const path of ['home', 'static/index.html']) {
     const answer = await fetch(new URL(`/site/${path}`, url));
     expect(await answer.text()).toBe('<!doctype html><title>Site</title>\n');
@@ -180,14 +181,14 @@ test('an application finds its files as in the image, from wherever it was start
   writeFileSync(join(copy, 'src/apps/site/public/.env'), 'KEY=1');
   const refused = dev({ APP: 'site' }, copy);
   expect(await refused.ended).toEqual([1, null]);
-  expect(refused.output).toMatch(/^make dev: app\.yaml, files: "public\/\.env" is a hidden file/);
+  expect(refused.output).toMatch(/^sui-enclave dev: app\.yaml, files: "public\/\.env" is a hidden file/);
 });
 
 test('another ATTEST, or a mistake in the configuration, stops it with one line', async () => {
   for (const [env, message] of [
-    [{ ATTEST: 'true' }, 'make dev: ATTEST must be emulated, or not set\n'],
-    [{ EMULATED_IMAGE: '0' }, 'make dev: EMULATED_IMAGE must be an integer from 1 to 9\n'],
-    [{ PORT: 'x' }, 'make dev: PORT must be an integer from 0 to 65535\n'],
+    [{ ATTEST: 'true' }, 'sui-enclave dev: ATTEST must be emulated, or not set\n'],
+    [{ EMULATED_IMAGE: '0' }, 'sui-enclave dev: EMULATED_IMAGE must be an integer from 1 to 9\n'],
+    [{ PORT: 'x' }, 'sui-enclave dev: PORT must be an integer from 0 to 65535\n'],
   ] as const) {
     const run = dev(env);
     expect(await run.ended).toEqual([1, null]);

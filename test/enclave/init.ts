@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
-/** Made by `make test-natives`, with shorter waits than the enclave's. */
+/** Made before the tests (`test/natives.ts`), with shorter waits than the enclave's. */
 export const INIT = fileURLToPath(new URL('../../build/test/init', import.meta.url));
 
 /** Init is a Linux program. */

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 
-/** Made by `make test-natives`. */
+/** Made before the tests (`test/natives.ts`). */
 export const RELAY = fileURLToPath(new URL('../../build/test/relay', import.meta.url));
 
 export const REPORTS = 7778;

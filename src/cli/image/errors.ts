@@ -3,7 +3,7 @@ import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of an ImageError, and what it means. */
 export const IMAGE_CODES = {
-  LOCK_INVALID: 'A lock file differs from what `make update-lock` writes.',
+  LOCK_INVALID: 'A lock file differs from what `npx --offline sui-enclave update_lock` writes.',
   NO_BUILDER: 'No program that builds containers is installed, or it has no way to build without a network.',
   NO_MIRROR: "No mirror of Debian's packages is known, or its address is invalid.",
   INPUTS_GONE: 'No reachable source has these locked packages any more: the message lists them.',

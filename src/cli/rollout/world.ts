@@ -13,8 +13,8 @@ import {
   readEnclave,
 } from 'sui-enclave/sui/objects';
 import type { Environment, Io } from '../command.ts';
-import { programOf } from '../command_line.ts';
 import { isAbort } from '../keeper/world.ts';
+import { PROGRAM } from '../places.ts';
 import { needsSecrets } from '../provision/enclave.ts';
 import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
 import { Chain } from '../sui/chain.ts';
@@ -219,15 +219,13 @@ export async function worldOf({
       }
     },
     adminCommand(name, ...args) {
-      const { npm_lifecycle_event: script } = env;
-      const program = programOf({ name }, { npm_lifecycle_event: script === 'rollout' ? name : script });
       const options = [
         ...['--network', plan.network],
         ...(first === undefined ? [] : ['--rpc-url', first]),
         ...(plan.root !== undefined && name === 'rotate' ? ['--root', plan.root] : []),
       ];
       const words = [enclavePackage, configId, ...args, ...options].map(shellWord);
-      return `${program} ${words.join(' ')}`;
+      return `${PROGRAM} ${name} ${words.join(' ')}`;
     },
     log: (line) => io.log(line),
     now: Date.now,

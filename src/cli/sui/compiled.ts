@@ -5,7 +5,7 @@ import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { type Environment, readFileArgument, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
-import { typed } from '../places.ts';
+import { PROGRAM } from '../places.ts';
 import { loadToolchain } from '../toolchain.ts';
 import { path } from '../values.ts';
 import { type Compiled, parseBytecodeFile } from './bytecode_file.ts';
@@ -98,7 +98,7 @@ export async function loadBytecode(
   if (compiled.isStub && (isFile || !(await isModel(chain)))) {
     throw new SuiCommandError(
       'STUB_FRAMEWORK',
-      `it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${typed('dev-sui')}, if it runs, accepts it`,
+      `it was compiled against the stub of Sui's framework, which only declares its interface: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR to a copy of crates/sui-framework/packages of Sui. Only the node of ${PROGRAM} dev-sui, if it runs, accepts it`,
     );
   }
   return { ...compiled, published: options.published ?? compiled.published, title, bytes };

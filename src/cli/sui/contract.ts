@@ -18,7 +18,7 @@ import { addressOf } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
-import { EMULATED, PCRS_HINT, typed } from '../places.ts';
+import { DEV_EMULATED, PCRS_HINT } from '../places.ts';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
@@ -131,7 +131,7 @@ export function checkNotDevelopment(chain: Chain, image: Image, path: string): v
   if (isOnRealNetwork(chain) && (image.pcr0 === pcr0 || image.pcr1 === pcr1)) {
     throw new SuiCommandError(
       'DEVELOPMENT_TRUST',
-      `${path} has the registers of ${typed('dev', EMULATED)}, which anyone can emulate, and ${chain.description} is a real network: build the image by make, and use out/nitro.pcrs. Nothing was sent`,
+      `${path} has the registers of ${DEV_EMULATED}, which anyone can emulate, and ${chain.description} is a real network: build the image, and use out/nitro.pcrs. Nothing was sent`,
     );
   }
 }

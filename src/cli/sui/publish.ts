@@ -5,7 +5,7 @@ import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
 import { readPackage } from 'sui-enclave/sui/packages';
 import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import { typed } from '../places.ts';
+import { PROGRAM } from '../places.ts';
 import { text } from '../values.ts';
 import { awaitListing, capabilitiesIn } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
@@ -122,7 +122,7 @@ export const main = suiCommand({
     return [
       ...(options.again ? [] : ['end here if the deployment file has the package']),
       source,
-      `end here if that is a stub, unless the node is that of ${typed('dev-sui')}`,
+      `end here if that is a stub, unless the node is that of ${PROGRAM} dev-sui`,
       options.immutable
         ? 'publish the modules, and make the package immutable'
         : 'publish the modules, and transfer the UpgradeCap to the sender',

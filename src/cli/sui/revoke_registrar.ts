@@ -12,7 +12,7 @@ import { IDS } from './ids.ts';
 export const main = suiCommand({
   name: 'revoke_registrar',
   purpose:
-    'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `npm run status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
+    'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
   arguments: {
     enclavePackage: IDS.enclavePackage,
     configId: IDS.configId,

@@ -20,7 +20,9 @@ export function LedgerPanels({ ledger, host, node }: Props) {
     <>
       <Panel title="Transactions" aside={<Count of={counts.transactions} host={host} />}>
         {isEmpty && (
-          <p className="subtle">Nothing was executed yet: npm run publish -- weather is a beginning.</p>
+          <p className="subtle">
+            Nothing was executed yet: npx --offline sui-enclave publish weather is a beginning.
+          </p>
         )}
         <ol className="events">
           {transactions.map(({ digest, sender, atMs, calls, failure, gas }) => (

@@ -82,7 +82,7 @@ a repository of its own.`,
 
 Try:   make dev APP=${name}
 Test:  npm test -- src/apps/${name} && npm run test:move ${name}
-Next:  the host in src/apps/${name}/app.yaml, the type in types.ts, and npm run gen -- ${name}. src/apps/README.md explains each file.`;
+Next:  the host in src/apps/${name}/app.yaml, the type in types.ts, and npx --offline sui-enclave gen ${name}. src/apps/README.md explains each file.`;
     return { json: { files }, text };
   },
 });

@@ -7,7 +7,7 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
 import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
-import { EMULATED, IS_CLONE, typed } from 'sui-enclave-cli/places';
+import { DEV_EMULATED, PROGRAM } from 'sui-enclave-cli/places';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { type Config, readServerConfig } from 'sui-enclave-server/config';
@@ -23,7 +23,7 @@ import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
 import { readFiles } from '../image/files.ts';
-import { findProject, type Project, shortPath } from '../project.ts';
+import { findProject, shortPath } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 import { writeDevelopmentRecord } from './development_record.ts';
 import { reportFile } from './loaded_files.ts';
@@ -75,7 +75,7 @@ async function main(): Promise<void> {
     console.log(trust.save());
     writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
   }
-  console.log(describe(project, server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
+  console.log(describe(server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
   process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
   const end = async () => {
@@ -114,7 +114,7 @@ function deviceOrAdvice(path: string): NsmTransport {
         // Without the cause, whose stack the log would print.
         throw new NsmError(
           'NSM_UNAVAILABLE',
-          `${error.message} For documents of an emulated NSM, start ${typed('dev', EMULATED)}.`,
+          `${error.message} For documents of an emulated NSM, start ${DEV_EMULATED}.`,
         );
       }),
     close: () => device.close(),
@@ -133,7 +133,6 @@ function readableLines() {
 }
 
 function describe(
-  project: Project,
   url: string,
   endpoints: readonly string[],
   fakes: Fakes | undefined,
@@ -146,12 +145,11 @@ function describe(
     lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
     lines.push(...(fakes.notes ?? []));
   }
-  const verify = project.isClone ? 'npm run verify --' : typed('verify');
   const attestation =
     trust &&
-    `${verify} ${url} --pcrs ${formatPath(trust.pcrs, trust)} --root ${formatPath('dev-root.pem', trust)}`;
+    `${PROGRAM} verify ${url} --pcrs ${formatPath(trust.pcrs, trust)} --root ${formatPath('dev-root.pem', trust)}`;
   if (attestation === undefined) {
-    lines.push(`It does not attest its key: ${typed('dev', EMULATED)} does, and needs no NSM addon.`);
+    lines.push(`It does not attest its key: ${DEV_EMULATED} does, and needs no NSM addon.`);
   }
   const examples = [...(fakes ? [curl(url, fakes.example)] : []), ...(attestation ? [attestation] : [])];
   if (examples.length > 0)
@@ -180,6 +178,6 @@ function curl(url: string, { path, body }: Fakes['example']): string {
 
 main().catch((error: unknown) => {
   if (!isEnclaveError(error)) throw error;
-  console.error(`${IS_CLONE ? 'make dev' : 'sui-enclave dev'}: ${error.message}`);
+  console.error(`sui-enclave dev: ${error.message}`);
   process.exit(1);
 });

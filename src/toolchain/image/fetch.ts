@@ -71,7 +71,7 @@ async function fetchOne(
 export function goneText(gone: readonly string[], { snapshot, isOffline }: Mirrors): string {
   const advice = isOffline
     ? 'The archive of inputs lacks them: it is of another version or application.'
-    : `Build from the out/inputs.tar of an earlier build (--inputs)${snapshot ? '' : ", set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version,"} or run make update-lock for the present versions: the registers then change, and the lock must be committed.`;
+    : `Build from the out/inputs.tar of an earlier build (--inputs)${snapshot ? '' : ", set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version,"} or run npx --offline sui-enclave update_lock for the present versions: the registers then change, and the lock must be committed.`;
   return `${gone.length === 1 ? 'this input is' : 'these inputs are'} gone from every source that was reached:\n${gone.map((line) => `  ${line}`).join('\n')}\n${advice}`;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The lock files of Debian's packages: which bytes the image (or the emulator of its test) is made from.
- * `wanted` is written by people, the rest by `make update-lock`.
+ * `wanted` is written by people, the rest by `sui-enclave update_lock`.
  */
 import { writeFileSync } from 'node:fs';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -59,7 +59,7 @@ export function parseLock(text: string, name: string): Lock {
     const at = v.getDotPath(result.issues[0]) ?? 'top level';
     throw new ImageError(
       'LOCK_INVALID',
-      `${name}, ${at}: this is not in the form that make update-lock writes`,
+      `${name}, ${at}: this is not in the form that npx --offline sui-enclave update_lock writes`,
     );
   }
   const names = [...result.output.packages, ...result.output.sources].map((file) => file.name);

@@ -37,7 +37,7 @@ export const main = command({
     return {
       exit: isCurrent ? EXIT.done : EXIT.failed,
       json: { file: FILE, isCurrent },
-      text: isCurrent ? FILE : 'NOTICE is not up to date: npm run notice writes it',
+      text: isCurrent ? FILE : 'NOTICE is not up to date: npx --offline sui-enclave notice writes it',
     };
   },
 });
@@ -65,7 +65,7 @@ function formatNotice(packages: readonly PackageLicense[]): string {
     (one) => `${one.name} ${lockedFile(debian, one.package).version}: ${one.license}`,
   );
   return `sui-enclave
-Licensed under the Apache License 2.0: see LICENSE. Written by \`npm run notice\`.
+Licensed under the Apache License 2.0: see LICENSE. Written by \`npx --offline sui-enclave notice\`.
 
 An enclave image contains these programs and libraries, each under its own licence. init and the server's addon link the
 libraries as shared ones, and contain code of their headers and start files, and of Linux's headers for programs

@@ -1,5 +1,5 @@
 /**
- * `make update-lock`: writes the lock files with the current versions of the wanted packages, and prints the
+ * `sui-enclave update_lock`: writes the lock files with the current versions of the wanted packages, and prints the
  * changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its
  * own.
  */
@@ -28,7 +28,7 @@ class Apt {
     if (main === undefined || security === undefined) {
       throw new ImageError(
         'LOCK_INVALID',
-        'make update-lock needs a mirror of both debian and debian-security',
+        'npx --offline sui-enclave update_lock needs a mirror of both debian and debian-security',
       );
     }
     const line = (kind: string, uri: string, of: string) =>

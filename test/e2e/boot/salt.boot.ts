@@ -44,7 +44,7 @@ afterAll(async () => {
   await machine.stop();
 });
 
-/** `npm run provision` by the one whom the image's app.yaml names. @returns its exit code and JSON */
+/** `sui-enclave provision` by the one whom the image's app.yaml names. @returns its exit code and JSON */
 async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<string, unknown>]> {
   const [secrets, root] = [join(machine.dir, 'secrets.json'), join(machine.dir, 'root.pem')];
   writeFileSync(secrets, JSON.stringify({ SALT_SEED: seed }), { mode: 0o600 });

@@ -21,8 +21,12 @@ beforeAll(async () => {
   browser = await launch();
   sui = await start('sui/main.ts', { FAUCET_PORT: '0', LAG_MS: '0' }, /^http\S+ {2}a MODEL/m);
   node = /^(http\S+) {2}a MODEL/m.exec(sui.output)?.[1] ?? '';
-  dev = await start('main.ts', { ATTEST: 'emulated', OUT: sui.folder }, /npm run verify -- \S+/);
-  enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+  dev = await start(
+    'main.ts',
+    { ATTEST: 'emulated', OUT: sui.folder },
+    /npx --offline sui-enclave verify \S+/,
+  );
+  enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
   const publish = ['src/cli/main.ts', 'publish', 'weather', '--network', 'localnet', '--rpc-url', node];
   const { stdout } = await promisify(execFile)(process.execPath, [...publish, '--json'], {
     env: {

@@ -62,8 +62,12 @@ describe('the chain of make dev-sui', () => {
   }
 
   beforeAll(async () => {
-    dev = await start('main.ts', { ATTEST: 'emulated', OUT: sui.folder }, /npm run verify -- \S+/);
-    enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+    dev = await start(
+      'main.ts',
+      { ATTEST: 'emulated', OUT: sui.folder },
+      /npx --offline sui-enclave verify \S+/,
+    );
+    enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
     await run('publish', 'weather');
     config = (await run('create_config', 'weather', '--pcrs', join(sui.folder, 'dev.pcrs')))['config'] ?? '';
     await run('register_enclave', enclave, '--root', join(sui.folder, 'dev-root.pem'));

@@ -13,8 +13,8 @@ let enclave: string;
 
 beforeAll(async () => {
   browser = await launch();
-  dev = await start('main.ts', { ATTEST: 'emulated' }, /npm run verify -- \S+/);
-  enclave = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+  dev = await start('main.ts', { ATTEST: 'emulated' }, /npx --offline sui-enclave verify \S+/);
+  enclave = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
 });
 
 afterAll(async () => {

@@ -154,13 +154,13 @@ describe('the application of the page', () => {
     writeFileSync(file, 'PRICE_MAX_AGE_SECONDS=0\n');
     const wrong = dev({});
     expect(await once(wrong.child, 'close')).toEqual([1, null]);
-    expect(wrong.output()).toBe('make dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
+    expect(wrong.output()).toBe('sui-enclave dev: PRICE_MAX_AGE_SECONDS must be an integer from 1 to 3600\n');
     const right = dev({ PRICE_MAX_AGE_SECONDS: '5' });
     await expect.poll(right.output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
     writeFileSync(file, 'PRICE_API_KEY=hunter2\n');
     const secret = dev({});
     expect(await once(secret.child, 'close')).toEqual([1, null]);
-    expect(secret.output()).toMatch(/^make dev: server\.env: PRICE_API_KEY must not be here/);
+    expect(secret.output()).toMatch(/^sui-enclave dev: server\.env: PRICE_API_KEY must not be here/);
   });
 
   test('without fakes calls its real hosts, and make dev prints that', async () => {
@@ -170,7 +170,7 @@ describe('the application of the page', () => {
     const without = dev({});
     expect(await once(without.child, 'close')).toEqual([1, null]);
     expect(without.output()).toMatch(/It calls its real hosts: api\.feed\.example\./);
-    expect(without.output()).toMatch(/make dev: PRICE_API_KEY must be set in the environment/);
+    expect(without.output()).toMatch(/sui-enclave dev: PRICE_API_KEY must be set in the environment/);
     const { output } = dev({ PRICE_API_KEY: 'my-real-key' });
     await expect.poll(output, { timeout: 10_000 }).toMatch(/Ctrl-C ends it/);
     expect(output()).not.toMatch(/my-real-key|curl/);
@@ -227,7 +227,7 @@ describe('the application of the page', () => {
   });
 });
 
-describe('npm run new_app -- market_news', () => {
+describe('npx --offline sui-enclave new_app market_news', () => {
   const NAME = 'market_news';
   let written: string[];
   let output: string;

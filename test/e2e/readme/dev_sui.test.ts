@@ -41,9 +41,9 @@ async function startEnclave(): Promise<string> {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Runs a line `npm run name -- …`. @param urls of the enclaves, by those of the page */
+/** Runs a line `npx --offline sui-enclave name …`. @param urls of the enclaves, by those of the page */
 async function runLine(line: string, urls: Variables, variables: Variables = {}) {
-  const [, name = '', rest = ''] = /^npm run (\w+) -- (.*)$/.exec(line) ?? [];
+  const [, name = '', rest = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
   const args = [...rest.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
     ([, a, b, c]) => a ?? b ?? c ?? '',
   );
@@ -113,7 +113,8 @@ test('"From a signed reading to an object on Sui" ends with a minted reading, an
 
   // The restarted enclave has a new key.
   const urls = { [FIRST]: await startEnclave() };
-  const lineOf = (name: string) => lines.find((line) => line.startsWith(`npm run ${name} `)) ?? '';
+  const lineOf = (name: string) =>
+    lines.find((line) => line.startsWith(`npx --offline sui-enclave ${name} `)) ?? '';
   expect((await runLine(lineOf('submit'), urls)).json).toMatchObject({ code: 'NOT_REGISTERED' });
   expect(mintedReadings()).toHaveLength(1);
   await follow([lineOf('register_enclave'), lineOf('submit')], urls);

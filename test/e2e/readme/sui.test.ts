@@ -27,7 +27,7 @@ function commands(title: string): Line[] {
     .filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => {
     const [, set, value = '', name = '', rest = ''] =
-      /^(?:(\w+)=(\S+) )?npm run ([\w:]+) -- (.*)$/.exec(line) ?? [];
+      /^(?:(\w+)=(\S+) )?(?:npx --offline sui-enclave|npm run) ([\w:]+)(?: --)? (.*)$/.exec(line) ?? [];
     const args = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
       (match) => match.slice(1).find(Boolean) ?? '',
     );

@@ -25,8 +25,8 @@ let admin: Admin;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'wallet-'));
   browser = await launch();
-  dev = await start('main.ts', { ATTEST: 'emulated', OUT: folder }, /npm run verify -- \S+/);
-  const url = /npm run verify -- (\S+)/.exec(dev.output)?.[1] ?? '';
+  dev = await start('main.ts', { ATTEST: 'emulated', OUT: folder }, /npx --offline sui-enclave verify \S+/);
+  const url = /npx --offline sui-enclave verify (\S+)/.exec(dev.output)?.[1] ?? '';
   sui = await startDevSui({ port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {} });
   admin = adminOn(sui, join(folder, 'deployments'));
   const ids = await publishWeather(admin, join(folder, 'dev.pcrs'));

@@ -271,7 +271,9 @@ describe('without a C++ compiler', () => {
     );
   });
 
-  test.each(['test', 'test-natives'])('make %s says what to install', async (target) => {
+  test.each(['test', 'build/test/nsm_driver.so'])('make %s says what to install', async (target) => {
+    mkdirSync(path('test/src/server/nsm'), { recursive: true });
+    writeFileSync(path('test/src/server/nsm/preload.c'), '');
     const { ended, output } = makeWith({ CXX: 'no-such-compiler' }, target);
     expect(await ended).toBe(2);
     expect(output()).toMatch(/^No C\+\+ compiler here: install g\+\+\.\nmake: .*\n$/m);

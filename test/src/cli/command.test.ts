@@ -114,7 +114,7 @@ Shows what a command can be given.
   --level <number>  the level (default: 1; or LEVEL)
   --tag <word>      a tag (may be repeated)
   --quiet           say less
-  --json            print the result, or the error, as JSON (after npm run --silent, to keep npm's own lines out of it)
+  --json            print the result, or the error, as JSON
   --help            print this
 
 exit codes: 0 done
@@ -122,16 +122,6 @@ exit codes: 0 done
         stderr: '',
       });
     }
-  });
-
-  test('names itself as it was started', async () => {
-    const startedBy = async (script: string) => {
-      const { stdout } = await call(main, ['--help'], { env: { npm_lifecycle_event: script } });
-      return stdout.split(' <')[0];
-    };
-    expect(await startedBy('sample')).toBe('usage: npm run sample --');
-    expect(await startedBy('sui-enclave')).toBe('usage: npm run sui-enclave -- sample');
-    expect(await startedBy('test')).toBe('usage: sui-enclave sample');
   });
 
   test.each([
@@ -226,7 +216,7 @@ test('a file that is not there is named, with what writes it', async () => {
   await expect(read).rejects.toMatchObject({
     code: 'UNREADABLE_FILE',
     message: expect.stringMatching(
-      /^\/nowhere\/nitro\.pcrs can't be read: ENOENT\. `make` writes out\/nitro\.pcrs/,
+      /^\/nowhere\/nitro\.pcrs can't be read: ENOENT\. `npx --offline sui-enclave build` writes out\/nitro\.pcrs/,
     ),
   });
 });
@@ -300,14 +290,10 @@ describe('the program', () => {
     const run = lines.flatMap((line) => [
       ...line.matchAll(/\bnode .*?src\/cli\/([\w/]+\.(?:ts|cjs))(?: (\w+))?/g),
     ]);
-    expect(run.length).toBeGreaterThan(40);
+    expect(run.length).toBeGreaterThan(12);
     for (const [, path, name = ''] of run) {
       expect(path).toMatch(/^(main\.ts|bin\.cjs)$/);
       if (name !== '') expect(Object.keys(COMMANDS)).toContain(name);
-    }
-    for (const [name, line] of Object.entries(scripts)) {
-      const [, command] = /^(?:exec )?node src\/cli\/bin\.cjs (\w+)$/.exec(line) ?? [];
-      if (command !== undefined) expect(command).toBe(name);
     }
   });
 });

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { typed } from '../../../src/cli/places.ts';
 import { ConfigError } from '../../../src/library/errors.ts';
 import { loadFolder, nameOfFolder } from '../../../src/server/application/load_application.ts';
 import { ENCLAVE_PACKAGE } from '../../../src/toolchain/places.ts';
@@ -91,11 +90,5 @@ describe("an author's repository", () => {
     const root = folderWith({ ...FILES, 'app.ts': 'export default { signs: [], create() {} };' });
     const { manifest } = await loadFolder(root, 'dice');
     expect(manifest.name).toBe('dice');
-  });
-
-  test('names commands as they are typed there', () => {
-    const environment = { ATTEST: 'emulated' };
-    expect(typed('dev', environment, false)).toBe('ATTEST=emulated npx --offline sui-enclave dev');
-    expect(typed('dev', environment)).toBe('make dev ATTEST=emulated');
   });
 });

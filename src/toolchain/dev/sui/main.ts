@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
-import { EMULATED, IS_CLONE, typed } from 'sui-enclave-cli/places';
+import { DEV_EMULATED, IS_CLONE } from 'sui-enclave-cli/places';
 import { integer } from 'sui-enclave-service/env';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { consolePort, developmentFiles, startConsole } from '../console.ts';
@@ -60,7 +60,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
   report: (_error, failure) =>
     failure && {
       ...failure,
-      text: `${IS_CLONE ? 'make dev-sui' : 'sui-enclave dev-sui'}: ${failure.json.error}`,
+      text: `sui-enclave dev-sui: ${failure.json.error}`,
     },
 });
 
@@ -83,7 +83,7 @@ Account:  ${account.address}, with 1000 SUI: ${key}
 Checked:  the signatures of sender and sponsor, owners and versions of objects; zkLogin signatures ${proofs}
 Run:      the bytecode of any package that is published on it, on a stub of Sui's framework
 Model:    attestation, who owns what, versions, gas; bytecode is not verified, and there are no checkpoints
-Root:     attestation documents under ${folder}/dev-root.pem, which ${typed('dev', EMULATED)} signs, and no others
+Root:     attestation documents under ${folder}/dev-root.pem, which ${DEV_EMULATED} signs, and no others
 
 ${IS_CLONE ? page : ''}It keeps nothing: each start is a new chain. Ctrl-C ends it.${note === undefined ? '' : `\n\n${note}`}
 `;

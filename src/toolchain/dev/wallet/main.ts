@@ -38,7 +38,9 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 inva
     return { json: {} };
   },
   report: (error, failure) =>
-    isEnclaveError(error) && failure ? { ...failure, text: `make dev-wallet: ${error.message}` } : undefined,
+    isEnclaveError(error) && failure
+      ? { ...failure, text: `sui-enclave dev-wallet: ${error.message}` }
+      : undefined,
 });
 
 function describe(

@@ -1,4 +1,4 @@
-/** `npm run provision`: what the host can do about it, exit codes, files. */
+/** `sui-enclave provision`: what the host can do about it, exit codes, files. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

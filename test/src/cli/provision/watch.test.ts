@@ -1,4 +1,4 @@
-/** `npm run provision -- --watch`: a new process gets its secrets, and nothing else does. */
+/** `sui-enclave provision --watch`: a new process gets its secrets, and nothing else does. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -89,7 +89,9 @@ describe('on a real network, development is refused by name', () => {
     const created = await script('create_config', [...config(), ...real], key());
     expect(created.json()).toMatchObject({
       code: 'DEVELOPMENT_TRUST',
-      error: expect.stringMatching(/dev\.pcrs has the registers of make dev ATTEST=emulated/),
+      error: expect.stringMatching(
+        /dev\.pcrs has the registers of ATTEST=emulated npx --offline sui-enclave dev/,
+      ),
     });
     const root = ['--root', fixture.file('root.pem')];
     const registered = await script('register_enclave', [...REGISTRATION, ...root, ...real], key());

@@ -1,4 +1,4 @@
-/** Runs `npm run prove` from an operator's files to a proof. */
+/** Runs `sui-enclave prove` from an operator's files to a proof. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -11,6 +11,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { make } from '../../../natives.ts';
 import { addonRunsHere, Child, ChildError, Driver, type Reply } from './driver.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -188,6 +189,7 @@ async function exercise({
 if (!addonRunsHere) {
   throw new Error('the addon needs Linux on x64 and the pinned Node in node_modules');
 }
+make('build/test/nsm_driver.so');
 try {
   for (const [right, wrong, finding] of planted) {
     const text = source.replace(right, wrong);

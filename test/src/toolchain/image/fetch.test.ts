@@ -102,8 +102,11 @@ describe('a locked package', () => {
   });
 
   test.each([
-    [true, /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*make update-lock/],
-    [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*make update-lock/],
+    [
+      true,
+      /gone from every source[\s\S]*status 404[\s\S]*--inputs[\s\S]*npx --offline sui-enclave update_lock/,
+    ],
+    [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*npx --offline sui-enclave update_lock/],
   ])(
     'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
     async (known, message) => {

@@ -23,7 +23,7 @@ function copyOf(folder: string): string {
 }
 
 describe('sui-enclave schema', () => {
-  test('--check: every schema.json is what it would write (else: npm run schema)', async () => {
+  test('--check: every schema.json is what it would write (else: npx --offline sui-enclave schema)', async () => {
     const { status, stdout, stderr } = await call(main, ['--check']);
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout).toContain(join(APPS, 'weather/schema.json'));

@@ -194,7 +194,7 @@ describe('a port', () => {
     const { status, stderr } = await call(main, [], { env: { ...env, OUT: folder } });
     expect({ status, stderr }).toEqual({
       status: 1,
-      stderr: expect.stringContaining(`make dev-sui: ${message}`),
+      stderr: expect.stringContaining(`sui-enclave dev-sui: ${message}`),
     });
     expect(stderr.trimEnd()).not.toContain('\n');
   });
