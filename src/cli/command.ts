@@ -12,10 +12,8 @@ import {
   type Given,
   helpOf,
   type Options,
-  type OptionValues,
   parseCommandLine,
   programOf,
-  type Texts,
   UsageError,
 } from './command_line.ts';
 import { escapeControls, escapeControlsInJson } from './printable.ts';
@@ -72,8 +70,6 @@ export interface Context {
 }
 
 export interface Command<A extends Arguments, O extends Options> extends CommandLine<A, O> {
-  /** Names the positional arguments, where the order alone doesn't. */
-  assign?(positionals: readonly string[], options: OptionValues<O>, env: Environment): Texts;
   run(given: Given<A, O>, context: Context): Promise<Result> | Result;
   /**
    * The exit code for an error of the library, which has none of its own. Default: `EXIT.failed`.
@@ -89,20 +85,14 @@ export interface Command<A extends Arguments, O extends Options> extends Command
 export function command<const A extends Arguments, const O extends Options>(spec: Command<A, O>): Main {
   return async (argv, env, raw) => {
     const io = withoutControls(raw);
-    if (argv.includes('--help')) {
+    if (argv.includes('--help') || argv.includes('-h')) {
       io.log(helpOf(spec));
       return EXIT.done;
     }
     // Not from the parsed options: an error in the command line is reported as JSON too.
     const asJson = argv.includes('--json');
     try {
-      const { assign } = spec;
-      const given = parseCommandLine(
-        spec,
-        argv,
-        env,
-        assign && ((positionals, options) => assign(positionals, options, env)),
-      );
+      const given = parseCommandLine(spec, argv, env);
       const context = { env, io: asJson ? { ...io, log: io.error } : io, asJson };
       const { exit = EXIT.done, json, text } = await spec.run(given, context);
       if (asJson) io.log(formatJson(json));

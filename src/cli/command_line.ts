@@ -2,6 +2,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
+import { PROGRAM } from './places.ts';
+import { suggestion } from './suggestion.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -67,6 +69,15 @@ export interface CommandLine<A extends Arguments = Arguments, O extends Options 
   /** In order. */
   readonly arguments: A;
   readonly options: O;
+  /**
+   * An older order of arguments, which begins with an id and still works. What is an option now has the name of the option,
+   * with its dashes.
+   */
+  readonly formerly?: Arguments;
+  /** Finds positional arguments that belong elsewhere. @throws UsageError */
+  checkPositionals?(positionals: readonly string[]): void;
+  /** What follows the name in a complete command line, for the help. Default: nothing. */
+  readonly example?: string;
   /** What follows the name in the first lines of the help, if there are several forms. */
   readonly forms?: readonly string[];
   /** The last lines of the help. */
@@ -103,28 +114,30 @@ export interface Given<A extends Arguments, O extends Options> {
 /** Options that every command has. */
 const COMMON: Options = {
   json: { help: 'print the result, or the error, as JSON' },
-  help: { help: 'print this' },
+  help: { help: 'print this, as -h does' },
 };
 
 /** Texts of positional arguments, by their names. */
-export type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
+type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/**
- * @param assign names the positional arguments; default: in their order
- * @throws UsageError that names the argument and what it must be
- */
+/** @throws UsageError that names the argument and what it must be */
 export function parseCommandLine<A extends Arguments, O extends Options>(
   line: CommandLine<A, O>,
   argv: readonly string[],
   env: Environment,
-  assign: (positionals: readonly string[], options: OptionValues<O>) => Texts = (positionals) =>
-    inOrder(line.arguments, positionals),
 ): Given<A, O> {
   const { values, positionals } = split(line.options, argv);
+  const { formerly } = line;
+  line.checkPositionals?.(positionals);
+  const isFormer = formerly !== undefined && isId(positionals[0]);
+  const texts = inOrder(isFormer ? formerly : line.arguments, positionals);
   const options = Object.fromEntries(
-    Object.entries(line.options).map(([name, option]) => [name, optionOf(name, option, values[name], env)]),
+    Object.entries(line.options).map(([name, option]) => {
+      const place = texts[`--${name}`] as string | undefined;
+      if (place !== undefined && values[name] !== undefined) throw new UsageError(`--${name} is given twice`);
+      return [name, optionOf(name, option, place ?? values[name], env)];
+    }),
   ) as OptionValues<O>;
-  const texts = assign(positionals, options);
   requireOptions(line.options, options);
   const args = Object.fromEntries(
     Object.entries(line.arguments).map(([name, argument]) => [
@@ -133,6 +146,11 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
     ]),
   ) as ArgumentValues<A>;
   return { args, options, positionals };
+}
+
+/** Whether an argument is, or was meant to be, an id on chain. */
+export function isId(text: string | undefined): boolean {
+  return /^0x[^:]*$/i.test(text ?? '');
 }
 
 type Value = string | boolean | (string | boolean)[] | undefined;
@@ -158,7 +176,10 @@ function split(options: Options, argv: readonly string[]) {
     return { values: Object.fromEntries(restored), positionals: positionals.map(restore) };
   } catch (error) {
     // The parser adds advice about a leading dash, which helps nobody here.
-    throw new UsageError((error as Error).message.split(/\.\s/)[0] ?? '');
+    const [text = ''] = (error as Error).message.split(/\.\s/);
+    const [, unknown = ''] = /^Unknown option '(--[^']+)'/.exec(text) ?? [];
+    const names = Object.keys({ ...options, ...COMMON }).map((name) => `--${name}`);
+    throw new UsageError(`${text}${suggestion(unknown, names)}`);
   }
 }
 
@@ -188,7 +209,7 @@ function requireOptions(options: Options, given: Readonly<Record<string, unknown
 }
 
 /** Names the positional arguments by their order. @throws UsageError */
-export function inOrder(args: Arguments, positionals: readonly string[]): Texts {
+function inOrder(args: Arguments, positionals: readonly string[]): Texts {
   const names = Object.keys(args);
   const repeated = names.findIndex((name) => args[name]?.repeated);
   const unexpected = repeated < 0 ? positionals[names.length] : undefined;
@@ -219,17 +240,17 @@ function check(label: string, schema: Schema, text: string | readonly string[] |
 }
 
 /** An argument in the help and in errors, such as `<a>`. */
-export function wordOf(name: string, argument: Argument | undefined): string {
+function wordOf(name: string, argument: Argument | undefined): string {
   return `<${argument?.label ?? name}>`;
 }
 
 /** Such as `<a> <b>`. */
-export function wordsOf(args: Arguments, names: readonly string[] = Object.keys(args)): string {
+function wordsOf(args: Arguments, names: readonly string[] = Object.keys(args)): string {
   return names.map((name) => wordOf(name, args[name])).join(' ');
 }
 
 /** What follows the name in a command line, such as `<from> [<to>] [options]`. */
-export function formOf(args: Arguments): string {
+function formOf(args: Arguments): string {
   const words = Object.entries(args).map(([name, argument]) => {
     const word = `${wordOf(name, argument)}${argument.repeated ? '...' : ''}`;
     return argument.optional ? `[${word}]` : word;
@@ -247,7 +268,7 @@ export function programOf({
 
 /** The output of `--help`. */
 export function helpOf(line: CommandLine): string {
-  const { purpose, arguments: args, options, forms = [formOf(args)], notes } = line;
+  const { purpose, arguments: args, options, forms = [formOf(args)], notes, example = '' } = line;
   const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>
     option.schema === undefined
       ? [`--${name}`, option.help]
@@ -263,6 +284,8 @@ export function helpOf(line: CommandLine): string {
     '',
     ...rows.map(([left, right]) => `  ${left.padEnd(width)}${right}`),
     ...(notes === undefined ? [] : ['', notes]),
+    '',
+    `example: ${line.program ?? `${PROGRAM} ${line.name}`} ${example}`.trimEnd(),
   ].join('\n');
 }
 

@@ -6,6 +6,7 @@ import { type Environment, EXIT, type Io, type Main, runAsProcess } from './comm
 import { COMMANDS, type Entry, READERS } from './commands.ts';
 import { IS_CLONE } from './places.ts';
 import { type CommandModule, ToolchainError } from './toolchain.ts';
+import { suggestion } from './suggestion.ts';
 
 // Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
 // code itself.
@@ -60,7 +61,13 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
     return EXIT.done;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined) return refuse(`there is no command ${name}. See sui-enclave --help`, argv, io);
+  if (entry === undefined) {
+    const names = Object.entries(COMMANDS)
+      .filter(available)
+      .map(([known]) => known);
+    const meant = suggestion(name.replaceAll('-', '_'), names);
+    return refuse(`there is no command ${name}${meant}. See sui-enclave --help`, argv, io);
+  }
   if (!available([name, entry])) {
     return refuse(`${name} needs a clone of the repository, and this is an installed package`, argv, io);
   }

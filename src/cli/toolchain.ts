@@ -22,12 +22,8 @@ export type CommandLoaders = Readonly<Record<string, () => Promise<CommandModule
 
 /** Compiles packages of `move/`. */
 export interface Compiler {
-  /**
-   * Describes what the package will be compiled on.
-   *
-   * @throws UsageError, ConfigError
-   */
-  describeCompilation(packageName: string, env: Environment): string;
+  /** @throws UsageError if there is no such package; ConfigError for a wrong setting of the framework */
+  checkCompilation(packageName: string, env: Environment): void;
   /** @param options.again whether the package may be published already */
   compilePackage(
     packageName: string,

@@ -1,6 +1,6 @@
 /** A config and its enclave from first to last, command by command, with what each state refuses. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ChainFixture, TESTNET_CHAIN } from '../src/cli/sui/chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig, TESTNET_CHAIN } from '../src/cli/sui/chain_fixture.ts';
 import { scriptProcess } from '../src/cli/sui/run_script.ts';
 import { startWeather } from '../src/server/support.ts';
 
@@ -46,11 +46,8 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   const app = [packageId, 'weather', 'WEATHER'] as const;
   const config = await fixture.done(
     'create_config',
-    packageId,
-    ...app,
-    'weather',
-    '--pcrs',
-    fixture.file('dev.pcrs'),
+    ...[...ofApplication(packageId, packageId, 'weather', 'WEATHER'), 'weather'],
+    ...['--pcrs', fixture.file('dev.pcrs')],
   );
   const configId = config['config'] as string;
   expect(config).toMatchObject({ status: 'done', config: ID, configVersion: 0, name: 'weather' });
@@ -101,7 +98,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   expect(byHand).toMatchObject({ status: 'done', nft: ID, location: 'Zürich' });
 
   // Status.
-  expect(await fixture.done('status', configId, server.url, ...root)).toMatchObject({
+  expect(await fixture.done('status', '--config', configId, server.url, ...root)).toMatchObject({
     config: { id: configId, configVersion: '0', application: `${packageId}::weather::WEATHER` },
     enclaves: [{ id: enclaveId, configVersion: '0', stale: false }],
     destroyed: [],
@@ -110,10 +107,10 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
 
   // Rotate: another image makes the enclave stale, and its signatures are refused with an explanation.
   expect(
-    await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('dev.pcrs')),
+    await fixture.done('update_pcrs', ...ofConfig(configId, packageId), '--pcrs', fixture.file('dev.pcrs')),
   ).toMatchObject({ status: 'unchanged' });
   expect(
-    await fixture.done('update_pcrs', packageId, configId, '--pcrs', fixture.file('other.pcrs')),
+    await fixture.done('update_pcrs', ...ofConfig(configId, packageId), '--pcrs', fixture.file('other.pcrs')),
   ).toMatchObject({ status: 'done', configVersion: '1' });
   const stale = await fixture.run(
     'update_weather',
@@ -130,7 +127,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     code: 'SUI_MOVE_ABORT',
     error: expect.stringContaining('the enclave is stale'),
   });
-  const after = await fixture.run('status', configId, server.url, ...root);
+  const after = await fixture.run('status', '--config', configId, server.url, ...root);
   expect(after.exit).toBe(1);
   expect(after.json()).toMatchObject({
     enclaves: [{ stale: true }],
@@ -141,8 +138,11 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
 
   // Destroy: a stale enclave by anyone, here without the capability.
-  const destroyed = await fixture.done('destroy_enclave', packageId, enclaveId);
+  const destroyed = await fixture.done('destroy_enclave', '--enclave-package', packageId, enclaveId);
   expect(destroyed).not.toHaveProperty('capability');
   expect(node.ledger.objects.has(enclaveId)).toBe(false);
-  expect(await fixture.done('status', configId)).toMatchObject({ enclaves: [], destroyed: [enclaveId] });
+  expect(await fixture.done('status', '--config', configId)).toMatchObject({
+    enclaves: [],
+    destroyed: [enclaveId],
+  });
 }, 120_000);

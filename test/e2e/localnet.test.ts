@@ -191,7 +191,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
 
   test('update_config renames it, and limits the age of keys', async () => {
     await done('update_config', ['--name', 'renamed', '--max-key-age', '24']);
-    expect(await done('status', [configId])).toMatchObject({
+    expect(await done('status', ['--config', configId])).toMatchObject({
       config: { name: 'renamed', maxKeyAgeMs: '86400000' },
     });
   });
@@ -199,9 +199,11 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
   test('add_registrar and revoke_registrar', async () => {
     const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
     expect(registrar).toEqual(ID);
-    expect(await done('status', [configId])).toMatchObject({ config: { registrars: [registrar] } });
+    expect(await done('status', ['--config', configId])).toMatchObject({
+      config: { registrars: [registrar] },
+    });
     await done('revoke_registrar', [String(registrar)]);
-    expect(await done('status', [configId])).toMatchObject({ config: { registrars: [] } });
+    expect(await done('status', ['--config', configId])).toMatchObject({ config: { registrars: [] } });
   });
 
   test('--unsigned sends nothing, and a stranger may change nothing', async () => {
@@ -209,7 +211,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     expect(json).toMatchObject({ status: 'unsigned', transaction: expect.any(String) });
     const stranger = await run('update_config', ['--name', 'x'], operator);
     expect(stranger).toMatchObject({ exit: 1, json: { error: expect.stringContaining('is owned by') } });
-    expect(await done('status', [configId])).toMatchObject({ config: { name: 'renamed' } });
+    expect(await done('status', ['--config', configId])).toMatchObject({ config: { name: 'renamed' } });
   });
 
   test('the node judges the attestation of an emulated enclave', async () => {
@@ -332,7 +334,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     needsRegistration(context);
     const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
     const url = await startEnclave();
-    const { config, enclaves } = await done('status', [configId]);
+    const { config, enclaves } = await done('status', ['--config', configId]);
     const { enclavePackage, pcr0, pcr1, pcr2 } = config as Record<string, string>;
     const stale = (enclaves as { stale: boolean }[]).filter((enclave) => enclave.stale);
     expect(stale.length).toBeGreaterThan(0);
@@ -349,10 +351,10 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       status: 'done',
       done: expect.arrayContaining([{ kind: 'register', subject: url, result: 'done' }]),
     });
-    expect(await done('status', [configId, url, ...root()])).toMatchObject({
+    expect(await done('status', ['--config', configId, url, ...root()])).toMatchObject({
       answering: [{ registration: 'registered' }],
     });
-    const after = (await done('status', [configId]))['enclaves'] as { stale: boolean }[];
+    const after = (await done('status', ['--config', configId]))['enclaves'] as { stale: boolean }[];
     expect(after.filter((enclave) => enclave.stale)).toEqual([]);
   });
 
@@ -394,14 +396,14 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     expect(await done('update_weather', asked)).toMatchObject({ nft: ID });
     await done('end_overlap', []);
     expect(await roll()).toMatchObject({ status: 'unchanged' });
-    expect(await done('status', [configId, successor.url, ...root()])).toMatchObject({
+    expect(await done('status', ['--config', configId, successor.url, ...root()])).toMatchObject({
       config: { overlap: null },
       answering: [{ registration: 'registered' }],
     });
   });
 
   test('update_pcrs allows another image', async () => {
-    const before = (await done('status', [configId]))['config'] as { configVersion: string };
+    const before = (await done('status', ['--config', configId]))['config'] as { configVersion: string };
     const nsm = DevelopmentTrust.load(trustFolder(), 'dice');
     nsm.save();
     expect(await done('update_pcrs', ['--pcrs', file('dev-dice.pcrs')])).toMatchObject({
@@ -417,7 +419,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
 
   test('retire_config ends it', async () => {
     await done('retire_config', ['--yes']);
-    expect(await done('status', [configId])).toMatchObject({ config: { isRetired: true } });
+    expect(await done('status', ['--config', configId])).toMatchObject({ config: { isRetired: true } });
     const late = await run('update_config', ['--name', 'x']);
     expect(late).toMatchObject({ exit: 1, json: { code: 'WOULD_ABORT' } });
   });

@@ -9,7 +9,7 @@ import { callScript } from '../src/cli/run.ts';
 import { startServer } from '../src/server/support.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../src/cli/rollout/rollout.ts', import.meta.url));
-const ADMIN = /^ {2}(sui-enclave (?:update_pcrs|end_overlap|rotate) (?!.*--unsigned).*)$/gm;
+const ADMIN = /^ {2}npx --offline (sui-enclave (?:update_pcrs|end_overlap|rotate) (?!.*--unsigned).*)$/gm;
 
 let fixture: RolloutFixture;
 beforeEach(async () => {

@@ -19,6 +19,7 @@ export const main = command({
   purpose: `Watches the enclaves of a file until SIGTERM: attests each with a nonce of its own, registers new keys with a
 RegistrarCap, and destroys enclaves that are stale or of a retired config. It holds neither an EnclaveCap nor secrets,
 and never destroys an enclave that contracts accept. Where the config's registers differ from the file, it does nothing.`,
+  example: 'keeper.yaml --dry-run',
   arguments: { file: { schema: path } },
   options: {
     once: { help: 'run one round, and print what it found and did' },
@@ -31,8 +32,7 @@ and never destroys an enclave that contracts accept. Where the config's register
     },
     'dry-run': { help: 'run one round, have the node simulate its transactions, and send nothing' },
   },
-  notes: `The file and the alerts: src/cli/keeper/README.md
-The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
+  notes: `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
 RegistrarCap, and nothing else may use its coins.
 
 exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2 not tried (arguments, file, signer)`,

@@ -43,6 +43,7 @@ export const main = command({
   name: 'configure_enclave',
   purpose: `Prints the AWS commands that create an instance for enclaves, with its security group and role; with --apply, runs
 those that are still necessary. It asks no questions, and may be run again.`,
+  example: '--region eu-central-1 --key-name admin --cidr 192.0.2.1/32',
   arguments: {},
   options: {
     region: {

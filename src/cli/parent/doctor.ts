@@ -16,6 +16,7 @@ export const main = command({
   name: 'doctor',
   purpose:
     'Checks whether an enclave can run on this machine, and says how to fix what prevents it. With codes of nitro-cli, such\nas E36, it explains these instead.',
+  example: 'E36 E39',
   arguments: { code: { schema: nitroCode, optional: true, repeated: true } },
   options: {
     eif: { value: '<file>', help: 'the image', schema: path, default: 'out/nitro.eif' },

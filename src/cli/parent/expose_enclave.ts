@@ -44,6 +44,7 @@ export const main = command({
   purpose: `Connects a running enclave: has this instance's relay lead a port to its server, and its own connections to the hosts
 that its image lists. Then passes it the secrets, from a file, standard input or AWS Secrets Manager. May be run again at any
 time: whatever already runs as it should is left alone.`,
+  example: '--secrets secrets.json',
   arguments: {},
   options: {
     secrets: {

@@ -38,6 +38,7 @@ export const main = command({
   name: 'host_install',
   purpose: `Installs an enclave as systemd units of this parent instance: copies the image, its registers and the relay, and
 writes settings, units and users. systemd then starts the enclave at each boot, and again after it has ended.`,
+  example: 'weather --eif out/nitro.eif --secrets secrets.json --start',
   arguments: { name: { schema: enclaveName } },
   options: {
     eif: {

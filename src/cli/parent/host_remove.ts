@@ -10,6 +10,7 @@ export const main = command({
   name: 'host_remove',
   purpose: `Removes an installed enclave, with its image, settings, secrets and reports; with the last one, also the relay and the
 users. Refuses while the enclave runs.`,
+  example: 'weather --stop',
   arguments: { name: { schema: enclaveName } },
   options: {
     stop: { help: 'end the enclave, if it runs: its key is lost' },

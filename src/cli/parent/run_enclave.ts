@@ -32,6 +32,7 @@ export const main = command({
   name: 'run_enclave',
   purpose:
     "Runs the image in an enclave, and keeps its reports: starts this instance's relay, if it does not run.",
+  example: '--cpus 2 --memory 1024',
   arguments: {},
   options: {
     debug: {

@@ -8,6 +8,7 @@ export const main = command({
   name: 'stop_enclave',
   purpose:
     "Stops the enclaves of this name, and closes what was open for them, and nothing else. After the last one, this instance's\nrelay is stopped too.",
+  example: '--name sui-enclave',
   arguments: {},
   options: {
     name: { value: '<name>', help: 'their name', schema: enclaveName, default: 'sui-enclave' },

@@ -44,6 +44,7 @@ export const main = command({
   purpose: `Attests the enclave, seals the secrets to it, and checks the sealed receipt that the enclave sends. Neither the host nor
 a proxy on the path can read, change or replace the secrets. They are sealed for one start of the enclave: repeat the
 command after each.`,
+  example: 'https://weather.example --pcrs out/nitro.pcrs --secrets secrets.json --key provisioner.pem',
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
     '<url> --pcrs out/nitro.pcrs --secrets secrets.json [options]',

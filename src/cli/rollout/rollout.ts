@@ -24,6 +24,7 @@ export const main = command({
   purpose: `Replaces the old enclaves of a plan by new ones of another image: starts, attests and provisions the new ones, awaits the
 transaction in which the admin allows the image, registers them with a RegistrarCap, has callers sent to them, and stops
 the old ones. It holds no EnclaveCap. Stopped anywhere and run again, it goes on from what it finds.`,
+  example: 'rollout.yaml --dry-run',
   arguments: { plan: { schema: path } },
   options: {
     back: { help: 'go back to the old enclaves, as long as they are not being stopped' },
@@ -31,8 +32,7 @@ the old ones. It holds no EnclaveCap. Stopped anywhere and run again, it goes on
     keystore: COMMON.keystore,
     'dry-run': { help: 'say what each step finds, and do nothing' },
   },
-  notes: `The plan and the steps: src/cli/rollout/README.md
-The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
+  notes: `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
 RegistrarCap.
 
 exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, plan, signer, deployment file)`,

@@ -224,7 +224,8 @@ export async function worldOf({
         ...(first === undefined ? [] : ['--rpc-url', first]),
         ...(plan.root !== undefined && name === 'rotate' ? ['--root', plan.root] : []),
       ];
-      const words = [enclavePackage, configId, ...args, ...options].map(shellWord);
+      const ids = ['--enclave-package', enclavePackage, '--config', configId];
+      const words = [...ids, ...args, ...options].map(shellWord);
       return `${PROGRAM} ${name} ${words.join(' ')}`;
     },
     log: (line) => io.log(line),

@@ -176,6 +176,7 @@ export const main = command({
 fingerprint  prints the fingerprint of each version of the seed in a file: the list for SALT_SEED_FINGERPRINTS
 split        writes n share files: any m of them restore the file, and fewer reveal nothing
 combine      restores the file, and compares its fingerprints with those on the shares`,
+  example: 'split /secure/seed /secure/shares --shares 5 --threshold 3',
   arguments: {
     action: {
       schema: v.picklist(

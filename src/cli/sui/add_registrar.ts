@@ -7,31 +7,23 @@ import { runAsProcess } from '../command.ts';
 import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired } from './contract.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'add_registrar',
   purpose:
     "Makes a RegistrarCap and gives it to an address: its holder registers enclaves of the config's current image, with\nregister_enclave --registrar, until the registrar is revoked.",
-  arguments: {
-    enclavePackage: IDS.enclavePackage,
-    configId: IDS.configId,
-    holder: { schema: objectId },
-  },
+  example: '0x<address> --network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: { holder: { schema: objectId } },
   options: {},
-  plan: ({ args }) => [
-    `read the config ${args.configId}`,
-    `call ${args.enclavePackage}::enclave::new_registrar_cap with the capability that the config names`,
-    `transfer the RegistrarCap to ${args.holder}`,
-  ],
-  async run({ args, deployments }, chain) {
+  async run({ ids, args, deployments }, chain) {
     const { holder } = args;
-    const config = await readConfig(chain.client, args.configId);
-    await checkContract(chain, config, args);
+    const config = await readConfig(chain.client, ids.configId);
+    await checkContract(chain, config, ids);
     checkNotRetired(config);
     const { application, capabilityId: capId } = config;
     const tx = new Transaction();
-    const registrar = newRegistrarCap(tx, { ...args, application, capId });
+    const registrar = newRegistrarCap(tx, { ...ids, application, capId });
     tx.transferObjects([registrar], holder);
     const outcome = await chain.submit(tx, {
       title: `let ${holder} register enclaves for ${application}`,

@@ -8,6 +8,7 @@ import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui
 import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
 import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
 import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
+import { describeTransaction } from './describe_transaction.ts';
 import { SuiCommandError } from './errors.ts';
 import { expiryOf, withoutExpiry } from './expiry.ts';
 import { CHAIN_IDS, connect, type Network, type NodeConnection } from './network.ts';
@@ -51,6 +52,7 @@ export class Chain {
   readonly #options: ChainOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
   #node: NodeConnection | undefined;
+  #transaction: Transaction | undefined;
 
   constructor(options: ChainOptions, env: Readonly<Record<string, string | undefined>>) {
     this.#options = options;
@@ -87,6 +89,11 @@ export class Chain {
     return this.#connected.failure();
   }
 
+  /** The commands of the transaction that was to be sent; none if it was not made. */
+  get plan(): string[] {
+    return this.#transaction === undefined ? [] : describeTransaction(this.#transaction);
+  }
+
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
   sender(): string {
     return senderOf(this.#env, this.#options);
@@ -104,6 +111,7 @@ export class Chain {
    * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node is not of the network that the command line names
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
+    this.#transaction = tx;
     const sender = this.sender();
     if (CHAIN_IDS[this.network ?? ''] !== undefined) await this.id();
     const built = await this.#build(tx, sender);

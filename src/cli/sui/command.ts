@@ -14,35 +14,31 @@ import {
   UsageError,
 } from '../command.ts';
 import {
+  type Arguments,
   type ArgumentValues,
-  formOf,
-  type Given,
-  inOrder,
+  isId,
   type Options,
   type OptionValues,
-  type Texts,
-  wordsOf,
 } from '../command_line.ts';
+import { objectId } from '../values.ts';
 import { Chain } from './chain.ts';
 import { Deployments } from './deployments.ts';
-import { checkWitness, isIdName, type SuiArgument } from './ids.ts';
+import { checkWitness, type IdName, type Ids, idOptions, idsIn, optionFor } from './ids.ts';
 import { nodeOf } from './network.ts';
 import { COMMON, type CommonOptions, READING } from './options.ts';
 import { type Outcome, resultOf } from './outcome.ts';
 import { readSigner, senderOf } from './signer.ts';
 
-type SuiArguments = Readonly<Record<string, SuiArgument>>;
-
-type SuiArgumentValues<A extends SuiArguments> = {
-  readonly [Name in keyof A]:
-    | ArgumentValues<A>[Name]
-    | (A[Name] extends { readonly fromFile: 'omitted'; readonly repeated?: false } ? undefined : never);
-};
-
-export interface Input<A extends SuiArguments = SuiArguments, O extends Options = Options> {
-  readonly args: SuiArgumentValues<A>;
+export interface Input<
+  A extends Arguments = Arguments,
+  O extends Options = Options,
+  N extends IdName = IdName,
+> {
+  /** From the options, or from the network's deployment file. */
+  readonly ids: Pick<Ids, N>;
+  readonly args: ArgumentValues<A>;
   readonly options: OptionValues<O>;
-  /** Whether the ids among the arguments come from the network's deployment file. */
+  /** Whether some of the ids come from the network's deployment file. */
   readonly isFilled: boolean;
   /** The deployment file of `--network`; undefined without that option. */
   readonly deployments: Deployments | undefined;
@@ -53,25 +49,26 @@ export interface Input<A extends SuiArguments = SuiArguments, O extends Options 
   readonly ask: Io['ask'];
 }
 
-export interface SuiCommand<A extends SuiArguments, O extends Options> {
+export interface SuiCommand<A extends Arguments, O extends Options, N extends IdName> {
   readonly name: string;
   readonly purpose: string;
+  readonly example: string;
+  /** Those that it needs, for which it has options. */
+  readonly ids: readonly N[];
   /** In order. */
   readonly arguments: A;
+  /** As in `CommandLine`. */
+  readonly formerly?: Arguments;
   /** Besides those of `options.ts` that all commands have. */
   readonly options: O;
   /** Whether the command signs nothing. */
   readonly isReader?: boolean;
-  /**
-   * The steps of the command, from its arguments alone: the part of a dry run that needs no network. Called before every
-   * run, to find mistakes in the arguments.
-   */
-  plan(input: Input<A, O>): readonly string[] | Promise<readonly string[]>;
-  run(input: Input<A, O>, chain: Chain): Promise<Outcome>;
+  /** Finds mistakes in the input that show without a network. */
+  check?(input: Input<A, O, N>): unknown;
+  run(input: Input<A, O, N>, chain: Chain): Promise<Outcome>;
 }
 
-const FROM_FILE =
-  'Ids that the command line leaves out come from deployments/<network>.json, which the commands write.\n';
+const FROM_FILE = 'The deployment file is deployments/<network>.json, which the commands write.\n';
 const SIGNER =
   'The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore.\n';
 const NOTES = `exit codes: 0 done, or nothing to do; 1 refused or failed; 2 not tried (invalid argument or file, or no answer)
@@ -79,93 +76,72 @@ With --dry-run: 0 the node's simulation succeeded, or no node was named and the 
 would fail; 2 an argument is invalid, or the named node did not answer.`;
 
 /** A command, whatever its arguments are. */
-type AnyCommand = SuiCommand<SuiArguments, Options>;
+type AnyCommand = SuiCommand<Arguments, Options, IdName>;
 
 /** The `main` of a command that talks to Sui. */
-export function suiCommand<const A extends SuiArguments, const O extends Options>(
-  spec: SuiCommand<A, O>,
-): Main {
+export function suiCommand<
+  const A extends Arguments,
+  const O extends Options,
+  const N extends IdName = never,
+>(spec: SuiCommand<A, O, N>): Main {
   return mainOf(spec as unknown as AnyCommand);
 }
 
 function mainOf(spec: AnyCommand): Main {
-  const { name, purpose, arguments: args } = spec;
-  const short = shortOf(args);
+  const { ids, isReader } = spec;
   return command({
-    name,
-    purpose,
-    arguments: args,
-    options: { ...spec.options, ...(spec.isReader ? READING : COMMON) },
-    forms: short === undefined ? [formOf(args)] : [formOf(args), `${formOf(short)}, with --network`],
-    notes: [short === undefined ? [] : FROM_FILE, spec.isReader ? [] : SIGNER, NOTES].flat().join('\n'),
-    assign: (given, options, env) => textsOf(args, given, deploymentsOf(options as CommonOptions, env)),
-    async run(given, context) {
-      const common = given.options as CommonOptions;
+    ...spec,
+    options: { ...idOptions(ids), ...spec.options, ...(isReader ? READING : COMMON) },
+    notes: [ids.length === 0 ? [] : FROM_FILE, isReader ? [] : SIGNER, NOTES].flat().join('\n'),
+    checkPositionals: (positionals) => checkNoIds(spec, positionals),
+    async run({ args, options }, context) {
+      const common = options as CommonOptions;
       if (common['dry-run'] && common.unsigned) throw new UsageError('give either --dry-run or --unsigned');
-      const input = inputOf(given, isShort(args, given.positionals), common, context);
-      checkWitness(given.args);
-      return await execute(spec, input, common, context);
+      const { env, io } = context;
+      const deployments = deploymentsOf(common, env);
+      const given = idsIn(ids, options);
+      const missing = ids.filter((name) => given[name] === undefined);
+      const filled = { ...given, ...idsOfFile(missing, deployments) } as Ids;
+      checkWitness(filled);
+      const isFilled = missing.length > 0;
+      const isTrial = common['dry-run'] === true || common.unsigned === true;
+      const input = { ids: filled, args, options, isFilled, deployments, isTrial, env, ask: io.ask };
+      const notes = deployments?.contradictions(given, isFilled) ?? [];
+      return await execute(spec, input, notes, context);
     },
     exitOf,
   });
 }
 
-function inputOf(
-  { args, options }: Given<SuiArguments, Options>,
-  isFilled: boolean,
-  common: CommonOptions,
-  { env, io }: Context,
-): Input {
-  const isTrial = common['dry-run'] === true || common.unsigned === true;
-  return { args, options, isFilled, deployments: deploymentsOf(common, env), isTrial, env, ask: io.ask };
-}
-
-function deploymentsOf({ network, app }: CommonOptions, env: Environment): Deployments | undefined {
-  return network === undefined ? undefined : new Deployments(network, env, app);
-}
-
-/** The arguments to give where the deployment file stands in for the others; undefined for a command that reads none. */
-function shortOf(args: SuiArguments): SuiArguments | undefined {
-  const all = Object.entries(args);
-  const short = all.filter(([, { fromFile, repeated }]) => fromFile === undefined || repeated);
-  return short.length === all.length ? undefined : Object.fromEntries(short);
-}
-
-/** Whether the arguments are those of the short form: fewer, or URLs alone. */
-function isShort(args: SuiArguments, given: readonly string[]): boolean {
-  const all = Object.values(args);
-  if (shortOf(args) === undefined) return false;
-  const takesUrls = all.some(({ repeated }) => repeated);
-  return (
-    given.length < all.filter(({ optional }) => !optional).length ||
-    (takesUrls && given[0]?.includes('://') === true)
+/** Ids were arguments once. @throws UsageError */
+function checkNoIds(spec: AnyCommand, positionals: readonly string[]): void {
+  const options = Object.entries({ ...idOptions(spec.ids), ...spec.options });
+  const names = options.filter(([, { schema }]) => schema === objectId).map(([name]) => `--${name}`);
+  const subjects = Object.values(spec.arguments).filter(({ schema }) => schema === objectId);
+  const [id, ...others] = positionals.filter(isId);
+  if (
+    names.length === 0 ||
+    spec.formerly !== undefined ||
+    id === undefined ||
+    others.length < subjects.length
+  )
+    return;
+  throw new UsageError(
+    `unexpected argument: ${id}. Give ids by ${names.join(', ')}, or leave them out with --network`,
   );
 }
 
 /** @throws UsageError; SuiCommandError: DEPLOYMENT */
-function textsOf(args: SuiArguments, given: readonly string[], deployments: Deployments | undefined): Texts {
-  const short = shortOf(args);
-  if (short === undefined || !isShort(args, given)) return inOrder(args, given);
-  const shortNames = Object.keys(short);
-  const others = Object.keys(args).filter((name) => !shortNames.includes(name));
-  const takesMore = Object.values(short).some(({ repeated }) => repeated);
-  if (given.length > shortNames.length && !takesMore) {
-    const alone = shortNames.length === 0 ? 'none of them' : `${wordsOf(short)} alone`;
-    throw new UsageError(
-      `${given.length} of the arguments ${wordsOf(args)} are given: give all, or ${alone}`,
-    );
-  }
-  if (deployments === undefined) {
-    const missing = Object.keys(args).filter(
-      (name) => !args[name]?.optional && !shortNames.slice(0, given.length).includes(name),
-    );
-    throw new UsageError(
-      `missing: ${wordsOf(args, missing)}. Give all arguments, or --network with a deployments/<network>.json that has these`,
-    );
-  }
-  const texts = inOrder(short, given);
-  const ids = others.filter((name) => args[name]?.fromFile === 'id').filter(isIdName);
-  return { ...deployments.fill(ids), ...texts };
+function idsOfFile(missing: readonly IdName[], deployments: Deployments | undefined): Partial<Ids> {
+  if (missing.length === 0) return {};
+  if (deployments !== undefined) return deployments.fill(missing);
+  throw new UsageError(
+    `missing: ${missing.map(optionFor).join(', ')}. Give all of them, or --network with a deployments/<network>.json that has these`,
+  );
+}
+
+function deploymentsOf({ network, app }: CommonOptions, env: Environment): Deployments | undefined {
+  return network === undefined ? undefined : new Deployments(network, env, app);
 }
 
 /** Without asking the node for anything. */
@@ -184,31 +160,32 @@ async function checkNodeAndSigner(
 async function execute(
   spec: AnyCommand,
   input: Input,
-  options: CommonOptions,
+  notes: readonly string[],
   { env, io, asJson }: Context,
 ): Promise<Result> {
-  // Also finds the mistakes that only the command knows.
-  const steps = await spec.plan(input);
+  const options = input.options as CommonOptions;
+  await spec.check?.(input);
   await checkNodeAndSigner(spec, options, env);
-  const plan = options['dry-run'] ? steps : null;
+  const isDry = options['dry-run'] === true;
   const chain = new Chain(options, env);
   try {
     if (input.isFilled) await input.deployments?.checkChain(chain);
-    else chain.notes.push(...(input.deployments?.contradictions(input.args) ?? []));
+    chain.notes.push(...notes);
     const outcome = await spec.run(input, chain);
     if (!asJson) for (const note of chain.notes) io.error(note);
+    const plan = isDry ? chain.plan : null;
     return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (thrown) {
     const error = withNode(thrown, chain);
-    if (plan === null || !isEnclaveError(error)) throw error;
+    if (!isDry || !isEnclaveError(error)) throw error;
     const { code, message } = error;
     const unchecked = UNCHECKED.includes(code);
     const fields = unchecked ? { notChecked: message } : { code, error: message };
     const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
     if (!asJson) for (const note of chain.notes) io.error(note);
-    // Without a node, only the plan was asked for.
+    // Without a node, only the arguments were to be checked.
     const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(error);
-    return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, plan), exit };
+    return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
   }
 }
 

@@ -51,25 +51,20 @@ async function readBytecodeFile(
 const loadCompiler = async () => await (await loadToolchain()).compiler();
 
 /**
- * Checks what can be checked without a network, and describes where the bytecode comes from.
+ * Checks what can be checked without a network.
  *
  * @throws UsageError, ConfigError, UnreadableFileError; SuiCommandError: BYTECODE_FILE
  */
-export async function describeBytecode(
+export async function checkBytecode(
   packageName: string,
   options: BytecodeOptions,
   env: Environment,
-): Promise<string> {
-  const { bytecode, digest } = options;
-  if ((bytecode === undefined) !== (digest === undefined)) {
+): Promise<void> {
+  if ((options.bytecode === undefined) !== (options.digest === undefined)) {
     throw new UsageError('--bytecode and --digest go together: give both, or neither');
   }
-  if (bytecode !== undefined) {
-    await readBytecodeFile(packageName, options);
-    return `take the bytecode of ${packageName} from ${bytecode}`;
-  }
-  const { describeCompilation } = await loadCompiler();
-  return `compile move/${packageName} on ${describeCompilation(packageName, env)}`;
+  if (options.bytecode !== undefined) await readBytecodeFile(packageName, options);
+  else (await loadCompiler()).checkCompilation(packageName, env);
 }
 
 /**

@@ -6,24 +6,22 @@ import { readConfig } from 'sui-enclave/sui/objects';
 import { readApplicationType } from 'sui-enclave/sui/packages';
 import { createEnclaveConfig, newCapFromPublisher } from 'sui-enclave/sui/transactions';
 import { runAsProcess, UsageError } from '../command.ts';
+import type { Options } from '../command_line.ts';
 import { objectId, text } from '../values.ts';
 import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { imageToAllow, isSameImage } from './contract.ts';
 import type { Application } from './deployments.ts';
-import { applicationOf, IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
-const ARGUMENTS = {
-  enclavePackage: IDS.enclavePackage,
-  appPackage: IDS.appPackage,
-  module: IDS.module,
-  witness: IDS.witness,
-  name: { schema: text },
-};
-type ConfigInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
+const ARGUMENTS = { name: { schema: text } };
+const IDS = ['enclavePackage', 'appPackage', 'module', 'witness'] as const;
+type ConfigInput = Pick<
+  Input<typeof ARGUMENTS, Options, (typeof IDS)[number]>,
+  'args' | 'ids' | 'deployments'
+>;
 
 /** An application, as the package's types name it on chain and as the deployment file does. */
 interface Named {
@@ -35,7 +33,7 @@ interface Named {
 
 /** The entry of the deployment file for the application. @throws SuiCommandError: DEPLOYMENT if it is of another chain */
 async function readEntry(
-  { deployments, args: { module, witness } }: ConfigInput,
+  { deployments, ids: { module, witness } }: ConfigInput,
   chain: Chain,
   { original }: Named,
 ): Promise<Application | undefined> {
@@ -74,7 +72,8 @@ async function present(
 /** Writes the deployment file: the entry of the application, or a new one for what was published elsewhere. */
 async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { original }: Named): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
-    const { enclavePackage, appPackage, module, witness, name } = input.args;
+    const { enclavePackage, appPackage, module, witness } = input.ids;
+    const { name } = input.args;
     const entries = [...applications].filter(([, app]) => app.original === original);
     const found =
       entries.find(([, app]) => app.module === module && app.witness === witness) ??
@@ -94,6 +93,8 @@ export const main = suiCommand({
   name: 'create_config',
   purpose:
     'Creates and shares a config at version 0, which allows the image of the PCR file. With --publisher, the sender also\ngets a new EnclaveCap for it: use this if the module is on chain already, or claims its Publisher in its init.',
+  example: 'main --pcrs out/nitro.pcrs --network testnet',
+  ids: IDS,
   arguments: ARGUMENTS,
   options: {
     ...PCRS_OPTION,
@@ -111,27 +112,19 @@ export const main = suiCommand({
     ...EXPERIMENTAL_FLAG,
     again: { help: 'create another config even if the deployment file has one' },
   },
-  plan({ args, options }) {
-    const { enclavePackage, name } = args;
-    const { cap: capId, publisher: publisherId } = options;
-    if (capId !== undefined && publisherId !== undefined) throw new UsageError('give --cap or --publisher');
-    const application = applicationOf(args);
-    return [
-      ...(options.again ? [] : ['end here if the deployment file has a config for the application']),
-      `read the registers in ${options.pcrs}`,
-      publisherId === undefined
-        ? `use the capability ${capId ?? `for ${application} that the deployment file has, or else the one that the sender owns`}`
-        : `call ${enclavePackage}::enclave::new_cap_from_publisher<${application}>, and give the capability to the sender`,
-      `call ${enclavePackage}::enclave::${options['source-url'] === undefined ? 'create_enclave_config' : 'new_enclave_config'}<${application}> for the config ${JSON.stringify(name)}`,
-    ];
+  check({ options }) {
+    if (options.cap !== undefined && options.publisher !== undefined) {
+      throw new UsageError('give --cap or --publisher');
+    }
   },
   async run(input, chain) {
-    const { args, options } = input;
-    const { enclavePackage, name } = args;
+    const { ids, options } = input;
+    const { name } = input.args;
+    const { enclavePackage } = ids;
     const { cap: named, publisher: publisherId } = options;
     const { image, source } = await imageToAllow(chain, options);
-    const application = await readApplicationType(chain.client, args.appPackage, args.module, args.witness);
-    const applied = { application, original: await chain.originalPackage(args.appPackage) };
+    const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
+    const applied = { application, original: await chain.originalPackage(ids.appPackage) };
     const noted = await readEntry(input, chain, applied);
     const there = options.again ? undefined : await present(input, chain, noted, applied, image);
     if (there !== undefined) return there;

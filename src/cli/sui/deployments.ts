@@ -10,12 +10,11 @@ import { namedEntries } from 'sui-enclave-service/named_entries';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import type { Environment } from '../command.ts';
-import { wordOf } from '../command_line.ts';
 import { printable } from '../printable.ts';
 import { readRegularFile } from '../read_file.ts';
 import type { Chain } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
-import { IDS, type IdName, type Ids, isIdName } from './ids.ts';
+import { ID_NAMES, type IdName, type Ids, optionFor } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 
 /** From the folder in which the command runs. */
@@ -131,7 +130,7 @@ export class Deployments {
     if (file === undefined) {
       throw new SuiCommandError(
         'DEPLOYMENT',
-        `there is no ${this.path}: name every id on the command line, or run publish and create_config first`,
+        `there is no ${this.path}: name every id by its option, or run publish and create_config first`,
       );
     }
     const all = [...file.applications];
@@ -164,24 +163,23 @@ export class Deployments {
     const values = names.map((name) => {
       const [of, writer] = SOURCES[name];
       const value = of(entry);
-      if (!value)
-        throw this.#error(
-          `has no ${wordOf(name, IDS[name])} of ${application}: run ${writer}, or give all ids`,
-        );
+      if (!value) throw this.#error(`has no ${optionFor(name)} of ${application}: run ${writer}, or give it`);
       return [name, value];
     });
     return Object.fromEntries(values);
   }
 
-  /** Notes about the arguments that differ from the file. */
-  contradictions(args: Readonly<Record<string, unknown>>): string[] {
+  /** Notes about the given ids that differ from the file. @param isFilled whether the others come from it */
+  contradictions(given: Partial<Ids>, isFilled: boolean): string[] {
     try {
       const file = this.read();
-      const entries = [...(file?.applications ?? [])].filter(
-        ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, args)),
-      );
+      const entries = isFilled
+        ? [this.application()]
+        : [...(file?.applications ?? [])].filter(
+            ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, given)),
+          );
       return entries.flatMap(([name, application]) =>
-        differences(args, application, `${this.path} (${name})`),
+        differences(given, application, `${this.path} (${name})`),
       );
     } catch (error) {
       if (!(error instanceof SuiCommandError)) throw error;
@@ -282,8 +280,7 @@ function strictMessage(message: string): string {
 }
 
 /** Whether the arguments are about this application. */
-function isMeant(application: Application, args: Readonly<Record<string, unknown>>): boolean {
-  const { appPackage, configId, module } = args;
+function isMeant(application: Application, { appPackage, configId, module }: Partial<Ids>): boolean {
   const isPackage = appPackage === application.package || appPackage === application.original;
   return (
     (configId !== undefined && configId === application.config?.id) ||
@@ -291,20 +288,12 @@ function isMeant(application: Application, args: Readonly<Record<string, unknown
   );
 }
 
-function differences(
-  args: Readonly<Record<string, unknown>>,
-  application: Application,
-  where: string,
-): string[] {
-  return Object.keys(IDS)
-    .filter(isIdName)
-    .flatMap((name) => {
-      const [given, noted] = [args[name], SOURCES[name][0](application)];
-      // Both ids of a package that was upgraded are right.
-      const same = given === noted || (name.endsWith('Package') && given === application.original);
-      if (given === undefined || !noted || same) return [];
-      return [
-        `WARNING: ${wordOf(name, IDS[name])} is ${given}, but ${noted} in ${where}. The given one is used.`,
-      ];
-    });
+function differences(ids: Partial<Ids>, application: Application, where: string): string[] {
+  return ID_NAMES.flatMap((name) => {
+    const [given, noted] = [ids[name], SOURCES[name][0](application)];
+    // Both ids of a package that was upgraded are right.
+    const same = given === noted || (name.endsWith('Package') && given === application.original);
+    if (given === undefined || !noted || same) return [];
+    return [`WARNING: ${optionFor(name)} is ${given}, but ${noted} in ${where}. The given one is used.`];
+  });
 }

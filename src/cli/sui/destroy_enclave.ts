@@ -8,33 +8,26 @@ import { runAsProcess } from '../command.ts';
 import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract } from './contract.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'destroy_enclave',
   purpose:
     "Destroys a registered enclave. Anyone can destroy one that is stale or whose config is retired; any other takes the\nholder of the EnclaveCap, also one of the version before in an overlap. The destroyed key can't be registered at that\nversion of the config again.",
-  arguments: {
-    enclavePackage: IDS.enclavePackage,
-    enclaveId: { label: 'enclave_object_id', schema: objectId },
-  },
+  example: '0x<enclave> --network testnet',
+  ids: ['enclavePackage'],
+  arguments: { enclaveId: { label: 'enclave_object_id', schema: objectId } },
   options: {},
-  plan: ({ args }) => [
-    `read the enclave ${args.enclaveId} and its config`,
-    `if it is stale, or the config retired, call ${args.enclavePackage}::enclave::destroy_old_enclave`,
-    `otherwise call ${args.enclavePackage}::enclave::destroy_enclave with the capability that the config names`,
-  ],
-  async run({ args, deployments }, chain) {
+  async run({ ids, args, deployments }, chain) {
     const { enclaveId } = args;
     const enclave = await readEnclave(chain.client, enclaveId);
-    await checkContract(chain, enclave, args);
+    await checkContract(chain, enclave, ids);
     const config = await readConfig(chain.client, enclave.configId);
     const stale = isStale(enclave, config, Date.now()) || config.isRetired;
     const { application } = enclave;
     const { id: configId, capabilityId: capId } = config;
     const tx = new Transaction();
-    if (stale) destroyOldEnclave(tx, { ...args, application, configId });
-    else destroyEnclave(tx, { ...args, application, configId, capId });
+    if (stale) destroyOldEnclave(tx, { ...ids, enclaveId, application, configId });
+    else destroyEnclave(tx, { ...ids, enclaveId, application, configId, capId });
     const outcome = await chain.submit(tx, {
       title: `destroy the enclave ${enclaveId}`,
       fields: {

@@ -5,21 +5,18 @@ import { endOverlap } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired, readLatestConfig } from './contract.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'end_overlap',
   purpose:
     'Ends the overlap of a config, which rotate or update_pcrs began with --overlap: from then on, contracts accept enclaves\nof the latest version only. After the time that was set, it gives the storage of the overlap back.',
-  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
+  example: '--network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: {},
   options: {},
-  plan: ({ args }) => [
-    `read the config ${args.configId}, and end here if it has no overlap`,
-    `call ${args.enclavePackage}::enclave::end_overlap with the capability that the config names`,
-  ],
-  async run({ args, deployments }, chain) {
-    const config = await readLatestConfig(chain, args.configId, deployments);
-    await checkContract(chain, config, args);
+  async run({ ids, deployments }, chain) {
+    const config = await readLatestConfig(chain, ids.configId, deployments);
+    await checkContract(chain, config, ids);
     checkNotRetired(config);
     const { id, name, application, capabilityId: capId, configVersion, overlap } = config;
     const fields = { config: id, configVersion, capability: capId };
@@ -27,7 +24,7 @@ export const main = suiCommand({
       return { status: 'unchanged', title: 'The config has no overlap: nothing to do.', fields };
     }
     const tx = new Transaction();
-    endOverlap(tx, { ...args, application, capId });
+    endOverlap(tx, { ...ids, application, capId });
     return await chain.submit(tx, {
       title: `end the overlap of the config ${JSON.stringify(name)} of ${application}`,
       fields: { ...fields, overlapUntil: new Date(Number(overlap.untilMs)) },

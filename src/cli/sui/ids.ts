@@ -1,34 +1,76 @@
-/** The ids of a deployment: arguments of the commands, which its file can stand in for. */
+/** The ids of a deployment: options of the commands, for which its file has the defaults. */
 import { applicationType } from 'sui-enclave/sui/values';
 import { UsageError } from '../command.ts';
-import type { Argument } from '../command_line.ts';
+import type { Argument, Option } from '../command_line.ts';
 import { identifier, objectId } from '../values.ts';
 
-/**
- * An argument that may be left out where the network's deployment file is read: `id` comes from the file, and `omitted`
- * is looked up by the command.
- */
-export interface SuiArgument extends Argument {
-  readonly fromFile?: 'id' | 'omitted';
-}
-
-/** The arguments that are ids of a deployment, by the names that transactions have for them. */
-export const IDS = {
-  /** The latest version of the package that has `enclave::enclave`. */
-  enclavePackage: { label: 'enclave_package_id', schema: objectId, fromFile: 'id' },
-  /** The latest version of the application's package. */
-  appPackage: { label: 'app_package_id', schema: objectId, fromFile: 'id' },
-  module: { label: 'module_name', schema: identifier, fromFile: 'id' },
-  /** The one-time witness. */
-  witness: { label: 'otw_name', schema: identifier, fromFile: 'id' },
-  configId: { label: 'enclave_config_id', schema: objectId, fromFile: 'id' },
-} as const satisfies Readonly<Record<string, SuiArgument>>;
+/** The ids by the names that transactions have for them; `label` is the name in older orders of arguments. */
+const IDS = {
+  enclavePackage: {
+    option: 'enclave-package',
+    label: 'enclave_package_id',
+    value: '<id>',
+    help: 'the latest version of the package that has enclave::enclave',
+    schema: objectId,
+  },
+  appPackage: {
+    option: 'app-package',
+    label: 'app_package_id',
+    value: '<id>',
+    help: "the latest version of the application's package",
+    schema: objectId,
+  },
+  module: {
+    option: 'module',
+    label: 'module_name',
+    value: '<name>',
+    help: "the application's module",
+    schema: identifier,
+  },
+  witness: {
+    option: 'witness',
+    label: 'otw_name',
+    value: '<name>',
+    help: 'its one-time witness',
+    schema: identifier,
+  },
+  configId: {
+    option: 'config',
+    label: 'enclave_config_id',
+    value: '<id>',
+    help: 'the config',
+    schema: objectId,
+  },
+} as const satisfies Readonly<Record<string, Option & { readonly option: string; readonly label: string }>>;
 
 export type IdName = keyof typeof IDS;
 export type Ids = Readonly<Record<IdName, string>>;
+export const ID_NAMES = Object.keys(IDS) as IdName[];
 
-export function isIdName(name: string): name is IdName {
-  return Object.hasOwn(IDS, name);
+/** The option for an id, such as `--config`. */
+export function optionFor(name: IdName): `--${(typeof IDS)[IdName]['option']}` {
+  return `--${IDS[name].option}`;
+}
+
+/** The options of a command that takes these ids. */
+export function idOptions(names: readonly IdName[]): Readonly<Record<string, Option>> {
+  return Object.fromEntries(
+    names.map((name) => {
+      const { option, value, help, schema } = IDS[name];
+      return [option, { value, help: `${help} (default: that of the deployment file)`, schema }];
+    }),
+  );
+}
+
+/** Ids at their places in an older order of arguments. */
+export function formerIds(...names: IdName[]): Readonly<Record<string, Argument>> {
+  return Object.fromEntries(names.map((name) => [optionFor(name), IDS[name]]));
+}
+
+/** The ids that the options have. */
+export function idsIn(names: readonly IdName[], options: Readonly<Record<string, unknown>>): Partial<Ids> {
+  const all = names.map((name) => [name, options[IDS[name].option]]);
+  return Object.fromEntries(all.filter(([, id]) => id !== undefined));
 }
 
 /** The type that names an application on chain: its one-time witness. */
@@ -41,12 +83,12 @@ export function applicationOf({
 }
 
 /** Structs begin with an upper-case letter, and a one-time witness is named as its module, in upper case. @throws UsageError */
-export function checkWitness({ witness: name, module }: Readonly<Record<string, unknown>>): void {
-  if (typeof name !== 'string' || typeof module !== 'string' || /^[A-Z]/.test(name)) return;
+export function checkWitness({ witness: name, module }: Partial<Ids>): void {
+  if (name === undefined || module === undefined || /^[A-Z]/.test(name)) return;
   const swapped = name.toUpperCase() === module.toUpperCase() && /^[A-Z]/.test(module);
   throw new UsageError(
     swapped
-      ? `<otw_name> is ${name} and <module_name> is ${module}: swap them, as structs begin with an upper-case letter`
-      : `<otw_name> is ${name}, but structs begin with an upper-case letter: the one-time witness of ${module} is ${module.toUpperCase()}`,
+      ? `--witness is ${name} and --module is ${module}: swap them, as structs begin with an upper-case letter`
+      : `--witness is ${name}, but structs begin with an upper-case letter: the one-time witness of ${module} is ${module.toUpperCase()}`,
   );
 }

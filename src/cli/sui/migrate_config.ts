@@ -6,24 +6,21 @@ import { migrateConfig } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
 import { suiCommand } from './command.ts';
 import { checkContract } from './contract.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'migrate_config',
   purpose:
     'After an upgrade that raised PACKAGE_VERSION: lets only the new version of the package verify by a config and change\nit. Contracts that were compiled with an older version accept no answers from then on, until they are upgraded too.\nIt can not be undone. Fails with ENotOlder where the package has no newer version than the config.',
-  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
+  example: '--network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: {},
   options: {},
-  plan: ({ args }) => [
-    `read the config ${args.configId}`,
-    `call ${args.enclavePackage}::enclave::migrate with the capability that the config names`,
-  ],
-  async run({ args }, chain) {
-    const config = await readConfig(chain.client, args.configId);
-    await checkContract(chain, config, args);
+  async run({ ids }, chain) {
+    const config = await readConfig(chain.client, ids.configId);
+    await checkContract(chain, config, ids);
     const { id, name, application, capabilityId: capId, packageVersion } = config;
     const tx = new Transaction();
-    migrateConfig(tx, { ...args, application, capId });
+    migrateConfig(tx, { ...ids, application, capId });
     return await chain.submit(tx, {
       title: `migrate the config ${JSON.stringify(name)} of ${application}`,
       fields: { config: id, capability: capId, packageVersionBefore: packageVersion },

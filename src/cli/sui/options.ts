@@ -34,7 +34,7 @@ export const COMMON = {
     ),
   },
   unsigned: { help: 'print the transaction in base64, for a wallet or a multisig to sign' },
-  'dry-run': { help: 'say what would be done, have the node simulate it, and send nothing' },
+  'dry-run': { help: 'print the commands of the transaction, have the node simulate it, and send nothing' },
 } as const;
 
 /** Those of a command that signs nothing. */

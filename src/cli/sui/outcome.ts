@@ -17,7 +17,7 @@ export interface Outcome {
   readonly alarm?: boolean;
 }
 
-/** @param plan the steps of a dry run */
+/** @param plan the commands of the transaction of a dry run */
 export function resultOf(
   { status, title, fields, text, summary, isWhole }: Outcome,
   notes: readonly string[],
@@ -27,7 +27,7 @@ export function resultOf(
   const whole = [title, ...linesOf(fields)];
   const lines = summary === undefined ? whole : [summary, ...(isWhole ? ['', ...whole] : [])];
   if (plan) {
-    lines.unshift('It would:', ...plan.map((step) => `  - ${step}`), '');
+    if (plan.length > 0) lines.unshift('It would send:', ...plan.map((line) => `  - ${line}`), '');
     lines.push('', 'Nothing was signed or sent.');
   }
   return { json: { ...head, title, ...fields }, text: text ?? lines.join('\n') };

@@ -5,12 +5,11 @@ import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
 import { readPackage } from 'sui-enclave/sui/packages';
 import { publishPackage } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import { PROGRAM } from '../places.ts';
 import { text } from '../values.ts';
 import { awaitListing, capabilitiesIn } from './capabilities.ts';
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
-import { BYTECODE_OPTIONS, describeBytecode, loadBytecode } from './compiled.ts';
+import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
 import { notePublication } from './published.ts';
@@ -111,23 +110,15 @@ export const main = suiCommand({
   name: 'publish',
   purpose:
     "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the UpgradeCap, the capability to upgrade it, and the EnclaveCap of its application.\nSet FRAMEWORK=fetch to fetch Sui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy. The package is\ncompiled for --network, which is required with --rpc-url too.",
+  example: 'weather --network testnet --dry-run',
+  ids: [],
   arguments: ARGUMENTS,
   options: {
     ...BYTECODE_OPTIONS,
     again: { help: 'publish the package even if it is recorded as published' },
     immutable: { help: 'destroy the UpgradeCap: nobody can ever change the package' },
   },
-  async plan({ args, env, options }) {
-    const source = await describeBytecode(args.package, options, env);
-    return [
-      ...(options.again ? [] : ['end here if the deployment file has the package']),
-      source,
-      `end here if that is a stub, unless the node is that of ${PROGRAM} dev-sui`,
-      options.immutable
-        ? 'publish the modules, and make the package immutable'
-        : 'publish the modules, and transfer the UpgradeCap to the sender',
-    ];
-  },
+  check: ({ args, env, options }) => checkBytecode(args.package, options, env),
   async run(input, chain) {
     const { args, options, env } = input;
     const { package: name } = args;

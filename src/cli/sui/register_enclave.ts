@@ -5,7 +5,7 @@ import { enclaveUrl, objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired, readLatestConfig, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { applicationOf, IDS } from './ids.ts';
+import { applicationOf, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 import { askAll, candidatesOf, checkUrls, register } from './registration.ts';
 
@@ -18,17 +18,19 @@ function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string |
   );
 }
 
+const URLS = { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true } } as const;
+
 export const main = suiCommand({
   name: 'register_enclave',
   purpose:
     'Requests the attestation of each enclave, checks it, and registers the keys under the config, in one transaction. It\nsends nothing that the chain would refuse. An enclave that is registered already is reported, not registered again.',
-  arguments: {
-    enclavePackage: IDS.enclavePackage,
-    appPackage: IDS.appPackage,
-    configId: IDS.configId,
-    urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true },
-    module: IDS.module,
-    witness: IDS.witness,
+  example: 'https://weather.example --network testnet',
+  ids: ['enclavePackage', 'appPackage', 'configId', 'module', 'witness'],
+  arguments: URLS,
+  formerly: {
+    ...formerIds('enclavePackage', 'appPackage', 'configId'),
+    ...URLS,
+    ...formerIds('module', 'witness'),
   },
   options: {
     ...ROOT_OPTION,
@@ -38,24 +40,10 @@ export const main = suiCommand({
       schema: objectId,
     },
   },
-  plan({ args, options: { registrar } }) {
-    const { enclavePackage, configId, urls } = args;
-    const application = applicationOf(args);
-    checkUrls(urls);
-    return [
-      ...urls.map((url) => `ask ${url} for its attestation, with a fresh nonce`),
-      'predict whether the chain verifies the document, and end here if it does not',
-      `read the config ${configId}, and compare its registers with those of the document`,
-      'compute the address of the enclave from its key, and end here if it is registered',
-      'call 0x2::nitro_attestation::load_nitro_attestation with the document',
-      registrar === undefined
-        ? `call ${enclavePackage}::enclave::register_enclave<${application}> with the capability that the config names`
-        : `call ${enclavePackage}::enclave::register_enclave_as_registrar<${application}> with the registrar ${registrar}`,
-    ];
-  },
-  async run({ args, options, deployments }, chain) {
-    const { enclavePackage, configId } = args;
-    const application = applicationOf(args);
+  check: ({ args }) => checkUrls(args.urls),
+  async run({ ids, args, options, deployments }, chain) {
+    const { enclavePackage, configId } = ids;
+    const application = applicationOf(ids);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const config = await readLatestConfig(chain, configId, deployments);

@@ -7,32 +7,27 @@ import { runAsProcess } from '../command.ts';
 import { suiCommand } from './command.ts';
 import { checkContract } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'retire_config',
   purpose:
     'Retires a config permanently: nothing can be registered under it, and no contract accepts an answer of its enclaves.\nAnyone can then destroy those enclaves. It asks for confirmation on the terminal; without a terminal, give --yes.',
-  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
+  example: '--network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: {},
   options: { yes: { help: 'retire it without asking' } },
-  plan(input) {
-    const { args, ask, isTrial, options } = input;
+  check({ ask, isTrial, options }) {
     if (!isTrial && !options.yes && ask === undefined) {
       throw new SuiCommandError(
         'NOT_CONFIRMED',
         'retiring a config cannot be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
       );
     }
-    return [
-      `read the config ${args.configId}, and end here if it is retired`,
-      'ask for confirmation on the terminal, unless --yes is given',
-      `call ${args.enclavePackage}::enclave::retire with the capability that the config names`,
-    ];
   },
   async run(input, chain) {
-    const { args, ask, isTrial, options } = input;
-    const config = await readConfig(chain.client, args.configId);
-    await checkContract(chain, config, args);
+    const { ids, ask, isTrial, options } = input;
+    const config = await readConfig(chain.client, ids.configId);
+    await checkContract(chain, config, ids);
     const { id, name, application, capabilityId: capId, configVersion } = config;
     const fields = { config: id, name, configVersion, capability: capId };
     if (config.isRetired) {
@@ -45,7 +40,7 @@ export const main = suiCommand({
       }
     }
     const tx = new Transaction();
-    retireConfig(tx, { ...args, application, capId });
+    retireConfig(tx, { ...ids, application, capId });
     return await chain.submit(tx, {
       title: `retire the config ${JSON.stringify(name)} of ${application}`,
       fields,

@@ -7,26 +7,19 @@ import { runAsProcess } from '../command.ts';
 import { objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract } from './contract.ts';
-import { IDS } from './ids.ts';
 
 export const main = suiCommand({
   name: 'revoke_registrar',
   purpose:
     'Revokes a RegistrarCap, wherever it is. The enclaves that it registered remain: `status` lists them, and\nthe events EnclaveRegistered name the capability that registered each.',
-  arguments: {
-    enclavePackage: IDS.enclavePackage,
-    configId: IDS.configId,
-    registrarId: { label: 'registrar_id', schema: objectId },
-  },
+  example: '0x<registrar> --network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: { registrarId: { label: 'registrar_id', schema: objectId } },
   options: {},
-  plan: ({ args }) => [
-    `read the config ${args.configId}, and end here if ${args.registrarId} is not its registrar`,
-    `call ${args.enclavePackage}::enclave::revoke_registrar_cap with the capability that the config names`,
-  ],
-  async run({ args, deployments }, chain) {
+  async run({ ids, args, deployments }, chain) {
     const { registrarId } = args;
-    const config = await readConfig(chain.client, args.configId);
-    await checkContract(chain, config, args);
+    const config = await readConfig(chain.client, ids.configId);
+    await checkContract(chain, config, ids);
     const { application, capabilityId: capId, registrars } = config;
     if (!registrars.includes(registrarId)) {
       return {
@@ -36,7 +29,7 @@ export const main = suiCommand({
       };
     }
     const tx = new Transaction();
-    revokeRegistrarCap(tx, { ...args, application, capId });
+    revokeRegistrarCap(tx, { ...ids, registrarId, application, capId });
     const outcome = await chain.submit(tx, {
       title: `revoke the registrar ${registrarId}`,
       fields: { config: config.id, registrar: registrarId, capability: capId },

@@ -24,7 +24,6 @@ import {
   readLatestConfig,
   readRoots,
 } from './contract.ts';
-import { IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
@@ -42,9 +41,9 @@ export const main = suiCommand({
   name: 'rotate',
   purpose:
     'Allows the image of the PCR file instead of the previous one, and registers the enclaves at the URLs, which must run\nthat image, in one transaction. All older enclaves become stale: contracts reject even answers that they signed just\nbefore. You can destroy them later. With --overlap, enclaves of the version before become stale only after that time, or\nat end_overlap: for an image that is still trusted. If the config already allows the image, rotate only registers the\nenclaves that are not registered yet; with --again, it also makes all older enclaves stale.',
+  example: 'https://weather.example --pcrs out/nitro.pcrs --network testnet',
+  ids: ['enclavePackage', 'configId'],
   arguments: {
-    enclavePackage: IDS.enclavePackage,
-    configId: IDS.configId,
     urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true },
   },
   options: {
@@ -55,40 +54,16 @@ export const main = suiCommand({
     ...EXPERIMENTAL_FLAG,
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
   },
-  plan({ args, options }) {
-    const { enclavePackage, configId, urls } = args;
-    checkUrls(urls);
-    return [
-      `read the registers in ${options.pcrs}`,
-      ...urls.map(
-        (url) => `ask ${url} for its attestation, with a fresh nonce, and compare its registers with these`,
-      ),
-      `read the config ${configId}`,
-      ...(options.again
-        ? []
-        : ['if it has these registers, register the enclave unless it is registered, and end here']),
-      'call 0x2::nitro_attestation::load_nitro_attestation with the document',
-      ...(options.overlap === undefined
-        ? [
-            `call ${enclavePackage}::enclave::begin_rotation and finish_rotation with the capability that the config names`,
-            ...(urls.length > 1
-              ? [`call ${enclavePackage}::enclave::register_enclave for each of the other enclaves`]
-              : []),
-          ]
-        : [
-            `call ${enclavePackage}::enclave::begin_overlap and register_enclave with the capability that the config names`,
-          ]),
-    ];
-  },
-  async run({ args, options, deployments }, chain) {
-    const { enclavePackage, configId } = args;
+  check: ({ args }) => checkUrls(args.urls),
+  async run({ ids, args, options, deployments }, chain) {
+    const { enclavePackage, configId } = ids;
     const allowed = await imageToAllow(chain, options);
     const { image } = allowed;
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
     const config = await readLatestConfig(chain, configId, deployments);
-    await checkContract(chain, config, args);
+    await checkContract(chain, config, ids);
     checkNotRetired(config);
     const target = { enclavePackage, config, deployments };
     return isSameImage(config.image, image) && !options.again

@@ -17,7 +17,6 @@ import { suiCommand } from './command.ts';
 import { readRoots } from './contract.ts';
 import type { Deployments } from './deployments.ts';
 import { type Answering, answering } from './fleet.ts';
-import { IDS } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
 const MINUTE = 60_000;
@@ -135,22 +134,15 @@ export const main = suiCommand({
   name: 'status',
   purpose:
     'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may lead to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
-  arguments: {
-    configId: IDS.configId,
-    urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true, fromFile: 'omitted' },
-  },
+  example: 'https://weather.example --network testnet',
+  ids: ['configId'],
+  arguments: { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true } },
   isReader: true,
   options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
-  plan: (input) => [
-    `read the config ${input.args.configId}, and every enclave registered under it`,
-    ...urlsOf(input).map(
-      (url) => `attest what answers at ${url} against the config's registers, and look up its keys`,
-    ),
-  ],
   async run(input, chain) {
     const asked = urlsOf(input);
     const roots = await readRoots(chain, input.options.root);
-    const config = await readConfig(chain.client, input.args.configId);
+    const config = await readConfig(chain.client, input.ids.configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
     const now = Date.now();
     const accepted = enclaves.filter(

@@ -280,17 +280,12 @@ export const main = suiCommand({
   name: 'submit',
   purpose:
     'Sends a request to an enclave, verifies that a registered key signed the answer, and calls a Move function with it:\nPACKAGE::module::function, or module::function of the package in the deployment file of --network. The parameters of the\nfunction, read from the chain, must be the signed fields in order, then timestamp_ms: u64 and sig: &vector<u8>; Enclave,\nEnclaveConfig, Clock, Random and other objects may be anywhere among them. Returned objects go to the sender.',
+  example:
+    'weather::update_weather --url https://weather.example --body \'{"payload":{"location":"Oslo"}}\' --network testnet',
+  ids: [],
   arguments: ARGUMENTS,
   options: OPTIONS,
-  plan(input) {
-    const { packageId, module, name, url, path, configId } = read(input);
-    return [
-      `read the signature of ${packageId}::${module}::${name}, and the config ${configId}`,
-      `ask ${url} at ${path}, and verify the answer by its attestation for the registers of the config`,
-      'find the enclave whose registered key signed it; stop if no registered key did',
-      `call ${packageId}::${module}::${name} with the signed fields, and transfer what it returns to the sender`,
-    ];
-  },
+  check: read,
   async run(input, chain) {
     const request = read(input);
     const found = await functionOf(chain, request);

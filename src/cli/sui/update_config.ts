@@ -8,7 +8,6 @@ import { runAsProcess, UsageError } from '../command.ts';
 import { text } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired } from './contract.ts';
-import { IDS } from './ids.ts';
 
 /** In milliseconds; null for any age. */
 const maxKeyAge = v.pipe(
@@ -21,7 +20,9 @@ export const main = suiCommand({
   name: 'update_config',
   purpose:
     'Renames a config, or sets a maximum age for the keys of its enclaves, including those that are registered: contracts\nreject answers of older keys. Restart each enclave, and register its new key, before the old one reaches that age.',
-  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
+  example: '--max-key-age 168 --network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: {},
   options: {
     name: { value: '<name>', help: 'the new name, which only people read', schema: text },
     'max-key-age': {
@@ -30,25 +31,18 @@ export const main = suiCommand({
       schema: maxKeyAge,
     },
   },
-  plan({ args, options }) {
-    const { name, 'max-key-age': maxKeyAgeMs } = options;
-    if (name === undefined && maxKeyAgeMs === undefined) throw new UsageError('give --name or --max-key-age');
-    const calls = [
-      ...(name === undefined ? [] : ['update_name']),
-      ...(maxKeyAgeMs === undefined ? [] : ['update_max_key_age']),
-    ];
-    return [
-      `read the config ${args.configId}`,
-      `call ${args.enclavePackage}::enclave::${calls.join(' and ')} with the capability that the config names`,
-    ];
+  check({ options }) {
+    if (options.name === undefined && options['max-key-age'] === undefined) {
+      throw new UsageError('give --name or --max-key-age');
+    }
   },
-  async run({ args, options, deployments }, chain) {
+  async run({ ids, options, deployments }, chain) {
     const { name, 'max-key-age': maxKeyAgeMs } = options;
-    const config = await readConfig(chain.client, args.configId);
-    await checkContract(chain, config, args);
+    const config = await readConfig(chain.client, ids.configId);
+    await checkContract(chain, config, ids);
     checkNotRetired(config);
     const { application, capabilityId: capId } = config;
-    const call = { ...args, application, capId };
+    const call = { ...ids, application, capId };
     const tx = new Transaction();
     if (name !== undefined) updateName(tx, { ...call, name });
     if (maxKeyAgeMs !== undefined) updateMaxKeyAge(tx, { ...call, maxKeyAgeMs });

@@ -3,7 +3,6 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
-import type { OptionValues } from '../command_line.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
@@ -14,30 +13,20 @@ import {
   overlapField,
   readLatestConfig,
 } from './contract.ts';
-import { IDS } from './ids.ts';
 import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
-
-/** The function that allows the image. */
-function nameOf({ overlap, 'source-url': url }: OptionValues<typeof OVERLAP_OPTION & typeof SOURCE_OPTION>) {
-  if (overlap !== undefined) return 'begin_overlap';
-  return url === undefined ? 'update_pcrs' : 'update_image';
-}
 
 export const main = suiCommand({
   name: 'update_pcrs',
   purpose:
     'Allows the image of the PCR file instead of the previous one. Every enclave registered so far becomes stale: contracts\nreject its answers. Register an enclave of the new image right afterwards, or use rotate. With --overlap, contracts\naccept enclaves of the version before for some minutes more: for an image that is still trusted.',
-  arguments: { enclavePackage: IDS.enclavePackage, configId: IDS.configId },
+  example: '--pcrs out/nitro.pcrs --network testnet',
+  ids: ['enclavePackage', 'configId'],
+  arguments: {},
   options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
-  plan: ({ args, options }) => [
-    `read the registers in ${options.pcrs}`,
-    `read the config ${args.configId}, and end here if it has these registers`,
-    `call ${args.enclavePackage}::enclave::${nameOf(options)} with the capability that the config names`,
-  ],
-  async run({ args, options, deployments }, chain) {
+  async run({ ids, options, deployments }, chain) {
     const { image, source } = await imageToAllow(chain, options);
-    const config = await readLatestConfig(chain, args.configId, deployments);
-    await checkContract(chain, config, args);
+    const config = await readLatestConfig(chain, ids.configId, deployments);
+    await checkContract(chain, config, ids);
     checkNotRetired(config);
     const { application, capabilityId: capId, configVersion } = config;
     if (isSameImage(config.image, image)) {
@@ -49,7 +38,7 @@ export const main = suiCommand({
     }
     const untilMs = overlapEnd(config, options);
     const tx = new Transaction();
-    const call = { ...args, application, capId, image, source };
+    const call = { ...ids, application, capId, image, source };
     if (untilMs === undefined) updatePcrs(tx, call);
     else beginOverlap(tx, { ...call, untilMs });
     const outcome = await chain.submit(tx, {

@@ -22,7 +22,7 @@ import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { applicationOf, IDS } from './ids.ts';
+import { applicationOf, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** As the enclave signs it and `move/weather` reads it. */
@@ -37,11 +37,8 @@ const signature = v.pipe(
 );
 const isU64 = (value: string) => /^(0|[1-9][0-9]{0,19})$/.test(value) && BigInt(value) < 2n ** 64n;
 
+const IDS = ['appPackage', 'module', 'witness'] as const;
 const ARGUMENTS = {
-  appPackage: IDS.appPackage,
-  module: IDS.module,
-  witness: IDS.witness,
-  enclaveId: { label: 'enclave_object_id', schema: objectId, fromFile: 'omitted' },
   signature_hex: { schema: signature, optional: true },
   timestamp_ms: {
     schema: v.pipe(v.string(), v.check(isU64, 'must be an integer number of milliseconds, below 2^64')),
@@ -66,12 +63,20 @@ const ARGUMENTS = {
 } as const;
 
 const OPTIONS = {
+  enclave: {
+    value: '<id>',
+    help: 'the registered enclave that signed (default: that of the key, with --from-url)',
+    schema: objectId,
+  },
   'from-url': { value: '<enclave url>', help: 'request the reading from this enclave', schema: enclaveUrl },
   location: { value: '<place>', help: 'with --from-url: the place', schema: text },
   ...ROOT_OPTION,
 } as const;
 
-type WeatherInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
+type WeatherInput = Pick<
+  Input<typeof ARGUMENTS, typeof OPTIONS, (typeof IDS)[number]>,
+  'ids' | 'args' | 'options' | 'deployments'
+>;
 
 /** Where the reading comes from: the command line, or an enclave that is asked. @throws UsageError */
 function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
@@ -88,6 +93,7 @@ function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
       'give <signature_hex> <timestamp_ms> <location> <temperature>, or --from-url and --location',
     );
   }
+  if (options.enclave === undefined) throw new UsageError('with a reading, give --enclave');
   const reading = { signature: signed, timestampMs, data: { location, temperature } };
   return { ask: null, given: reading as WeatherReading };
 }
@@ -121,8 +127,8 @@ async function askForReading(
 
 /** The reading, and the objects that the call takes. */
 async function submission(input: WeatherInput, chain: Chain) {
-  const { enclaveId } = input.args;
-  const application = applicationOf(input.args);
+  const { enclave: enclaveId } = input.options;
+  const application = applicationOf(input.ids);
   const { ask, given } = sourceOf(input);
   const roots = await readRoots(chain, input.options.root);
   if (enclaveId !== undefined) {
@@ -133,7 +139,11 @@ async function submission(input: WeatherInput, chain: Chain) {
     return { reading, enclaveId: enclave.id, configId: config.id };
   }
   const [, noted] = input.deployments?.application() ?? [];
-  if (ask === null || noted?.config === undefined) throw new UsageError('run create_config first');
+  if (ask === null || noted?.config === undefined) {
+    throw new UsageError(
+      'give --enclave, or --network with a deployment file in which create_config has noted the config',
+    );
+  }
   const config = await readConfig(chain.client, noted.config.id);
   await checkContract(chain, config, { application });
   const reading = await askForReading(ask, config, undefined, roots);
@@ -146,26 +156,18 @@ export const main = suiCommand({
   name: 'update_weather',
   purpose:
     'Mints a reading that a registered enclave signed at most 90 minutes ago, and gives the WeatherNFT to the sender. It\nreads the config from the enclave object. With --from-url, it first requests the reading from there and verifies it.',
+  example: '--from-url https://weather.example --location Oslo --network testnet',
+  ids: IDS,
   arguments: ARGUMENTS,
-  options: OPTIONS,
-  plan(input) {
-    const { appPackage, module, enclaveId } = input.args;
-    const application = applicationOf(input.args);
-    const { ask } = sourceOf(input);
-    return [
-      enclaveId === undefined
-        ? `read the config of ${application}`
-        : `read the enclave ${enclaveId}, which must be for ${application}, and its config`,
-      ...(ask
-        ? [
-            `ask ${ask.url} for the weather in ${JSON.stringify(ask.location)}, and verify it by ${enclaveId === undefined ? 'a' : 'the'} registered key`,
-          ]
-        : []),
-      `call ${appPackage}::${module}::update_weather, and transfer the WeatherNFT to the sender`,
-    ];
+  formerly: {
+    ...formerIds('appPackage', 'module', 'witness'),
+    '--enclave': { label: 'enclave_object_id', schema: objectId },
+    ...ARGUMENTS,
   },
+  options: OPTIONS,
+  check: sourceOf,
   async run(input, chain) {
-    const { appPackage, module } = input.args;
+    const { appPackage, module } = input.ids;
     const { reading, enclaveId, configId } = await submission(input, chain);
     const tx = new Transaction();
     const { data, timestampMs, signature } = signedArguments(tx, reading, WeatherResponse);

@@ -12,7 +12,7 @@ import { runAsProcess, UsageError } from '../command.ts';
 import { objectId, text } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
-import { BYTECODE_OPTIONS, describeBytecode, loadBytecode } from './compiled.ts';
+import { BYTECODE_OPTIONS, checkBytecode, loadBytecode } from './compiled.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
 import type { Outcome } from './outcome.ts';
@@ -95,19 +95,22 @@ async function note(
 export const main = suiCommand({
   name: 'upgrade',
   purpose:
-    'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before anything is\nsent, it compares modules, types and public functions with those on chain, and refuses if one that others may use is\nmissing or changed; the node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish. <upgrade_cap_id> may\nbe left out if the deployment file or Published.toml names it.',
-  arguments: { package: { schema: text }, upgrade_cap_id: { schema: objectId, optional: true } },
-  options: BYTECODE_OPTIONS,
-  async plan({ args, options, env }) {
-    return [
-      await describeBytecode(args.package, options, env),
-      'end here if that is a stub',
-      'read the package of the UpgradeCap, and end here if the new one is not compatible with it',
-      'authorize the upgrade, upgrade and commit it, in one transaction',
-    ];
+    'Compiles a package of move/ and upgrades the package on chain that `publish` published from it. Before anything is\nsent, it compares modules, types and public functions with those on chain, and refuses if one that others may use is\nmissing or changed; the node simulates the rest. Set FRAMEWORK or SUI_FRAMEWORK_DIR as for publish.',
+  example: 'weather --network testnet --dry-run',
+  ids: [],
+  arguments: { package: { schema: text } },
+  options: {
+    ...BYTECODE_OPTIONS,
+    'upgrade-cap': {
+      value: '<id>',
+      help: "the package's UpgradeCap (default: that of the deployment file, or else of Published.toml)",
+      schema: objectId,
+    },
   },
+  check: ({ args, env, options }) => checkBytecode(args.package, options, env),
   async run({ args, options, env, deployments }, chain) {
-    const { package: name, upgrade_cap_id: given } = args;
+    const { package: name } = args;
+    const given = options['upgrade-cap'];
     await deployments?.checkChain(chain);
     const bytecode = await loadBytecode(name, { ...options, again: true }, env, chain);
     const path = bytecode.published;
@@ -115,7 +118,7 @@ export const main = suiCommand({
     const capId = given ?? noted?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
     if (!capId) {
       throw new UsageError(
-        `give <upgrade_cap_id>: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,
+        `give --upgrade-cap: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,
       );
     }
     const cap = await readUpgradeCap(chain, capId);

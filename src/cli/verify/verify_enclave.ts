@@ -51,6 +51,7 @@ export const main = command({
   name: 'verify',
   purpose:
     'Verifies the attestation document of an enclave against the registers of an image, and prints what the document says.',
+  example: 'https://weather.example --pcrs out/nitro.pcrs',
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
     '<url> --pcrs out/nitro.pcrs [options]',

@@ -88,6 +88,7 @@ export function auditCommand(parts: Parts): Main {
     purpose: `Finds out which program is behind a config, to which a package, a transaction or an enclave leads too, and whether it is the one that the config names: fetches the commit, builds
 the image again with this program's own framework, compares registers and packages, and asks enclaves for attestation.
 Nothing of the commit is run. Needs git, and buildah or podman; the first build takes about 10 minutes and 6 GB of disk.`,
+    example: '0x<config> --network testnet',
     arguments: { start: { label: 'config|package|transaction|url', schema: start } },
     options: OPTIONS,
     notes: `exit codes: 0 all agrees, after a build; 1 something differs, with a code; 2 no verdict (invalid command line, or the

@@ -66,6 +66,7 @@ export const main = command({
   purpose: `Writes an application with its fake upstream, tests and Move package: the price feed of src/apps/README.md under another
 name, such as stocks or gas_prices. Existing files are not changed. create-sui-enclave writes the same files, and those of
 a repository of its own.`,
+  example: 'stocks',
   arguments: { name: { schema: applicationName } },
   options: {
     template: {

@@ -140,6 +140,7 @@ export const main = command({
   name: 'test',
   purpose:
     'Checks the types of an application, runs its tests, compares what schema and gen wrote of it, and runs the tests of its\nMove packages. What these need of signed_<name> is signed by the application itself first, in answer to the requests of\nstand_in.ts.',
+  example: 'types tests',
   arguments: {
     step: {
       schema: v.picklist(STEPS, `must be one of ${STEPS.join(', ')}`),

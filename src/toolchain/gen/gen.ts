@@ -30,6 +30,7 @@ export const main = command({
   purpose: `Writes the types that an application signs as Move structs with their intents (sources/signed.move) and the tests of
 their bytes (tests/signed_vectors.move), as a module for dapps (generated/client.ts), and the bytes of some values
 (generated/vectors.json). Only files that it wrote itself, and that nobody edited since, are replaced.`,
+  example: '--check',
   arguments: { application: { schema: text, optional: true } },
   options: {
     move: {

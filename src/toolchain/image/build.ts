@@ -52,6 +52,7 @@ export const main = command({
   purpose: `Builds the enclave image of an application, <name>.eif, and writes its registers as <name>.pcrs. Beside them: what it was built
 from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), and every package that it was built from
 (inputs.tar). Needs buildah or podman, 6 GB of disk, and about 10 minutes the first time, most of them for the kernel.`,
+  example: '--channel stable',
   arguments: {},
   options: {
     ...APP_DIR_OPTION,
@@ -79,13 +80,13 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     },
     'extra-lock': {
       value: '<file>',
-      help: 'another lock file, whose packages are added to the base; for make verify-build',
+      help: 'another lock file, whose packages are added to the base; for verify_build',
       schema: path,
       repeated: true,
     },
     overlay: {
       value: '<tar>',
-      help: 'an archive that is unpacked over the base; for make verify-build',
+      help: 'an archive that is unpacked over the base; for verify_build',
       schema: path,
       repeated: true,
     },

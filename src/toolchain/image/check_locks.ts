@@ -10,6 +10,7 @@ export const main = command({
   name: 'check_locks',
   purpose:
     'Downloads every file of the lock files into the cache, to find versions that are gone before a build needs them.',
+  example: 'debian.lock.json',
   arguments: { lock: { schema: path, repeated: true, optional: true } },
   options: {
     cache: {

@@ -19,6 +19,7 @@ type BuildOptions = { readonly [Name in BuildOption]: string | undefined } & {
 export const main = command({
   name: 'eif',
   purpose: 'Builds an enclave image, describes one, or prints its registers.',
+  example: 'describe out/nitro.eif',
   arguments: {
     action: { schema: v.picklist(['build', 'describe', 'pcrs'], 'must be build, describe or pcrs') },
     file: { schema: path, optional: true },

@@ -27,6 +27,7 @@ export const main = command({
   name: 'notice',
   purpose:
     "Writes NOTICE: name, version, licence and copyright of what is in the images of this repository's applications. The\ntexts of the licences are in the licenses.txt of each build.",
+  example: '--check',
   arguments: {},
   options: { check: { help: 'only compare NOTICE with what it would be' } },
   notes: 'exit codes: 0 written, or up to date; 1 not up to date, or failed; 2 invalid command line',

@@ -129,6 +129,7 @@ export const main = command({
   name: 'update_lock',
   purpose:
     "Writes the current versions of Debian's packages into lock files, and prints the changes. Needs a Debian machine.",
+  example: 'debian.lock.json',
   arguments: { lock: { schema: path, repeated: true } },
   options: {},
   run({ args: { lock: paths } }, { env, io }) {

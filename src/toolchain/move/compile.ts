@@ -17,14 +17,12 @@ function checkPackage(name: string): void {
 }
 
 /**
- * Describes what the package will be compiled on.
- *
  * @throws UsageError when there is no such package in move/
  * @throws ConfigError when the framework of the environment can't be used
  */
-export function describeCompilation(name: string, env: Readonly<Record<string, string | undefined>>): string {
+export function checkCompilation(name: string, env: Readonly<Record<string, string | undefined>>): void {
   checkPackage(name);
-  return frameworkOf(env).description;
+  frameworkOf(env);
 }
 
 /**

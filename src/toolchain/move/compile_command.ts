@@ -15,6 +15,7 @@ export const main = command({
   name: 'compile',
   purpose:
     "Compiles a package of move/ for a network, together with its unpublished dependencies, to a file that publish and\nupgrade take on another machine. Prints the SHA-256 of the file, which they require there. Set FRAMEWORK=fetch to fetch\nSui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy.",
+  example: 'weather --network testnet',
   arguments: { package: { schema: text } },
   options: {
     network: {

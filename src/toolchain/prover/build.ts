@@ -26,6 +26,7 @@ No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
 export const main = command({
   name: 'build_circuit',
   purpose: "Compiles zkLogin's circuit, builds its witness generators, and makes the development key.",
+  example: '--size small',
   arguments: {},
   options: {
     size: { value: '<size>', help: 'small, for tests, or full', schema: circuitSize, default: 'full' },

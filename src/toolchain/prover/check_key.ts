@@ -12,6 +12,7 @@ const CHUNK = 4 * 1024 ** 2;
 export const main = command({
   name: 'prover_check_key',
   purpose: "Checks whether a file is one of zkLogin's two published proving keys, by its BLAKE2b-512.",
+  example: 'main.zkey',
   arguments: { file: { schema: path } },
   options: {},
   notes:

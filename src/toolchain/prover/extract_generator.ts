@@ -14,6 +14,7 @@ export const main = command({
   name: 'prover_extract_generator',
   purpose: `Takes zkLogin and zkLogin.dat, the witness generator, out of the folder /app/binaries of a container image in an OCI
 archive. Nothing of the image is run.`,
+  example: '--archive prover.tar --out binaries',
   arguments: {},
   options: {
     archive: { value: '<file>', help: 'the image as an OCI archive', schema: path, required: true },

@@ -18,6 +18,7 @@ export const main = command({
   name: 'prove',
   purpose: `Makes the proof for one request, a file with
 {"jwt", "extendedEphemeralPublicKey", "maxEpoch", "jwtRandomness", "salt", "keyClaimName"}.`,
+  example: 'request.json --jwks keys.json',
   arguments: { 'request.json': { schema: path } },
   options: {
     jwks: {

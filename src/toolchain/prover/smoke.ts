@@ -43,6 +43,7 @@ export const main = command({
   name: 'prover_smoke',
   purpose: `Judges a proving service from outside: whether it answers, what it refuses, and with --request whether it makes proofs
 that the network accepts, and how fast. A request is private, and so is the proof: neither is printed.`,
+  example: 'https://prover.example --request request.json',
   arguments: { url: { schema: secureUrl } },
   options: {
     request: {

@@ -48,6 +48,7 @@ export const main = command({
   name: 'schema',
   purpose: `Writes schema.json beside app.ts: what the endpoints of an application take, as JSON Schema, and the fields of the
 types that it signs. An image contains the file, and answers GET /schema with it.`,
+  example: '--check',
   arguments: { application: { schema: text, optional: true } },
   options: { check: { help: 'write nothing, and fail if a file is not what would be written' } },
   notes:

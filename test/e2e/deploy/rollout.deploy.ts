@@ -96,7 +96,9 @@ function roll(plan: string): Program {
   programs.push(program);
   const obeyed = new Set<string>();
   program.process.stdout?.on('data', () => {
-    for (const [, line = ''] of program.output().matchAll(/^ {2}sui-enclave ((?!.*--unsigned).*)$/gm)) {
+    for (const [, line = ''] of program
+      .output()
+      .matchAll(/^ {2}npx --offline sui-enclave ((?!.*--unsigned).*)$/gm)) {
       if (obeyed.has(line)) continue;
       obeyed.add(line);
       const [name = '', ...args] = line.split(' ');
@@ -239,7 +241,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     expect(new Set(signers.slice(-20)).size).toBe(2);
     const root = ['--root', join(folder, 'dev-root.pem')];
     const named = ['--network', 'localnet', '--rpc-url', node.url, ...root];
-    expect(await done('status', ids.configId, ...urls('new'), ...named)).toMatchObject({
+    expect(await done('status', '--config', ids.configId, ...urls('new'), ...named)).toMatchObject({
       config: { overlap: null },
       answering: [{ registration: 'registered' }, { registration: 'registered' }],
     });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { parseKeeperFile } from '../../../src/cli/keeper/file.ts';
 import { type World, worldOf } from '../../../src/cli/keeper/world.ts';
 import { KeeperFixture, type Operator } from '../../src/cli/keeper/keeper_fixture.ts';
+import { ofConfig } from '../../src/cli/sui/chain_fixture.ts';
 import { startServer, type TestServer } from '../../src/server/support.ts';
 
 let fixture: KeeperFixture;
@@ -72,7 +73,7 @@ describe('a round', () => {
     const [known, other] = [await start(), await start()];
     const id = await register(known);
     const { configId, chain } = fixture;
-    await chain.done('retire_config', String(fixture.content([])['package']), configId, '--yes');
+    await chain.done('retire_config', ...ofConfig(configId), '--yes');
     const { exit, done, alerts } = await fixture.once([known.url, other.url]);
     expect([exit, done]).toEqual([1, [{ kind: 'destroy', subject: id, result: 'done' }]]);
     expect(alerts).toMatchObject([{ code: 'CONFIG_RETIRED', subject: configId }]);
@@ -109,12 +110,7 @@ describe('a round', () => {
     const oldId = await register(old);
     await fixture.rotateTo(successor.url);
     const { chain, configId, operator } = fixture;
-    await chain.done(
-      'revoke_registrar',
-      String(fixture.content([])['package']),
-      configId,
-      operator.registrar,
-    );
+    await chain.done('revoke_registrar', ...ofConfig(configId), operator.registrar);
     const { exit, done, alerts } = await fixture.once([old.url, successor.url]);
     expect([exit, done]).toEqual([1, [{ kind: 'destroy', subject: oldId, result: 'done' }]]);
     expect(alerts).toMatchObject([{ code: 'REGISTRAR_REVOKED' }]);

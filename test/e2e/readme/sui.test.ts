@@ -103,7 +103,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
   for (const line of lines) expect(await run(line), line.name).toMatchObject({ status: 'done' });
   const { CONFIG = '', ENCLAVE, SUCCESSOR } = variables;
   expect(SUCCESSOR).not.toBe(ENCLAVE);
-  expect(await fixture.done('status', CONFIG, NEW_URL, ...root)).toMatchObject({
+  expect(await fixture.done('status', '--config', CONFIG, NEW_URL, ...root)).toMatchObject({
     config: { configVersion: '1' },
     enclaves: [{ id: SUCCESSOR, stale: false }],
     destroyed: [ENCLAVE],
@@ -127,7 +127,7 @@ test("the admin's path ends with a new enclave of the new image, and goes on thr
     variables['NEW_URL'] = line.name === 'rotate' ? THIRD_URL : FOURTH_URL;
     expect(await run(line), line.name).toMatchObject({ status: 'done' });
   }
-  expect(await fixture.done('status', CONFIG)).toMatchObject({
+  expect(await fixture.done('status', '--config', CONFIG)).toMatchObject({
     config: { maxKeyAgeMs: String(168 * 3_600_000), registrars: [], isRetired: true },
     enclaves: expect.arrayContaining([expect.objectContaining({ id: variables['ENCLAVE'] })]),
   });

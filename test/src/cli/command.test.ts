@@ -1,6 +1,6 @@
 /** The framework of the commands, and what holds for every one of them. */
 import { spawnSync } from 'node:child_process';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -24,6 +24,7 @@ class StoppedError extends EnclaveError {
 const main = command({
   name: 'sample',
   purpose: 'Shows what a command can be given.',
+  example: 'read --level 5',
   arguments: { from: { schema: text }, to: { schema: text, optional: true } },
   options: {
     level: { value: '<number>', help: 'the level', schema: integer(0, 10), default: '1', variable: 'LEVEL' },
@@ -104,7 +105,7 @@ describe('a command', () => {
   });
 
   test('explains its use by --help, whatever else it is given', async () => {
-    for (const argv of [['--help'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
+    for (const argv of [['--help'], ['-h'], ['--bogus', '--help'], ['1', '2', '3', '--help']]) {
       expect(await call(main, argv)).toEqual({
         status: 0,
         stdout: `usage: sui-enclave sample <from> [<to>] [options]
@@ -115,9 +116,11 @@ Shows what a command can be given.
   --tag <word>      a tag (may be repeated)
   --quiet           say less
   --json            print the result, or the error, as JSON
-  --help            print this
+  --help            print this, as -h does
 
 exit codes: 0 done
+
+example: npx --offline sui-enclave sample read --level 5
 `,
         stderr: '',
       });
@@ -276,11 +279,40 @@ describe('the program', () => {
     expect([status, JSON.parse(json)]).toEqual([2, { status: 'failed', code: 'USAGE', error }]);
   });
 
+  test.each([
+    [['updat-pcrs'], 'there is no command updat-pcrs (did you mean update_pcrs?). See sui-enclave --help'],
+    [['host_instal'], 'there is no command host_instal (did you mean host_install?). See sui-enclave --help'],
+    [
+      ['status', '--newtork', 'localnet'],
+      "Unknown option '--newtork' (did you mean --network?). See sui-enclave status --help",
+    ],
+  ])('asks whether another name was meant than %j', async (argv, error) => {
+    expect(await call(program, argv)).toEqual({ status: 2, stdout: '', stderr: `USAGE: ${error}\n` });
+  });
+
   test.each(['prover check-key', 'prover-check-key', 'help prover check-key', 'salt-seed', 'dev-sui'])(
     'takes %s for a name',
     async (words) => {
       const { status, stdout } = await call(program, [...words.split(' '), '--help']);
       expect([status, stdout.split(' ')[2]]).toEqual([0, words.replace('help ', '').replace(/[ -]/g, '_')]);
+    },
+  );
+
+  test.each(['.', 'src/library'])(
+    'is what npx runs in the folder %s of a clone',
+    (folder) => {
+      const run = (...args: string[]) =>
+        spawnSync('npx', ['--offline', 'sui-enclave', ...args], {
+          cwd: join(ROOT, folder),
+          encoding: 'utf8',
+        });
+      expect(run('--version', '--json')).toMatchObject({
+        status: 0,
+        stdout: expect.stringContaining('"pcr1"'),
+      });
+      // Of the folder in which it was typed.
+      expect(run('verify', '--file', 'package.json', '--pcrs', 'none.pcrs').stderr).toContain('none.pcrs');
+      expect(realpathSync(join(ROOT, 'node_modules/.bin/sui-enclave'))).toBe(join(ROOT, 'src/cli/bin.cjs'));
     },
   );
 
@@ -305,6 +337,26 @@ describe.each(Object.keys(COMMANDS))('%s', (name) => {
     // Every option is followed by a gap, however long its value's name is.
     const options = stdout.split('\n').filter((line) => line.startsWith('  --'));
     for (const line of options) expect(line).toMatch(/^ {2}--[\w-]+( <[^>]+>)? {2,}\S/);
+    expect(await call(program, [name, '-h'])).toEqual({ status: 0, stdout, stderr: '' });
+  });
+
+  test.skipIf(COMMANDS[name]?.inClone)('names no file in its help that only a clone has', async () => {
+    const { stdout } = await call(program, [name, '--help']);
+    expect(stdout).not.toMatch(/\w\.md\b|\b(src|scripts|enclave|deploy)\/[\w/]*\.\w/);
+  });
+
+  test('has an example, of options that it has and arguments that it takes', async () => {
+    const { stdout } = await call(program, [name, '--help']);
+    const [, example = ''] = /\nexample: npx --offline sui-enclave (.*)\n$/.exec(stdout) ?? [];
+    const words = example.split(' ');
+    expect(words[0]).toBe(name);
+    for (const word of words.filter((part) => part.startsWith('--'))) {
+      expect(stdout).toMatch(new RegExp(`^  ${word} `, 'm'));
+    }
+    const forms = stdout.match(/^(usage:| {6}) .*$/gm) ?? [];
+    const required = forms.map((form) => form.match(/(?<!\[|--[\w-]+ )<\w+>/g)?.length ?? 0);
+    const given = words.slice(1).filter((part) => !part.startsWith('--'));
+    expect(given.length).toBeGreaterThanOrEqual(Math.min(...required));
   });
 
   test('ends with exit code 2 where its command line is wrong', async () => {
@@ -372,7 +424,12 @@ test.each(SUI)('the help of %s lists the common options, and the exit codes', as
 });
 
 test('a process ends with the exit code of its command, even if something it started still runs', async () => {
-  const { status, stdout, stderr } = await spawnScript('main.ts', ['status', '0x1', 'http://127.0.0.1:1']);
+  const { status, stdout, stderr } = await spawnScript('main.ts', [
+    'status',
+    '--config',
+    '0x1',
+    'http://127.0.0.1:1',
+  ]);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  expect(stderr).toMatch(/^USAGE: <enclave_config_id> must be 0x and 64/);
+  expect(stderr).toMatch(/^USAGE: --config must be 0x and 64/);
 });

@@ -10,7 +10,7 @@ import {
   readConfig,
 } from '../../../../src/library/sui/objects.ts';
 import { callScript, type Result } from '../run.ts';
-import { ChainFixture, PACKAGE } from '../sui/chain_fixture.ts';
+import { ChainFixture, ofConfig, PACKAGE } from '../sui/chain_fixture.ts';
 
 /** What `keep --once --json` prints. */
 export interface Printed {
@@ -125,7 +125,7 @@ export class KeeperFixture {
   async rotateTo(url: string): Promise<string> {
     const { chain, configId } = this;
     const files = ['--pcrs', chain.file('dev.pcrs'), '--root', chain.file('root.pem')];
-    const { enclave } = await chain.done('rotate', PACKAGE, configId, url, '--again', ...files);
+    const { enclave } = await chain.done('rotate', ...ofConfig(configId), url, '--again', ...files);
     return String(enclave);
   }
 }
@@ -140,6 +140,6 @@ interface Once {
 async function addOperator(chain: ChainFixture, configId: string): Promise<Operator> {
   const key = new Ed25519Keypair();
   chain.node.ledger.give(key.toSuiAddress(), 5_000_000_000n);
-  const { registrar } = await chain.done('add_registrar', PACKAGE, configId, key.toSuiAddress());
+  const { registrar } = await chain.done('add_registrar', ...ofConfig(configId), key.toSuiAddress());
   return { key, registrar: String(registrar) };
 }

@@ -7,7 +7,7 @@ import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { connect } from '../../../../src/cli/sui/network.ts';
 import { iterateEvents, readConfig, registerEnclaveAsRegistrar } from '../../../../src/library/sui/index.ts';
 import { startServer } from '../../server/support.ts';
-import { PACKAGE } from '../sui/chain_fixture.ts';
+import { ofConfig, PACKAGE } from '../sui/chain_fixture.ts';
 import { script } from '../sui/run_script.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
 
@@ -45,13 +45,13 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   // The key changes nothing else: the node refuses what another address owns.
   const before = fixture.sent;
   for (const [name = '', ...args] of [
-    ['destroy_enclave', PACKAGE, own],
-    ['update_pcrs', PACKAGE, configId, '--pcrs', chain.file('other.pcrs')],
-    ['update_config', PACKAGE, configId, '--name', 'mine'],
-    ['rotate', PACKAGE, configId, theirs.url, '--again', ...files, chain.file('dev.pcrs')],
-    ['retire_config', PACKAGE, configId, '--yes'],
-    ['add_registrar', PACKAGE, configId, operator.key.toSuiAddress()],
-    ['revoke_registrar', PACKAGE, configId, operator.registrar],
+    ['destroy_enclave', '--enclave-package', PACKAGE, own],
+    ['update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('other.pcrs')],
+    ['update_config', ...ofConfig(configId), '--name', 'mine'],
+    ['rotate', ...ofConfig(configId), theirs.url, '--again', ...files, chain.file('dev.pcrs')],
+    ['retire_config', ...ofConfig(configId), '--yes'],
+    ['add_registrar', ...ofConfig(configId), operator.key.toSuiAddress()],
+    ['revoke_registrar', ...ofConfig(configId), operator.registrar],
   ]) {
     const { exit, json } = await script(name, [...args, '--rpc-url', chain.node.url, '--json'], env);
     expect([exit, json()], name).toMatchObject([
@@ -62,7 +62,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   expect(fixture.sent).toBe(before);
 
   // What to do then: revoke it, and destroy what it registered.
-  await chain.done('revoke_registrar', PACKAGE, configId, operator.registrar);
+  await chain.done('revoke_registrar', ...ofConfig(configId), operator.registrar);
   const next = await startServer({ nsm: chain.nsm });
   await expect(register(next.url)).rejects.toMatchObject({ abort: 'enclave::ENotRegistrar' });
   expect((await readConfig(client, configId)).registrars).toEqual([]);

@@ -7,7 +7,7 @@ import { worldOf } from '../../../../src/cli/rollout/world.ts';
 import { Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { modelChainId } from '../../../../src/cli/sui/network.ts';
 import { LyingNode, noEnclaves, outdated } from '../keeper/lying_node.ts';
-import { PACKAGE } from '../sui/chain_fixture.ts';
+import { ofConfig } from '../sui/chain_fixture.ts';
 import { RolloutFixture } from './rollout_fixture.ts';
 
 let fixture: RolloutFixture;
@@ -40,7 +40,9 @@ test.each(ORDERS)('%s node that agrees is no hindrance', async (_which, order) =
   const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
   if (!enclave.answers) throw new Error(enclave.reason);
   expect(await world.stateOf(enclave.candidate, config)).toBe('accepted');
-  expect(world.adminCommand('end_overlap')).toContain(` --rpc-url ${node[0]}`);
+  expect(world.adminCommand('end_overlap')).toBe(
+    `npx --offline sui-enclave end_overlap ${ofConfig(config.id).join(' ')} --network localnet --rpc-url ${node[0]}`,
+  );
 });
 
 test.each(ORDERS)('%s node that hides a registration is noticed', async (_which, order) => {
@@ -64,7 +66,7 @@ async function showOldConfig(times: number): Promise<void> {
     return answer;
   });
   await (await worldFor([lying.url])).config();
-  await chain.done('update_pcrs', PACKAGE, configId, '--pcrs', chain.file('new.pcrs'));
+  await chain.done('update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('new.pcrs'));
   let shown = 0;
   lying.lies.set('BatchGetObjects', (answer) => {
     shown += 1;

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePcrs } from '../../../../src/library/attestation/index.ts';
-import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 const OBJECT = `0x${'b'.repeat(64)}`;
@@ -22,11 +22,11 @@ afterAll(() => fixture.close());
 
 describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
   test.each<[string, string[], string, string]>([
-    ['an id that is none', but({ 0: '0x12zz' }), 'USAGE', '<enclave_package_id> must be 0x and 64'],
-    ['a short id', but({ 2: '0x5' }), 'USAGE', '<enclave_config_id> must be'],
+    ['an id that is none', but({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
+    ['a short id', but({ 2: '0x5' }), 'USAGE', '--config must be'],
     ['names that are swapped', but({ 4: 'Weather', 5: 'weather' }), 'USAGE', 'swap them'],
     ['a witness in lower case', but({ 5: 'weather' }), 'USAGE', 'of weather is WEATHER'],
-    ['a name that is none in Move', but({ 4: 'wea-ther' }), 'USAGE', '<module_name> must be a name'],
+    ['a name that is none in Move', but({ 4: 'wea-ther' }), 'USAGE', '--module must be a name'],
     ['an id for a URL', but({ 3: OBJECT }), 'USAGE', '<enclave_url> must be the URL of an enclave'],
     ['a registrar', [...but({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
     [
@@ -35,8 +35,10 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
       'USAGE',
       '--cap must be',
     ],
-    ['some of the ids', ['retire_config', PACKAGE], 'USAGE', 'give all, or none of them'],
-    ['some of more ids', but({}).slice(0, 4), 'USAGE', '--network with a deployments/<network>.json'],
+    ['some of the ids', ['retire_config', '--config', OBJECT], 'USAGE', 'missing: --enclave-package'],
+    ['ids as arguments', ['retire_config', PACKAGE, OBJECT], 'USAGE', 'by --enclave-package, --config'],
+    ['some of more ids', but({}).slice(0, 4), 'USAGE', 'missing: <enclave_url> <module_name> <otw_name>'],
+    ['an id twice', [...but({}), '--config', OBJECT], 'USAGE', '--config is given twice'],
     ['a deployment file', ['create_config', 'x', '--network', 'localnet'], 'DEPLOYMENT', 'there is no'],
     ['no ids, and no network', ['retire_config'], 'USAGE', '--network with a deployments/<network>.json'],
     ['a network', [...but({}), '--network', 'tesnet'], 'USAGE', '--network must be one of mainnet'],
@@ -49,8 +51,13 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
       'USAGE',
       '--gas-budget must be an integer number of MIST',
     ]),
-    ['an object', ['destroy_enclave', PACKAGE, 'weather'], 'USAGE', '<enclave_object_id>'],
-    ['a holder', ['add_registrar', PACKAGE, OBJECT, 'me'], 'USAGE', '<holder>'],
+    [
+      'an object',
+      ['destroy_enclave', '--enclave-package', PACKAGE, 'weather'],
+      'USAGE',
+      '<enclave_object_id>',
+    ],
+    ['a holder', ['add_registrar', ...ofConfig(OBJECT), 'me'], 'USAGE', '<holder>'],
     ['a package of move/', ['publish', 'dice'], 'USAGE', 'there is no package "dice"'],
   ])('%s', async (_, [name = '', ...args], code, message) => {
     // Valid ones, after which those of the row win.
@@ -81,7 +88,12 @@ test('a key that is not there is missed before the enclave is asked', async () =
 
 describe('on a real network, development is refused by name', () => {
   const key = () => ({ SUI_PRIVATE_KEY: fixture.admin.getSecretKey() });
-  const config = () => [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'x', '--pcrs', fixture.file('dev.pcrs')];
+  const config = () => [
+    ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
+    'x',
+    '--pcrs',
+    fixture.file('dev.pcrs'),
+  ];
   const where = () => ['--rpc-url', fixture.node.url, '--json'];
 
   test.each(['mainnet', 'testnet', 'devnet'])('%s: registers and roots', async (network) => {
@@ -121,7 +133,7 @@ describe('on a real network, development is refused by name', () => {
 
   test('registers of a debug enclave are refused everywhere', async () => {
     writeFileSync(fixture.file('debug.pcrs'), [0, 1, 2].map((n) => `${'0'.repeat(96)} PCR${n}\n`).join(''));
-    const args = [...config().slice(0, 5), '--pcrs', fixture.file('debug.pcrs')];
+    const args = [...config().slice(0, -2), '--pcrs', fixture.file('debug.pcrs')];
     const refused = await script('create_config', [...args, ...where()], key());
     expect(refused.json()).toMatchObject({ code: 'POLICY_ZERO_IMAGE' });
   });
@@ -142,9 +154,13 @@ describe('on a real network, an image that is not known to be of a tagged releas
     writeFileSync(fixture.file('other.measurements.json'), JSON.stringify(measurements));
   const URL_OF_NONE = 'http://127.0.0.1:1';
   const COMMANDS: [string, string[], string][] = [
-    ['create_config', [PACKAGE, PACKAGE, 'weather', 'WEATHER', 'x'], 'SUI_OBJECT_NOT_FOUND'],
-    ['update_pcrs', [PACKAGE, OBJECT], 'SUI_OBJECT_NOT_FOUND'],
-    ['rotate', [PACKAGE, OBJECT, URL_OF_NONE], 'CLIENT_UNREACHABLE'],
+    [
+      'create_config',
+      [...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'), 'x'],
+      'SUI_OBJECT_NOT_FOUND',
+    ],
+    ['update_pcrs', ofConfig(OBJECT), 'SUI_OBJECT_NOT_FOUND'],
+    ['rotate', [...ofConfig(OBJECT), URL_OF_NONE], 'CLIENT_UNREACHABLE'],
   ];
   const run = (name: string, args: string[], network: string, ...more: string[]) => {
     const node = ['--network', network, '--rpc-url', fixture.node.url];

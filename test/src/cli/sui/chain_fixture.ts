@@ -27,6 +27,22 @@ import { type Result, type Runner, script } from './run_script.ts';
 /** The chain of testnet, for a node that commands take for one of it. */
 export const TESTNET_CHAIN = '69WiPg3DAQiwdxfncX6wYQ2siKwAe6L9BZthQea3JNMD';
 export const PACKAGE = `0x${'e'.repeat(64)}`;
+
+/** The options that name a config and the package to call. */
+export function ofConfig(configId: string, enclavePackage = PACKAGE): string[] {
+  return ['--enclave-package', enclavePackage, '--config', configId];
+}
+
+/** The options that name an application and the package to call. */
+export function ofApplication(
+  enclavePackage: string,
+  appPackage: string,
+  module: string,
+  witness: string,
+): string[] {
+  const application = ['--app-package', appPackage, '--module', module, '--witness', witness];
+  return ['--enclave-package', enclavePackage, ...application];
+}
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 
 export class ChainFixture {

@@ -6,7 +6,7 @@ import { main } from '../../../../src/cli/sui/retire_config.ts';
 import { Changes, type LedgerObject } from '../../../../src/devnet/ledger.ts';
 import { Config, PUBLISHER, Publisher } from '../../devnet/structs.ts';
 import { startServer } from '../../server/support.ts';
-import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 let fixture: ChainFixture;
@@ -36,7 +36,7 @@ describe('a registrar', () => {
 
   async function add(): Promise<string> {
     fixture.node.ledger.give(operator.toSuiAddress(), 1_000_000_000n);
-    const added = await fixture.done('add_registrar', PACKAGE, configId, operator.toSuiAddress());
+    const added = await fixture.done('add_registrar', ...ofConfig(configId), operator.toSuiAddress());
     return added['registrar'] as string;
   }
 
@@ -47,11 +47,11 @@ describe('a registrar', () => {
     expect(registered.json()).toMatchObject({ status: 'done', registrar, configVersion: '0' });
     const enclave = registered.json()['enclave'] as string;
     for (const args of [
-      ['destroy_enclave', PACKAGE, enclave],
-      ['update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs')],
-      ['retire_config', PACKAGE, configId, '--yes'],
-      ['add_registrar', PACKAGE, configId, operator.toSuiAddress()],
-      ['revoke_registrar', PACKAGE, configId, registrar],
+      ['destroy_enclave', '--enclave-package', PACKAGE, enclave],
+      ['update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file('other.pcrs')],
+      ['retire_config', ...ofConfig(configId), '--yes'],
+      ['add_registrar', ...ofConfig(configId), operator.toSuiAddress()],
+      ['revoke_registrar', ...ofConfig(configId), registrar],
     ]) {
       const [name = '', ...rest] = args;
       const { exit, json } = await operate(name, ...rest);
@@ -62,8 +62,10 @@ describe('a registrar', () => {
 
   test('is revoked, wherever it is: nothing is sent that would abort', async () => {
     const registrar = await add();
-    expect(await fixture.done('status', configId)).toMatchObject({ config: { registrars: [registrar] } });
-    expect(await fixture.done('revoke_registrar', PACKAGE, configId, registrar)).toMatchObject({
+    expect(await fixture.done('status', '--config', configId)).toMatchObject({
+      config: { registrars: [registrar] },
+    });
+    expect(await fixture.done('revoke_registrar', ...ofConfig(configId), registrar)).toMatchObject({
       status: 'done',
       registrar,
     });
@@ -72,13 +74,13 @@ describe('a registrar', () => {
     const refused = await operate('register_enclave', ...registration(url), '--registrar', registrar);
     expect(refused.json()).toMatchObject({ code: 'WOULD_ABORT', error: expect.stringContaining('revoked') });
     expect(sent()).toBe(before);
-    expect(await fixture.done('revoke_registrar', PACKAGE, configId, registrar)).toMatchObject({
+    expect(await fixture.done('revoke_registrar', ...ofConfig(configId), registrar)).toMatchObject({
       status: 'unchanged',
     });
   });
 
   test('goes to an address in full', async () => {
-    expect((await fixture.run('add_registrar', PACKAGE, configId, '0x5')).json()).toMatchObject({
+    expect((await fixture.run('add_registrar', ...ofConfig(configId), '0x5')).json()).toMatchObject({
       code: 'USAGE',
       error: expect.stringContaining('<holder> must be 0x and 64'),
     });
@@ -99,7 +101,13 @@ describe('a module that is on chain already', () => {
   const create = (...args: string[]) =>
     fixture.run(
       'create_config',
-      ...[PACKAGE, PACKAGE, 'source', 'Source', 'sources', '--pcrs', fixture.file('dev.pcrs'), ...args],
+      ...[
+        ...ofApplication(PACKAGE, PACKAGE, 'source', 'Source'),
+        'sources',
+        '--pcrs',
+        fixture.file('dev.pcrs'),
+        ...args,
+      ],
     );
 
   test('gets a capability by its Publisher, and a config, in one transaction', async () => {
@@ -111,7 +119,7 @@ describe('a module that is on chain already', () => {
       owner: { kind: 'address', address: fixture.address },
     });
     // From then on the sender owns a capability.
-    expect(await fixture.done('retire_config', PACKAGE, config, '--yes')).toMatchObject({ capability });
+    expect(await fixture.done('retire_config', ...ofConfig(config), '--yes')).toMatchObject({ capability });
     expect((await create()).json()).toMatchObject({ status: 'done', capability });
   });
 
@@ -137,18 +145,20 @@ describe('rotate', () => {
     const before = sent();
     const rotated = await fixture.done(
       'rotate',
-      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('next.pcrs'), ...root],
+      ...[...ofConfig(configId), successor.url, '--pcrs', fixture.file('next.pcrs'), ...root],
     );
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', capability: capId });
     expect(sent()).toBe(before + 1);
-    expect(await fixture.done('status', configId, successor.url, ...root)).toMatchObject({
+    expect(await fixture.done('status', '--config', configId, successor.url, ...root)).toMatchObject({
       enclaves: expect.arrayContaining([
         expect.objectContaining({ id: oldId, stale: true }),
         expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
       ]),
       answering: [{ registration: 'registered', enclave: rotated['enclave'] }],
     });
-    expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+    expect(await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, oldId)).not.toHaveProperty(
+      'capability',
+    );
   });
 
   test('with --overlap lets contracts accept the old enclave until the time that was set, or until end_overlap', async () => {
@@ -158,27 +168,29 @@ describe('rotate', () => {
     // The same registers: the enclaves of both versions meet the policy of the commands.
     const successor = await startServer({ nsm });
     const update = (url: string, ...args: string[]) =>
-      fixture.run('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+      fixture.run('rotate', ...ofConfig(configId), url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
     const before = sent();
     const rotated = (await update(successor.url, '--again', '--overlap', '30')).json();
     expect(rotated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
     const until = Date.parse(String(rotated['overlapUntil']));
     expect(Math.abs(until - Date.now() - 30 * 60_000)).toBeLessThan(60_000);
     expect(sent()).toBe(before + 1);
-    const status = async () => await script('status', [configId, '--rpc-url', fixture.node.url]);
+    const status = async () => await script('status', ['--config', configId, '--rpc-url', fixture.node.url]);
     expect((await status()).out).toMatch(/at version 1, and at version 0 until 2\d{3}-[-0-9T:.]+Z/);
     expect((await status()).out).toMatch(/accepted until 2\d{3}-[-0-9T:.]+Z\n/);
-    expect(await fixture.done('status', configId, old.url, successor.url, ...root)).toMatchObject({
-      config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
-      enclaves: expect.arrayContaining([
-        expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
-        expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
-      ]),
-      answering: expect.arrayContaining([
-        expect.objectContaining({ registration: 'registered', enclave: oldId }),
-        expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
-      ]),
-    });
+    expect(await fixture.done('status', '--config', configId, old.url, successor.url, ...root)).toMatchObject(
+      {
+        config: { configVersion: '1', overlap: { until: rotated['overlapUntil'] } },
+        enclaves: expect.arrayContaining([
+          expect.objectContaining({ id: oldId, stale: false, configVersion: '0' }),
+          expect.objectContaining({ id: rotated['enclave'], stale: false, configVersion: '1' }),
+        ]),
+        answering: expect.arrayContaining([
+          expect.objectContaining({ registration: 'registered', enclave: oldId }),
+          expect.objectContaining({ registration: 'registered', enclave: rotated['enclave'] }),
+        ]),
+      },
+    );
     const refused = await update(successor.url, '--again', '--overlap', '30');
     expect(refused.json()).toMatchObject({
       code: 'WOULD_ABORT',
@@ -186,16 +198,18 @@ describe('rotate', () => {
     });
     // The key of version 0 can still be registered at version 1.
     expect((await update(old.url)).json()).toMatchObject({ status: 'done', configVersion: '1' });
-    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({
+    expect(await fixture.done('end_overlap', ...ofConfig(configId))).toMatchObject({
       status: 'done',
       capability: capId,
     });
-    expect(await fixture.done('end_overlap', PACKAGE, configId)).toMatchObject({ status: 'unchanged' });
-    expect(await fixture.done('status', configId)).toMatchObject({
+    expect(await fixture.done('end_overlap', ...ofConfig(configId))).toMatchObject({ status: 'unchanged' });
+    expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { overlap: null },
       enclaves: expect.arrayContaining([expect.objectContaining({ id: oldId, stale: true })]),
     });
-    expect(await fixture.done('destroy_enclave', PACKAGE, oldId)).not.toHaveProperty('capability');
+    expect(await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, oldId)).not.toHaveProperty(
+      'capability',
+    );
   });
 
   test('an enclave of the version before is destroyed with the capability in an overlap, and without it after', async () => {
@@ -204,17 +218,21 @@ describe('rotate', () => {
     for (const { url } of servers) ids.push(await fixture.register(configId, capId, url));
     const updated = await fixture.done(
       'update_pcrs',
-      ...[PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', '1'],
+      ...[...ofConfig(configId), '--pcrs', fixture.file('other.pcrs'), '--overlap', '1'],
     );
     expect(updated).toMatchObject({ status: 'done', configVersion: '1', overlapUntil: expect.any(String) });
-    expect(await fixture.done('destroy_enclave', PACKAGE, ids[0] ?? '')).toMatchObject({ capability: capId });
+    expect(await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, ids[0] ?? '')).toMatchObject({
+      capability: capId,
+    });
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse(String(updated['overlapUntil'])) });
     onTestFinished(() => void vi.useRealTimers());
-    expect(await fixture.done('destroy_enclave', PACKAGE, ids[1] ?? '')).not.toHaveProperty('capability');
+    expect(
+      await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, ids[1] ?? ''),
+    ).not.toHaveProperty('capability');
   });
 
   test.each(['0', '1440', '1.5', 'day'])('--overlap %s is a usage error', async (minutes) => {
-    const args = [PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'), '--overlap', minutes];
+    const args = [...ofConfig(configId), '--pcrs', fixture.file('other.pcrs'), '--overlap', minutes];
     const { exit, json } = await fixture.run('update_pcrs', ...args);
     expect(json()).toMatchObject({ code: 'USAGE', error: expect.stringContaining('from 1 to 1439') });
     expect(exit).toBe(2);
@@ -222,7 +240,15 @@ describe('rotate', () => {
 
   test('of the same registers does nothing, registers an enclave that is not registered, and bumps with --again', async () => {
     const same = (url: string, ...args: string[]) =>
-      fixture.done('rotate', PACKAGE, configId, url, '--pcrs', fixture.file('dev.pcrs'), ...root, ...args);
+      fixture.done(
+        'rotate',
+        ...ofConfig(configId),
+        url,
+        '--pcrs',
+        fixture.file('dev.pcrs'),
+        ...root,
+        ...args,
+      );
     const [old, fresh] = [await startServer({ nsm: fixture.nsm }), await startServer({ nsm: fixture.nsm })];
     const oldId = await fixture.register(configId, capId, old.url);
     const before = sent();
@@ -235,7 +261,7 @@ describe('rotate', () => {
     expect(sent()).toBe(before);
     const registered = await same(fresh.url);
     expect(registered).toMatchObject({ status: 'done', configVersion: '0' });
-    expect(await fixture.done('status', configId)).toMatchObject({
+    expect(await fixture.done('status', '--config', configId)).toMatchObject({
       config: { configVersion: '0' },
       enclaves: expect.arrayContaining([
         expect.objectContaining({ id: oldId, stale: false }),
@@ -253,7 +279,7 @@ describe('rotate', () => {
     const before = sent();
     const refused = await fixture.run(
       'rotate',
-      ...[PACKAGE, configId, url, '--pcrs', fixture.file('other.pcrs'), ...root],
+      ...[...ofConfig(configId), url, '--pcrs', fixture.file('other.pcrs'), ...root],
     );
     expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
     expect(sent()).toBe(before);
@@ -269,6 +295,7 @@ describe('status', () => {
     await fixture.register(configId, capId, good.url);
     const print = async (...urls: string[]) => {
       const { exit, out } = await script('status', [
+        '--config',
         configId,
         ...urls,
         ...root,
@@ -310,9 +337,9 @@ describe('status', () => {
         expect.stringMatching(/^ {2}- {2}key [0-9a-f]{16}… {2}registered 0 min ago {2}accepted$/),
       ],
     });
-    await fixture.done('update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs'));
+    await fixture.done('update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file('other.pcrs'));
     expect((await print()).lines[1]).toMatch(/stale: registered at version 0$/);
-    await fixture.done('retire_config', PACKAGE, configId, '--yes');
+    await fixture.done('retire_config', ...ofConfig(configId), '--yes');
     expect((await print()).lines).toEqual([
       'RETIRED: the config "weather" at version 1. Contracts accept none of its enclaves.',
       expect.stringMatching(/its config is retired$/),
@@ -322,11 +349,11 @@ describe('status', () => {
   test('names a URL once, and with --verbose an enclave as registered and as what answers', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const id = await fixture.register(configId, capId, url);
-    const args = [configId, url, ...root, '--rpc-url', fixture.node.url];
+    const args = ['--config', configId, url, ...root, '--rpc-url', fixture.node.url];
     expect((await script('status', args)).out.split(url)).toHaveLength(2);
     const whole = await script('status', [...args, '--verbose']);
     expect(whole.out.split(id)).toHaveLength(3);
-    const json = await fixture.done('status', configId, url, ...root);
+    const json = await fixture.done('status', '--config', configId, url, ...root);
     expect(JSON.stringify(json).split(url)).toHaveLength(2);
   });
 });
@@ -339,19 +366,21 @@ describe('migrate_config', () => {
     const older = { ...Config.parse(object.content), package_version: 0 };
     changes.write({ ...object, content: Config.serialize(older).toBytes() });
     ledger.commit('older', changes);
-    const rename = () => fixture.run('update_config', PACKAGE, configId, '--name', 'renamed');
+    const rename = () => fixture.run('update_config', ...ofConfig(configId), '--name', 'renamed');
     expect((await rename()).json()).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       error: expect.stringContaining('have the admin migrate the config'),
     });
-    expect(await fixture.done('migrate_config', PACKAGE, configId)).toMatchObject({
+    expect(await fixture.done('migrate_config', ...ofConfig(configId))).toMatchObject({
       status: 'done',
       capability: capId,
       packageVersionBefore: '0',
     });
-    expect(await fixture.done('status', configId)).toMatchObject({ config: { packageVersion: '1' } });
+    expect(await fixture.done('status', '--config', configId)).toMatchObject({
+      config: { packageVersion: '1' },
+    });
     expect((await rename()).json()).toMatchObject({ status: 'done' });
-    expect((await fixture.run('migrate_config', PACKAGE, configId)).json()).toMatchObject({
+    expect((await fixture.run('migrate_config', ...ofConfig(configId))).json()).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       error: expect.stringContaining('nothing to migrate'),
     });
@@ -362,17 +391,23 @@ describe('update_config', () => {
   test('names a config, and limits the age of keys: status warns of a key that is too old', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, url);
-    const set = (...args: string[]) => fixture.done('update_config', PACKAGE, configId, ...args);
+    const set = (...args: string[]) => fixture.done('update_config', ...ofConfig(configId), ...args);
     expect(await set('--name', 'renamed', '--max-key-age', '1')).toMatchObject({
       name: 'renamed',
       maxKeyAgeMs: '3600000',
     });
-    const young = await fixture.done('status', configId, url, ...root);
+    const young = await fixture.done('status', '--config', configId, url, ...root);
     expect(young).toMatchObject({
       config: { name: 'renamed', maxKeyAgeMs: '3600000' },
       enclaves: [{ id: enclaveId, keyTooOld: false }],
     });
-    const printed = await script('status', [configId, '--verbose', '--rpc-url', fixture.node.url]);
+    const printed = await script('status', [
+      '--config',
+      configId,
+      '--verbose',
+      '--rpc-url',
+      fixture.node.url,
+    ]);
     expect(printed.out).toMatch(/registeredAt +\d{4}-\d\d-\d\dT/);
     fixture.node.lie = (object) => {
       if (!object.type.includes('::enclave::Enclave<')) return object;
@@ -380,11 +415,13 @@ describe('update_config', () => {
       content.writeBigUInt64LE(BigInt(Date.now() - 3_600_001), content.length - 8);
       return { ...object, content };
     };
-    const old = await fixture.run('status', configId, url, ...root);
+    const old = await fixture.run('status', '--config', configId, url, ...root);
     expect(old.json()).toMatchObject({ enclaves: [{ keyTooOld: true }], answering: [{ trusted: true }] });
     expect(old.exit).toBe(1);
     expect(await set('--max-key-age', 'none')).toMatchObject({ maxKeyAgeMs: 'none' });
-    expect(await fixture.done('status', configId)).toMatchObject({ config: { maxKeyAgeMs: null } });
+    expect(await fixture.done('status', '--config', configId)).toMatchObject({
+      config: { maxKeyAgeMs: null },
+    });
   });
 
   test.each([
@@ -393,7 +430,7 @@ describe('update_config', () => {
     [['--max-key-age', '1.5'], 'whole number of hours from 1'],
     [['--max-key-age', '1000000'], 'to 999999'],
   ])('%j is a usage error', async (args, message) => {
-    const { exit, json } = await fixture.run('update_config', PACKAGE, configId, ...args);
+    const { exit, json } = await fixture.run('update_config', ...ofConfig(configId), ...args);
     expect(json()).toMatchObject({ code: 'USAGE', error: expect.stringContaining(message) });
     expect(exit).toBe(2);
   });
@@ -403,18 +440,20 @@ describe('retire_config', () => {
   test('ends a config: nothing is registered or changed, and anyone destroys its enclaves', async () => {
     const { url } = await startServer({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, url);
-    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({ status: 'done' });
-    expect(await fixture.done('retire_config', PACKAGE, configId, '--yes')).toMatchObject({
+    expect(await fixture.done('retire_config', ...ofConfig(configId), '--yes')).toMatchObject({
+      status: 'done',
+    });
+    expect(await fixture.done('retire_config', ...ofConfig(configId), '--yes')).toMatchObject({
       status: 'unchanged',
     });
     const before = sent();
     const { url: other } = await startServer({ nsm: fixture.nsm });
     for (const args of [
       ['register_enclave', ...registration(other)],
-      ['update_pcrs', PACKAGE, configId, '--pcrs', fixture.file('other.pcrs')],
-      ['rotate', PACKAGE, configId, other, '--pcrs', fixture.file('dev.pcrs'), ...root],
-      ['update_config', PACKAGE, configId, '--name', 'again'],
-      ['add_registrar', PACKAGE, configId, fixture.address],
+      ['update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file('other.pcrs')],
+      ['rotate', ...ofConfig(configId), other, '--pcrs', fixture.file('dev.pcrs'), ...root],
+      ['update_config', ...ofConfig(configId), '--name', 'again'],
+      ['add_registrar', ...ofConfig(configId), fixture.address],
     ]) {
       const [name = '', ...rest] = args;
       expect((await fixture.run(name, ...rest)).json()).toMatchObject({
@@ -423,19 +462,19 @@ describe('retire_config', () => {
       });
     }
     expect(sent()).toBe(before);
-    const status = await fixture.run('status', configId, url, ...root);
+    const status = await fixture.run('status', '--config', configId, url, ...root);
     expect(status.json()).toMatchObject({
       config: { isRetired: true },
       answering: [{ registration: 'registered' }],
     });
     expect(status.exit).toBe(1);
-    const destroyed = await fixture.done('destroy_enclave', PACKAGE, enclaveId);
+    const destroyed = await fixture.done('destroy_enclave', '--enclave-package', PACKAGE, enclaveId);
     expect(destroyed).not.toHaveProperty('capability');
   });
 
   test('is not tried without a terminal or --yes: exit 2', async () => {
     const before = fixture.node.calls.length;
-    const refused = await fixture.run('retire_config', PACKAGE, configId);
+    const refused = await fixture.run('retire_config', ...ofConfig(configId));
     expect([refused.exit, refused.json()]).toEqual([
       2,
       { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('give --yes') },
@@ -443,7 +482,7 @@ describe('retire_config', () => {
     expect(fixture.node.calls).toHaveLength(before);
     // Neither of these sends anything.
     for (const trial of ['--dry-run', '--unsigned']) {
-      expect(await fixture.done('retire_config', PACKAGE, configId, trial)).toMatchObject({
+      expect(await fixture.done('retire_config', ...ofConfig(configId), trial)).toMatchObject({
         status: trial.slice(2),
       });
     }
@@ -467,7 +506,7 @@ describe('retire_config', () => {
       },
     };
     const before = sent();
-    const argv = [PACKAGE, configId, '--rpc-url', fixture.node.url];
+    const argv = [...ofConfig(configId), '--rpc-url', fixture.node.url];
     const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() };
     expect(await main(argv, env, io)).toBe(exit);
     expect(asked).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
@@ -481,7 +520,7 @@ describe('retire_config', () => {
     const stranger = new Ed25519Keypair();
     fixture.node.ledger.give(stranger.toSuiAddress(), 1_000_000_000n);
     const env = { SUI_PRIVATE_KEY: stranger.getSecretKey() };
-    const args = [PACKAGE, configId, '--yes', '--rpc-url', fixture.node.url, '--json'];
+    const args = [...ofConfig(configId), '--yes', '--rpc-url', fixture.node.url, '--json'];
     expect((await script('retire_config', args, env)).json()).toMatchObject({ code: 'SUI_NODE_REFUSED' });
   });
 });

@@ -9,7 +9,7 @@ import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { readLatestConfig } from '../../../../src/cli/sui/contract.ts';
 import { type Application, Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { FIXTURE_APPS, startServer, startWeather } from '../../server/support.ts';
-import { ChainFixture } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 let fixture: ChainFixture;
@@ -108,7 +108,7 @@ describe('from publish to the end of a config, without an id on a command line',
     const { package: id, capability } = weather();
     const { calls } = fixture.node;
     calls.length = 0;
-    for (const args of [[], [id, id, 'weather', 'WEATHER']]) {
+    for (const args of [[], ofApplication(id, id, 'weather', 'WEATHER')]) {
       const made = await done('create_config', ...args, 'main', '--again', ...pcrs());
       expect(made).toMatchObject({ status: 'done', capability });
     }
@@ -145,7 +145,14 @@ describe('from publish to the end of a config, without an id on a command line',
       created: [{ id: ID, type: `${weather().package}::weather::TemperatureNFT` }],
     });
 
-    const both = await run('status', weather().config?.id ?? '', url, stranger.server.url, ...root());
+    const both = await run(
+      'status',
+      '--config',
+      weather().config?.id ?? '',
+      url,
+      stranger.server.url,
+      ...root(),
+    );
     expect(both.exit).toBe(1);
     expect(both.json()).toMatchObject({
       enclaves: [{ id: enclave, stale: false, age: '0 min' }],
@@ -170,7 +177,13 @@ describe('from publish to the end of a config, without an id on a command line',
     expect((await run('status', ...gone, ...root())).json()['answering']).toContainEqual(
       expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
     );
-    const elsewhere = await run('status', weather().config?.id ?? '', stranger.server.url, ...root());
+    const elsewhere = await run(
+      'status',
+      '--config',
+      weather().config?.id ?? '',
+      stranger.server.url,
+      ...root(),
+    );
     expect(elsewhere.json()).toMatchObject({
       silent: [enclave],
       answering: [{ registration: 'not registered' }],
@@ -396,13 +409,33 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('given ids take precedence over the file, and differences are reported', async () => {
     const { config, package: packageId } = weather();
-    const result = await run('update_config', packageId, config?.id ?? '', '--name', 'same');
+    const result = await run('update_config', ...ofConfig(config?.id ?? '', packageId), '--name', 'same');
     expect(result.json()['notes']).toEqual([expect.stringContaining('Recorded in')]);
     const wrong = `0x${'d'.repeat(64)}`;
-    const refused = await run('update_config', wrong, config?.id ?? '', '--name', 'x', '--dry-run');
+    const refused = await run(
+      'update_config',
+      ...ofConfig(config?.id ?? '', wrong),
+      '--name',
+      'x',
+      '--dry-run',
+    );
     expect(refused.json()).toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
-      notes: [expect.stringContaining(`<enclave_package_id> is ${wrong}, but ${packageId} in`)],
+      notes: [expect.stringContaining(`--enclave-package is ${wrong}, but ${packageId} in`)],
+    });
+  });
+
+  test('the file has the ids that are not given, and a given one that differs from it is reported', async () => {
+    const { config } = weather();
+    const id = config?.id ?? '';
+    const same = await run('update_config', '--config', id, '--name', 'same', '--dry-run');
+    expect(same.json()).toMatchObject({ status: 'dry-run', config: id });
+    expect(same.json()).not.toHaveProperty('notes');
+    const wrong = `0x${'d'.repeat(64)}`;
+    const refused = await run('update_config', '--config', wrong, '--name', 'x', '--dry-run');
+    expect(refused.json()).toMatchObject({
+      code: 'SUI_OBJECT_NOT_FOUND',
+      notes: [expect.stringContaining(`--config is ${wrong}, but ${id} in`)],
     });
   });
 
@@ -554,7 +587,15 @@ describe('the file', () => {
 
   test('is not needed where all ids are given, and one that is damaged only warns there', async () => {
     write('{');
-    const args = [id('a'), id('c'), '--name', 'x', '--dry-run', '--json', '--address', fixture.address];
+    const args = [
+      ...ofConfig(id('c'), id('a')),
+      '--name',
+      'x',
+      '--dry-run',
+      '--json',
+      '--address',
+      fixture.address,
+    ];
     const where = ['--network', 'testnet', '--rpc-url', fixture.node.url];
     const { json } = await script('update_config', [...args, ...where], { DEPLOYMENTS: folder });
     expect(json()).toMatchObject({

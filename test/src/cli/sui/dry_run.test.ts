@@ -1,6 +1,6 @@
 /** The answers of every command that talks to Sui without a network, and before it does anything. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { parsePcrs } from '../../../../src/library/sui/index.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { startServer, startWeather } from '../../server/support.ts';
-import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig, PACKAGE } from './chain_fixture.ts';
 import { script } from './run_script.ts';
 
 const ENCLAVE = `0x${'e'.repeat(64)}`;
@@ -33,45 +33,29 @@ beforeAll(() => {
 afterAll(() => rmSync(dir, { recursive: true }));
 
 const READING = ['ab'.repeat(64), '1744683300000', 'San Francisco', '13'];
-const COMMANDS: Record<string, { args: () => string[]; says: string }> = {
-  create_config: {
-    args: () => [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')],
-    says: `call ${ENCLAVE}::enclave::create_enclave_config<${APP}::weather::WEATHER>`,
-  },
-  update_pcrs: {
-    args: () => [ENCLAVE, OBJECT, '--pcrs', join(dir, 'dev.pcrs')],
-    says: `call ${ENCLAVE}::enclave::update_pcrs`,
-  },
-  update_weather: {
-    args: () => [APP, 'weather', 'WEATHER', OBJECT, ...READING],
-    says: `call ${APP}::weather::update_weather`,
-  },
-  destroy_enclave: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::destroy_enclave` },
-  retire_config: { args: () => [ENCLAVE, OBJECT, '--yes'], says: `call ${ENCLAVE}::enclave::retire` },
-  update_config: {
-    args: () => [ENCLAVE, OBJECT, '--name', 'new', '--max-key-age', '24'],
-    says: `call ${ENCLAVE}::enclave::update_name and update_max_key_age`,
-  },
-  add_registrar: {
-    args: () => [ENCLAVE, OBJECT, ADDRESS],
-    says: `transfer the RegistrarCap to ${ADDRESS}`,
-  },
-  migrate_config: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::migrate` },
-  end_overlap: { args: () => [ENCLAVE, OBJECT], says: `call ${ENCLAVE}::enclave::end_overlap` },
-  revoke_registrar: {
-    args: () => [ENCLAVE, OBJECT, APP],
-    says: `call ${ENCLAVE}::enclave::revoke_registrar_cap`,
-  },
-  status: { args: () => [OBJECT], says: `read the config ${OBJECT}` },
+const COMMANDS: Record<string, () => string[]> = {
+  create_config: () => [
+    ...ofApplication(ENCLAVE, APP, 'weather', 'WEATHER'),
+    ...['weather', '--pcrs', join(dir, 'dev.pcrs')],
+  ],
+  update_pcrs: () => [...ofConfig(OBJECT), '--pcrs', join(dir, 'dev.pcrs')],
+  update_weather: () => [APP, 'weather', 'WEATHER', OBJECT, ...READING],
+  destroy_enclave: () => ['--enclave-package', ENCLAVE, OBJECT],
+  retire_config: () => [...ofConfig(OBJECT), '--yes'],
+  update_config: () => [...ofConfig(OBJECT), '--name', 'new', '--max-key-age', '24'],
+  add_registrar: () => [...ofConfig(OBJECT), ADDRESS],
+  migrate_config: () => ofConfig(OBJECT),
+  end_overlap: () => ofConfig(OBJECT),
+  revoke_registrar: () => [...ofConfig(OBJECT), APP],
+  status: () => ['--config', OBJECT],
 };
 
-describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) => {
+describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, args) => {
   // It signs nothing, and has no sender.
   const where = name === 'status' ? UNREACHABLE : NO_NODE;
 
-  test('--dry-run without a reachable node prints what it would do, and that the rest is not checked', async () => {
+  test('--dry-run without a reachable node prints that nothing is checked on the chain', async () => {
     const { exit, out } = await script(name, [...args(), ...where, '--dry-run']);
-    expect(out).toContain(says);
     expect(out).toContain('Not checked on the chain');
     expect(out).toContain('the Sui node did not answer');
     expect(exit).toBe(2);
@@ -81,7 +65,7 @@ describe.concurrent.each(Object.entries(COMMANDS))('%s', (name, { args, says }) 
     const { exit, json } = await script(name, [...args(), '--dry-run', '--json']);
     expect(json()).toMatchObject({
       status: 'dry-run',
-      plan: expect.arrayContaining([expect.stringContaining(says)]),
+      plan: [],
       notChecked: expect.any(String),
     });
     expect(exit).toBe(0);
@@ -105,7 +89,6 @@ describe('register_enclave', () => {
     const args = [ENCLAVE, APP, OBJECT, url, 'weather', 'WEATHER', '--root', fixture.file('root.pem')];
     const { exit, out, err } = await script('register_enclave', [...args, ...NO_NODE, '--dry-run']);
     fixture.close();
-    expect(out).toContain(`call ${ENCLAVE}::enclave::register_enclave<${APP}::weather::WEATHER>`);
     expect(err).toContain('The chain is expected to accept the attestation document until ');
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);
@@ -146,7 +129,9 @@ describe('publish', () => {
     const { exit, out, err } = await script('publish', ['weather', ...NO_NODE, '--dry-run'], env);
     fixture.close();
     expect(err).toMatch(/Compiled move\/enclave and move\/weather: 6 modules, \d+ bytes/);
-    expect(out).toContain('publish the modules');
+    expect(out).toMatch(
+      /It would send:\n {2}- Publish\(6 modules\) with 0x\w+, 0x\w+\n {2}- TransferObjects\(result 0\) to 0x/,
+    );
     expect(out).toContain('Not checked on the chain');
     expect(exit).toBe(2);
   });
@@ -159,9 +144,10 @@ describe('publish', () => {
 });
 
 test.each([
-  ['no argument', [], 'missing: <enclave_config_id>'],
+  ['no argument', [], 'missing: --config'],
   ['an unknown option', ['--force'], "Unknown option '--force'"],
-  ['an argument that is no URL', [OBJECT, 'http://127.0.0.1:1', '0x5'], '<enclave_url> must be the URL'],
+  ['an argument that is no URL', ['http://127.0.0.1:1', 'weather'], '<enclave_url> must be the URL'],
+  ['an id', [OBJECT], `unexpected argument: ${OBJECT}. Give ids by --config`],
 ])('%s is a usage error, for people and as JSON', async (_, args, message) => {
   const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);
   const err = expect.stringMatching(/\. See sui-enclave status --help\n$/);
@@ -171,9 +157,10 @@ test.each([
   expect(json.json()).toMatchObject({ status: 'failed', code: 'USAGE' });
 });
 
-test('without ids, URLs or a network, all that is missing is named', async () => {
-  expect((await script('rotate', [])).err).toContain(
-    'missing: <enclave_package_id> <enclave_config_id> <enclave_url>. Give all arguments, or --network',
+test('without ids or a network, all that is missing is named', async () => {
+  expect((await script('rotate', [])).err).toContain('missing: <enclave_url>');
+  expect((await script('rotate', ['http://127.0.0.1:1'])).err).toContain(
+    'missing: --enclave-package, --config. Give all of them, or --network with a deployments/',
   );
 });
 
@@ -185,13 +172,21 @@ describe('with a node', () => {
   afterAll(() => fixture.close());
 
   test('--dry-run simulates, --unsigned prints the bytes alone, and neither needs a key or sends anything', async () => {
-    fixture.publish();
+    const capId = fixture.publish();
     const sent = fixture.node.ledger.executed.length;
-    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const args = [
+      ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
+      'weather',
+      '--pcrs',
+      join(dir, 'dev.pcrs'),
+    ];
     const where = ['--rpc-url', fixture.node.url, '--address', fixture.address];
     const dry = await script('create_config', [...args, ...where, '--dry-run']);
     expect(dry.exit).toBe(0);
     expect(dry.out).toContain('The node simulated it without a failure');
+    const call = `MoveCall ${ENCLAVE}::enclave::create_enclave_config<${ENCLAVE}::weather::WEATHER>`;
+    const [pcr0 = '', pcr1 = ''] = readFileSync(join(dir, 'dev.pcrs'), 'utf8').match(/[0-9a-f]{96}/g) ?? [];
+    expect(dry.out).toContain(`It would send:\n  - ${call}(${capId}, "weather", 0x${pcr0}, 0x${pcr1}, `);
     expect(dry.out).toContain('Nothing was signed or sent.');
     const unsigned = await script('create_config', [...args, ...where, '--unsigned']);
     expect(unsigned).toMatchObject({ exit: 0, out: expect.stringMatching(/^[A-Za-z0-9+/]+=*\n$/) });
@@ -199,7 +194,12 @@ describe('with a node', () => {
   });
 
   test('--dry-run with a node, and no sender for it to simulate with, is not tried', async () => {
-    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const args = [
+      ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
+      'weather',
+      '--pcrs',
+      join(dir, 'dev.pcrs'),
+    ];
     const node = ['--rpc-url', fixture.node.url];
     fixture.publish();
     const { exit, json } = await script('create_config', [...args, ...node, '--dry-run', '--json']);
@@ -215,7 +215,12 @@ describe('with a node', () => {
     onTestFinished(() => own.close());
     const capId = own.publish();
     own.node.ledger.packages.set(APP, own.weather);
-    const args = [APP, APP, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const args = [
+      ...ofApplication(APP, APP, 'weather', 'WEATHER'),
+      'weather',
+      '--pcrs',
+      join(dir, 'dev.pcrs'),
+    ];
     expect(await own.done('create_config', ...args)).toMatchObject({
       status: 'done',
       capability: capId,
@@ -225,7 +230,12 @@ describe('with a node', () => {
 
   test('of several capabilities, one must be named; without any, the error reports that', async () => {
     const capId = fixture.publish();
-    const args = [ENCLAVE, ENCLAVE, 'weather', 'WEATHER', 'weather', '--pcrs', join(dir, 'dev.pcrs')];
+    const args = [
+      ...ofApplication(ENCLAVE, ENCLAVE, 'weather', 'WEATHER'),
+      'weather',
+      '--pcrs',
+      join(dir, 'dev.pcrs'),
+    ];
     expect((await fixture.run('create_config', ...args)).json()).toMatchObject({
       code: 'CAPABILITY',
       error: expect.stringContaining(capId),
@@ -316,8 +326,8 @@ describe('the image that is allowed', () => {
     writeFileSync(join(folder, beside), text);
     const pcrs = ['--pcrs', join(folder, name), '--dry-run', '--json'];
     const results = await Promise.all([
-      script('create_config', [ENCLAVE, APP, 'weather', 'WEATHER', 'weather', ...pcrs]),
-      script('update_pcrs', [ENCLAVE, OBJECT, ...pcrs]),
+      script('create_config', [...ofApplication(ENCLAVE, APP, 'weather', 'WEATHER'), 'weather', ...pcrs]),
+      script('update_pcrs', [...ofConfig(OBJECT, ENCLAVE), ...pcrs]),
     ]);
     return results.flatMap((result) => result.json()['notes'] ?? []);
   }
@@ -367,10 +377,7 @@ describe('the image that is allowed', () => {
       fixture.run(
         'create_config',
         ...[
-          PACKAGE,
-          PACKAGE,
-          'weather',
-          'WEATHER',
+          ...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'),
           'x',
           '--again',
           '--pcrs',
@@ -388,13 +395,15 @@ describe('the image that is allowed', () => {
       measurementsSha256: createHash('sha256').update(text).digest('hex'),
     };
     expect(created).toMatchObject({ status: 'done', source });
-    expect(await fixture.done('status', String(created['config']))).toMatchObject({ config: { source } });
+    expect(await fixture.done('status', '--config', String(created['config']))).toMatchObject({
+      config: { source },
+    });
     const updated = await fixture.done(
       'update_pcrs',
-      ...[PACKAGE, String(created['config']), '--pcrs', fixture.file('other.pcrs')],
+      ...[...ofConfig(String(created['config'])), '--pcrs', fixture.file('other.pcrs')],
     );
     expect(updated).not.toHaveProperty('source');
-    expect(await fixture.done('status', String(created['config']))).toMatchObject({
+    expect(await fixture.done('status', '--config', String(created['config']))).toMatchObject({
       config: { source: null },
     });
     const sent = fixture.node.ledger.executed.length;
@@ -465,7 +474,6 @@ describe.concurrent('the reading of update_weather', () => {
 
   test('accepts a place that begins like a negative number', async () => {
     const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
-    const { out } = await script('update_weather', [...base, ...asked]);
-    expect(out).toContain('for the weather in "-5th Avenue"');
+    expect(await script('update_weather', [...base, ...asked])).toMatchObject({ exit: 0, err: '' });
   });
 });

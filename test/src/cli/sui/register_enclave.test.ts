@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import type { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 import { freePort } from '../../../enclave/init.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
-import { ChainFixture, PACKAGE } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, PACKAGE } from './chain_fixture.ts';
 
 let fixture: ChainFixture;
 let capId: string;
@@ -105,7 +105,14 @@ describe('a document that the contract, or the admin, would not accept', () => {
   test('with a key that is not of ed25519', async () => {
     const url = await enclaveOf((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
-    const { exit, json } = await fixture.run('status', configId, url, '--root', fixture.file('root.pem'));
+    const { exit, json } = await fixture.run(
+      'status',
+      '--config',
+      configId,
+      url,
+      '--root',
+      fixture.file('root.pem'),
+    );
     expect(exit).toBe(1);
     expect(json()).toMatchObject({ answering: [{ trusted: false, code: 'CLIENT_ATTESTED_KEY' }] });
   });
@@ -116,6 +123,17 @@ describe('a document that the contract, or the admin, would not accept', () => {
     await fixture.destroy(enclaveId, configId, capId);
     await expectRefused(register(url), 'WOULD_ABORT', 'Restart the enclave for a new key');
   });
+});
+
+test.each(['options', 'arguments, as they once were'])('by %s, a registration is the same', async (form) => {
+  const { url } = await startServer({ nsm: fixture.nsm });
+  const named = [
+    ...[...ofApplication(PACKAGE, PACKAGE, 'weather', 'WEATHER'), '--config', configId, url],
+    ...['--root', fixture.file('root.pem')],
+  ];
+  const { exit, json } =
+    form === 'options' ? await fixture.run('register_enclave', ...named) : await register(url);
+  expect([exit, json()]).toMatchObject([0, { status: 'done', config: configId, configVersion: '0' }]);
 });
 
 describe('arguments that do not belong together', () => {

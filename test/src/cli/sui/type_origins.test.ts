@@ -9,7 +9,7 @@ import {
   upgradeLineage,
 } from '../../devnet/package_lineage.ts';
 import { startWeather } from '../../server/support.ts';
-import { ChainFixture } from './chain_fixture.ts';
+import { ChainFixture, ofApplication, ofConfig } from './chain_fixture.ts';
 
 const APP = `module own::app;
 public struct APP has drop {}
@@ -80,7 +80,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     ['Later', 3, 2],
     ['APP', 3, 1],
   ])('create_config for %s by version %i names the type of version %i', async (witness, version, origin) => {
-    const named = [id(version), id(version), 'app', witness, witness];
+    const named = [...ofApplication(id(version), id(version), 'app', witness), witness];
     const made = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
     expect(made['application']).toBe(`${id(origin)}::app::${witness}`);
     const { owner, type } = fixture.node.ledger.objects.get(String(made['config'])) ?? {};
@@ -103,7 +103,13 @@ describe.each([true, false])('a package with move/enclave from its first version
     const read = () => JSON.parse(readFileSync(file, 'utf8')).applications;
     const create = (witness: string, ...args: string[]) =>
       fixture.done(
-        ...(['create_config', id(3), id(3), 'app', witness, witness, '--publisher', publisher] as const),
+        ...([
+          'create_config',
+          ...ofApplication(id(3), id(3), 'app', witness),
+          witness,
+          '--publisher',
+          publisher,
+        ] as const),
         ...[...pcrs(), '--network', 'localnet', ...args],
       );
     const app = await create('APP');
@@ -126,7 +132,7 @@ describe.each([true, false])('a package with move/enclave from its first version
   });
 
   test('a new capability is listed when create_config has made it', async () => {
-    const named = [id(3), id(3), 'app', 'Third', 'main'];
+    const named = [...ofApplication(id(3), id(3), 'app', 'Third'), 'main'];
     fixture.node.listingLagMs = 200;
     const made = await fixture.done('create_config', ...named, '--publisher', publisher, ...pcrs());
     fixture.node.listingLagMs = 0;
@@ -145,7 +151,7 @@ describe.each([true, false])('a package with move/enclave from its first version
       [2, 'Third'],
       [3, 'Fourth'],
     ] as const) {
-      const named = [id(3), id(version), 'app', witness, 'main', '--publisher', publisher];
+      const named = [...ofApplication(id(3), id(version), 'app', witness), 'main', '--publisher', publisher];
       expect((await fixture.run('create_config', ...named, ...pcrs())).json()).toMatchObject({
         code: 'SUI_OBJECT_TYPE',
         error: expect.stringContaining(`app::${witness}`),
@@ -187,20 +193,21 @@ describe.each([true, false])('a package with move/enclave from its first version
       code: 'SUI_OBJECT_TYPE',
       error: expect.stringContaining(`for ${id(2)}::app::Later, but it is for ${id(3)}::app::Third`),
     });
-    await fixture.done('destroy_enclave', id(3), String(again['enclave']));
+    await fixture.done('destroy_enclave', '--enclave-package', id(3), String(again['enclave']));
   });
 
   test('objects of another package are refused still', async () => {
     const weather = fixture.publish();
     const other = await fixture.config(weather);
     for (const version of [1, 2, 3]) {
-      expect((await fixture.run('end_overlap', id(version), other)).json()).toMatchObject({
+      expect((await fixture.run('end_overlap', ...ofConfig(other, id(version)))).json()).toMatchObject({
         code: 'SUI_OBJECT_TYPE',
       });
     }
     for (const command of ['end_overlap', 'status']) {
-      const named = command === 'status' ? [] : [id(3)];
-      expect((await fixture.run(command, ...named, configs.get('Later') ?? '')).exit, command).toBe(0);
+      const config = configs.get('Later') ?? '';
+      const named = command === 'status' ? ['--config', config] : ofConfig(config, id(3));
+      expect((await fixture.run(command, ...named)).exit, command).toBe(0);
     }
   });
 });

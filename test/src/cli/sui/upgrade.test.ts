@@ -138,7 +138,7 @@ describe('upgrade', () => {
     expect(text).toContain(`published-at = "${second}"\noriginal-id = "${first}"\nversion = 2\n`);
     expect(text.match(/\[published/g)).toHaveLength(1);
     // Once more, with the capability named.
-    const third = (await run('upgrade', upgradeCap as string)).json();
+    const third = (await run('upgrade', '--upgrade-cap', upgradeCap as string)).json();
     expect(third).toMatchObject({ before: second, original: first, version: '3' });
   });
 
@@ -146,7 +146,7 @@ describe('upgrade', () => {
     const { upgradeCap } = await publish();
     const sent = fixture.node.calls.filter((name) => name === 'ExecuteTransaction');
     fixture.node.chainId = toBase58(new Uint8Array(32).fill(1));
-    for (const args of [[], [upgradeCap as string]]) {
+    for (const args of [[], ['--upgrade-cap', upgradeCap as string]]) {
       expect((await run('upgrade', ...args)).json()).toMatchObject({ code: 'DEPLOYMENT' });
     }
     expect(fixture.node.calls.filter((name) => name === 'ExecuteTransaction')).toEqual(sent);
@@ -186,19 +186,23 @@ describe('upgrade', () => {
   test('needs the capability: of the file, or named', async () => {
     expect((await run('upgrade')).json()).toMatchObject({
       code: 'USAGE',
-      error: expect.stringContaining('give <upgrade_cap_id>'),
+      error: expect.stringContaining('give --upgrade-cap'),
     });
     const { enclaveCaps } = await publish();
     const [cap] = enclaveCaps as { id: string }[];
-    expect((await run('upgrade', cap?.id ?? '')).json()).toMatchObject({
+    expect((await run('upgrade', '--upgrade-cap', cap?.id ?? '')).json()).toMatchObject({
       code: 'SUI_OBJECT_TYPE',
     });
-    expect((await run('upgrade', '0x5')).json()).toMatchObject({ code: 'USAGE' });
+    expect((await run('upgrade', cap?.id ?? '')).json()).toMatchObject({
+      code: 'USAGE',
+      error: expect.stringContaining('Give ids by --upgrade-cap'),
+    });
   });
 
   test('is refused on the stub framework', async () => {
     const args = [
       'weather',
+      '--upgrade-cap',
       `0x${'c'.repeat(64)}`,
       '--network',
       'testnet',

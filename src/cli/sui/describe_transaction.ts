@@ -1,0 +1,76 @@
+/** Describes the commands of a transaction for people, each by a line. */
+import type { Transaction } from '@mysten/sui/transactions';
+import { fromBase64, toHex } from '@mysten/sui/utils';
+import { quantity } from 'sui-enclave/wording';
+
+type Data = ReturnType<Transaction['getData']>;
+type Command = Data['commands'][number];
+type Input = Data['inputs'][number];
+type Argument = NonNullable<Command['MoveCall']>['arguments'][number];
+
+/** The results of a command are named by its place, from 0. */
+export function describeTransaction(tx: Transaction): string[] {
+  const { commands, inputs } = tx.getData();
+  const argument = (value: Argument): string => {
+    if (value.$kind === 'Input') return describeInput(inputs[value.Input]);
+    if (value.$kind === 'Result') return `result ${value.Result}`;
+    if (value.$kind === 'NestedResult') return `result ${value.NestedResult.join('.')}`;
+    return 'gas coin';
+  };
+  const list = (values: readonly Argument[]) => values.map(argument).join(', ');
+  return commands.map((command) => describeCommand(command, argument, list));
+}
+
+function describeCommand(
+  command: Command,
+  argument: (value: Argument) => string,
+  list: (values: readonly Argument[]) => string,
+): string {
+  switch (command.$kind) {
+    case 'MoveCall': {
+      const { package: id, module, function: name, typeArguments, arguments: values } = command.MoveCall;
+      const types = typeArguments.length === 0 ? '' : `<${typeArguments.join(', ')}>`;
+      return `MoveCall ${id}::${module}::${name}${types}(${list(values)})`;
+    }
+    case 'TransferObjects': {
+      const { objects, address } = command.TransferObjects;
+      return `TransferObjects(${list(objects)}) to ${argument(address)}`;
+    }
+    case 'SplitCoins':
+      return `SplitCoins(${argument(command.SplitCoins.coin)}) into ${list(command.SplitCoins.amounts)}`;
+    case 'MergeCoins': {
+      const { destination, sources } = command.MergeCoins;
+      return `MergeCoins(${list(sources)}) into ${argument(destination)}`;
+    }
+    case 'MakeMoveVec':
+      return `MakeMoveVec(${list(command.MakeMoveVec.elements)})`;
+    case 'Publish': {
+      const { modules, dependencies } = command.Publish;
+      return `Publish(${quantity(modules.length, 'module')}) with ${dependencies.join(', ')}`;
+    }
+    case 'Upgrade': {
+      const { modules, dependencies, package: id, ticket } = command.Upgrade;
+      const authorized = argument(ticket);
+      return `Upgrade(${quantity(modules.length, 'module')}) of ${id} by ${authorized}, with ${dependencies.join(', ')}`;
+    }
+    default:
+      return command.$kind;
+  }
+}
+
+function describeInput(input: Input | undefined): string {
+  if (input?.Pure) return describeValue(fromBase64(input.Pure.bytes));
+  const { ImmOrOwnedObject: owned, SharedObject: shared, Receiving: received } = input?.Object ?? {};
+  const object = owned ?? shared ?? received ?? input?.UnresolvedObject;
+  return object?.objectId ?? 'a value';
+}
+
+/** A value in BCS, whose type only the called function knows: as what it most likely is. */
+function describeValue(bytes: Uint8Array): string {
+  const content = bytes[0] === bytes.length - 1 ? bytes.subarray(1) : bytes;
+  const text = content === bytes ? '' : Buffer.from(content).toString('latin1');
+  if (/^[ -~]+$/.test(text)) return JSON.stringify(text);
+  if ([1, 2, 4, 8].includes(bytes.length)) return `${BigInt(`0x${toHex(bytes.toReversed())}`)}`;
+  if (content.length > 64) return `${content.length} bytes`;
+  return `0x${toHex(bytes.length === 32 ? bytes : content)}`;
+}
