@@ -183,7 +183,7 @@ APP ?= weather
 APP_DIR ?= src/apps/$(APP)
 CHANNEL ?= experimental
 
-.PHONY: image check-pcr1 check-locks verify-build test-boot test-audit
+.PHONY: image check-pcr1 verify-build test-boot test-audit
 .DEFAULT_GOAL := image
 
 # Builds the enclave image: out/nitro.eif, out/nitro.pcrs and out/measurements.json. NODE_BINARY is a file with another Node 24
@@ -211,11 +211,6 @@ test-boot: image build/test/relay
 # Debian's strace; builds the image of this tree again, where `make image` has built it.
 test-audit: install addon
 	CACHE=$(CACHE) vitest run --project audit
-
-# Fetches every locked file, so that versions that are gone are found before a build needs them.
-check-locks: install
-	@node src/cli/main.ts check_locks --cache $(CACHE)/packages enclave/*.lock.json test/e2e/boot/*.lock.json \
-	  test/src/toolchain/image/*.lock.json deploy/*.lock.json
 
 # On the parent instance: runs out/nitro.eif in an enclave.
 .PHONY: run_enclave

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { type Environment, EXIT, type Io, type Main, runAsProcess } from './command.ts';
 import { COMMANDS, type Entry, READERS } from './commands.ts';
 import { IS_CLONE } from './places.ts';
-import { type CommandModule, ToolchainError } from './toolchain.ts';
 import { suggestion } from './suggestion.ts';
+import { type CommandModule, ToolchainError } from './toolchain.ts';
 
 // Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
 // code itself.

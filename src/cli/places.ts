@@ -10,7 +10,7 @@ export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 
 /** The file of the program, for Node. */
-export const PROGRAM = fileURLToPath(new URL('bin.cjs', import.meta.url));
+export const PROGRAM_FILE = fileURLToPath(new URL('bin.cjs', import.meta.url));
 
 /**
  * The program as its reader types it, in a clone and in a repository that has it installed. Without --offline, a folder where

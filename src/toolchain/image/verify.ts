@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { ImageError } from 'sui-enclave-cli/image/errors';
-import { PROGRAM } from 'sui-enclave-cli/places';
+import { PROGRAM_FILE } from 'sui-enclave-cli/places';
 import { path } from 'sui-enclave-cli/values';
 import { exitOfBuild } from './build.ts';
 import { compareEifs } from './compare.ts';
@@ -56,7 +56,7 @@ export const main = command({
       else copyTree(root, copy);
       // Tools of the second build; the packages that get into its image are laid out again.
       if (!isApart) shareModules(root, copy);
-      const program = isApart ? PROGRAM : 'src/cli/main.ts';
+      const program = isApart ? PROGRAM_FILE : 'src/cli/main.ts';
       const build = [
         ...[program, 'build', '--fresh', '--dir', join(dir, 'build'), '--out', join(dir, 'out')],
         ...(isApart ? [] : ['--app-dir', appDir]),

@@ -298,23 +298,20 @@ describe('the program', () => {
     },
   );
 
-  test.each(['.', 'src/library'])(
-    'is what npx runs in the folder %s of a clone',
-    (folder) => {
-      const run = (...args: string[]) =>
-        spawnSync('npx', ['--offline', 'sui-enclave', ...args], {
-          cwd: join(ROOT, folder),
-          encoding: 'utf8',
-        });
-      expect(run('--version', '--json')).toMatchObject({
-        status: 0,
-        stdout: expect.stringContaining('"pcr1"'),
+  test.each(['.', 'src/library'])('is what npx runs in the folder %s of a clone', (folder) => {
+    const run = (...args: string[]) =>
+      spawnSync('npx', ['--offline', 'sui-enclave', ...args], {
+        cwd: join(ROOT, folder),
+        encoding: 'utf8',
       });
-      // Of the folder in which it was typed.
-      expect(run('verify', '--file', 'package.json', '--pcrs', 'none.pcrs').stderr).toContain('none.pcrs');
-      expect(realpathSync(join(ROOT, 'node_modules/.bin/sui-enclave'))).toBe(join(ROOT, 'src/cli/bin.cjs'));
-    },
-  );
+    expect(run('--version', '--json')).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('"pcr1"'),
+    });
+    // Of the folder in which it was typed.
+    expect(run('verify', '--file', 'package.json', '--pcrs', 'none.pcrs').stderr).toContain('none.pcrs');
+    expect(realpathSync(join(ROOT, 'node_modules/.bin/sui-enclave'))).toBe(join(ROOT, 'src/cli/bin.cjs'));
+  });
 
   test('is what npm and make run of src/cli', () => {
     const makefile = readFileSync(join(ROOT, 'Makefile'), 'utf8');

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { ConfigError } from 'sui-enclave/errors';
-import { PROGRAM } from 'sui-enclave-cli/places';
+import { PROGRAM_FILE } from 'sui-enclave-cli/places';
 import type { DevSui } from './service.ts';
 
 const run = promisify(execFile);
@@ -20,7 +20,7 @@ export function adminOn({ node, account }: DevSui, deployments: string): Admin {
     DEPLOYMENTS: deployments,
   };
   return async (name, ...args) => {
-    const all = [PROGRAM, name, ...args, '--network', 'localnet', '--rpc-url', node.url, '--json'];
+    const all = [PROGRAM_FILE, name, ...args, '--network', 'localnet', '--rpc-url', node.url, '--json'];
     const { stdout } = await run(process.execPath, all, { env }).catch((error) => {
       throw new ConfigError(`${name} failed: ${error.stdout || error.stderr}`);
     });
