@@ -130,23 +130,20 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       mkdirSync(join(folder, 'move/price/sources'), { recursive: true });
       writeFileSync(join(folder, 'package.json'), '{}');
       writeFileSync(join(folder, 'app.ts'), 'export default {};\n');
-      const cases: [argv: string[], yaml: string, exit: number, code: string][] = [
-        // By the server's copy of the class.
-        [['gen'], 'endpoints: 5\n', 1, 'CONFIG'],
-        [['compile', 'price'], 'endpoints: []\nsecrets: []\n', 2, 'CONFIG'],
-        // By the toolchain, for a command of the program.
-        [['publish', 'price'], 'endpoints: []\nsecrets: []\n', 2, 'CONFIG'],
-        [['publish', 'nope'], 'endpoints: []\nsecrets: []\n', 2, 'USAGE'],
+      writeFileSync(join(folder, 'app.yaml'), 'endpoints: 5\n');
+      writeFileSync(join(folder, 'move/price/Move.toml'), '[package]\nname = "price"\n');
+      const cases: [argv: string[], exit: number, code: string][] = [
+        // Thrown in the toolchain by the server's copy of the class, and caught in the program, which has another.
+        [['gen'], 1, 'CONFIG'],
+        [['publish', 'price'], 2, 'CONFIG'],
+        [['publish', 'nope'], 2, 'USAGE'],
       ];
-      const found: unknown[] = [];
-      for (const [argv, yaml] of cases) {
-        writeFileSync(join(folder, 'app.yaml'), yaml);
-        const { code, stdout } = await run(program, [...argv, '--json'], { cwd: folder }).catch(
-          (error) => error,
-        );
-        found.push([argv, yaml, code, JSON.parse(stdout).code]);
+      const env = { ...process.env, FRAMEWORK: 'other' };
+      for (const [argv, exit, code] of cases) {
+        const options = { cwd: folder, env };
+        const refused = await run(program, [...argv, '--json'], options).catch((error) => error);
+        expectEqual([argv, refused.code, JSON.parse(refused.stdout).code], [argv, exit, code]);
       }
-      expectEqual(found, cases);
       return quantity(cases.length, 'error');
     },
 
