@@ -32,6 +32,8 @@ const DEFAULT_WORKERS = { sequence: { groupOrder: 1 } };
 const TWO_WORKERS = { maxWorkers: 2, sequence: { groupOrder: 2 } };
 const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
 
+// Beside other work, a fixture that compiles a Move package takes longer than the 10 s of Vitest's default.
+const SHORT_TESTS = { testTimeout: 20_000, hookTimeout: 60_000 };
 const ONE_MINUTE = { testTimeout: 60_000, hookTimeout: 60_000 };
 
 const PROJECTS: ProjectOptions[] = [
@@ -40,7 +42,7 @@ const PROJECTS: ProjectOptions[] = [
     name: 'isolated',
     include: ISOLATED,
     globalSetup: ['test/natives.ts'],
-    testTimeout: 20_000,
+    ...SHORT_TESTS,
     ...EVERY_PROCESSOR,
   },
   {
@@ -48,7 +50,7 @@ const PROJECTS: ProjectOptions[] = [
     include: ['{test,src/apps}/**/*.test.ts'],
     exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
     isolate: false,
-    testTimeout: 20_000,
+    ...SHORT_TESTS,
     ...EVERY_PROCESSOR,
   },
   // The project's own commands as processes, as a reader of the READMEs starts them.
