@@ -79,8 +79,8 @@ function commandsOf(text: string): { make: string[]; npm: string[]; program: str
 
 test('the commands of a page are those of its blocks and spans', () => {
   const page =
-    '`npm run types`, `make dev` and make image\n\n```sh\nnpm test   # npm run no\nnpm ci && make play\n```\n';
-  expect(commandsOf(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: [] });
+    '`npm run types`, `npx --offline sui-enclave keep`, `make dev` and make image\n\n```sh\nnpm test   # npm run no\nnpm ci && make play\n```\n';
+  expect(commandsOf(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: ['keep'] });
   expect(targets).toEqual(expect.arrayContaining(['dev', 'image', 'clean']));
 });
 

@@ -68,14 +68,14 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(await run.ended).toEqual([0, null]);
   expect(run.output).not.toMatch(/hunter2/);
   expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
-  expect(run.output).toMatch(/ATTEST=emulated does, and needs no NSM addon/);
+  expect(run.output).toMatch(/ATTEST=emulated npx --offline sui-enclave dev does, and needs no NSM addon/);
   // Each request, with the code of a refusal, whose reason is a sentence and not a stack.
   expect(run.output).toMatch(/DEBUG: request .*"route":"\/process_data","status":200,/);
   expect(run.output).toMatch(/DEBUG: request .*"route":"\/health_check","status":200,/);
   expect(run.output).toMatch(
     /INFO: request .*"route":"\/get_attestation","status":503,"code":"NSM_UNAVAILABLE",/,
   );
-  expect(run.output).toMatch(/WARN: request failed .*start make dev ATTEST=emulated/s);
+  expect(run.output).toMatch(/WARN: request failed .*start ATTEST=emulated npx --offline sui-enclave dev/s);
   expect(run.output).not.toMatch(/"stack"|\bat .*\.ts:\d+/);
 });
 
@@ -162,7 +162,7 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
 test('an application finds its files as in the image, from wherever it was started', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'sui-enclave-site-'));
   onTestFinished(() => rmSync(copy, { recursive: true }));
-  for (const path of ['src', 'package.json']) {
+  for (const path of ['src', 'package.json', 'package-lock.json', 'enclave/pcr1.txt']) {
     const filter = (source: string) => !source.includes('node_modules');
     cpSync(join(ROOT, path), join(copy, path), { recursive: true, filter });
   }
@@ -200,7 +200,7 @@ describe('a save', () => {
   let copy: string;
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), 'sui-enclave-dev-'));
-    for (const path of ['src', 'scripts', 'package.json']) {
+    for (const path of ['src', 'scripts', 'package.json', 'package-lock.json', 'enclave/pcr1.txt']) {
       const filter = (source: string) => !source.includes('node_modules');
       cpSync(join(ROOT, path), join(copy, path), { recursive: true, filter });
     }
