@@ -15,7 +15,7 @@ import {
   signedType,
   u64,
 } from '../../../../src/library/client/index.ts';
-import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
+import { ChainFixture, ofConfig } from '../../cli/sui/chain_fixture.ts';
 import { FIXTURE_APPS, startServer, type TestServer } from '../../server/support.ts';
 import { Balancer } from './balancer.ts';
 
@@ -52,7 +52,8 @@ async function register(): Promise<{ server: TestServer; enclaveId: string }> {
   return { server, enclaveId: await fixture.register(configId, capId, server.url) };
 }
 
-const allow = (pcrs: string) => fixture.done('update_pcrs', PACKAGE, configId, '--pcrs', fixture.file(pcrs));
+const allow = (pcrs: string) =>
+  fixture.done('update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file(pcrs));
 
 describe('an answer', () => {
   test('comes with the id of the enclave that is registered with the key that signed', async () => {
@@ -155,7 +156,7 @@ describe('the config', () => {
     expect(await draw(before as RegisteredEnclaveClient)).toMatchObject({ enclaveId: oldId });
     const { enclave } = await fixture.done(
       'rotate',
-      ...[PACKAGE, configId, successor.url, '--pcrs', fixture.file('next.pcrs')],
+      ...[...ofConfig(configId), successor.url, '--pcrs', fixture.file('next.pcrs')],
       ...['--root', fixture.file('root.pem'), '--overlap', '10'],
     );
     expect(await draw(later as RegisteredEnclaveClient)).toMatchObject({ enclaveId: enclave });
@@ -188,7 +189,7 @@ describe('the config', () => {
     const { server, enclaveId } = await register();
     let now = Date.now();
     const client = await open(server, { now: () => now, pinMaxAgeMs: 100 * HOUR });
-    await fixture.done('update_config', PACKAGE, configId, '--max-key-age', '2');
+    await fixture.done('update_config', ...ofConfig(configId), '--max-key-age', '2');
     now += HOUR;
     await draw(client);
     now += HOUR + 60_000;
@@ -202,7 +203,7 @@ describe('the config', () => {
     const balancer = await Balancer.start(server.url);
     let now = Date.now();
     const client = await open(balancer, { now: () => now });
-    await fixture.done('retire_config', PACKAGE, configId, '--yes');
+    await fixture.done('retire_config', ...ofConfig(configId), '--yes');
     now += 60_001;
     const error = await draw(client, { idempotent: true }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'CLIENT_NOT_REGISTERED', reason: 'retired', publicKey: null });

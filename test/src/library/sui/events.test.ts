@@ -2,7 +2,7 @@
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';
-import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
+import { ChainFixture, ofConfig, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import {
   compileModule,
   type Lineage,
@@ -265,9 +265,9 @@ public fun migrate(config_id: ID) {
 
 test('the end of an overlap is in the event of its registers, or in one of its own', async () => {
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  const begun = await fixture.done('update_pcrs', PACKAGE, configId, ...pcrs, '--overlap', '5');
+  const begun = await fixture.done('update_pcrs', ...ofConfig(configId), ...pcrs, '--overlap', '5');
   const overlapUntilMs = BigInt(Date.parse(String(begun['overlapUntil'])));
-  await fixture.done('end_overlap', PACKAGE, configId);
+  await fixture.done('end_overlap', ...ofConfig(configId));
   const { events } = await sui.readEvents(client, { ...contract, order: 'descending', limit: 3 });
   const configVersion = BigInt(String(begun['configVersion']));
   expect(events.map(({ name, data }) => [name, data])).toEqual([

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { COIN } from '../../../../src/devnet/ledger.ts';
 import * as sui from '../../../../src/library/sui/index.ts';
 import { ConfigContent, EnclaveContent } from '../../../../src/library/sui/structs.ts';
-import { ChainFixture, PACKAGE } from '../../cli/sui/chain_fixture.ts';
+import { ChainFixture, ofConfig, PACKAGE } from '../../cli/sui/chain_fixture.ts';
 import { startServer } from '../../server/support.ts';
 
 const APPLICATION = sui.applicationType(PACKAGE, 'weather', 'WEATHER');
@@ -92,7 +92,7 @@ describe('readConfig', () => {
     };
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
     await expect(sui.readEnclave(client, enclaveId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
-    const status = await fixture.run('status', configId);
+    const status = await fixture.run('status', '--config', configId);
     expect(status.exit).toBe(1);
     expect(status.json()).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
@@ -156,7 +156,7 @@ describe('enclaves', () => {
     const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
     const { enclave: successor } = await fixture.done(
       'rotate',
-      ...[PACKAGE, configId, url, ...files, '--overlap', '10'],
+      ...[...ofConfig(configId), url, ...files, '--overlap', '10'],
     );
     const config = await sui.readConfig(client, configId);
     const end = Number(config.overlap?.untilMs);
@@ -186,7 +186,7 @@ describe('enclaves', () => {
     const old = [await register(), await register()].map(({ id }) => id);
     const { url } = await startServer({ nsm: fixture.nsm });
     const files = ['--pcrs', fixture.file('dev.pcrs'), '--root', fixture.file('root.pem'), '--again'];
-    const { enclave: successor } = await fixture.done('rotate', PACKAGE, configId, url, ...files);
+    const { enclave: successor } = await fixture.done('rotate', ...ofConfig(configId), url, ...files);
     const config = await sui.readConfig(client, configId);
     const list = (options: sui.ListOptions) => sui.listEnclaves(client, config, options);
 

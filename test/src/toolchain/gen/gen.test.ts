@@ -162,7 +162,7 @@ test('the module for dapps compiles, its data have the types that it says, and i
   writeFileSync(
     join(dir, 'use.ts'),
     `import type { EnclaveClient } from 'sui-enclave/client';
-import { Leg, Price, RouteOfLegs } from '../../commands/gen/client.ts';
+import { Leg, Price, RouteOfLegs } from './client.ts';
 export async function use(client: EnclaveClient): Promise<[Price, RouteOfLegs, Leg]> {
   const price: Price = (await client.call('/a', {}, Price)).data;
   const route: RouteOfLegs = (await client.call('/b', {}, RouteOfLegs)).data;
