@@ -71,6 +71,6 @@ function describeValue(bytes: Uint8Array): string {
   const text = content === bytes ? '' : Buffer.from(content).toString('latin1');
   if (/^[ -~]+$/.test(text)) return JSON.stringify(text);
   if ([1, 2, 4, 8].includes(bytes.length)) return `${BigInt(`0x${toHex(bytes.toReversed())}`)}`;
-  if (content.length > 64) return `${content.length} bytes`;
+  if (content.length > 64) return quantity(content.length, 'byte');
   return `0x${toHex(bytes.length === 32 ? bytes : content)}`;
 }

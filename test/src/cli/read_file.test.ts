@@ -49,12 +49,12 @@ test.each<[string, (path: string, dir: string) => readonly string[]]>([
   ['provision/provision.ts', (path) => [URL, '--pcrs', path, '--secrets', '-']],
   ['parent/run_enclave.ts', (path) => ['--eif', path]],
   ['parent/configure_enclave.ts', (path) => [...AWS, '--secrets', path]],
-  ['image/eif.ts', (path) => ['describe', path]],
+  ['../toolchain/image/eif.ts', (path) => ['describe', path]],
   ['salt/salt_seed.ts', (path) => ['fingerprint', path]],
   ['rollout/rollout.ts', (path) => [path]],
   ['keeper/keep.ts', (path) => [path]],
   ['verify/verify_enclave.ts', (path) => [URL, '--pcrs', path]],
-  ['prover/check_key.ts', (path) => [path]],
+  ['../toolchain/prover/check_key.ts', (path) => [path]],
 ])(
   '%s is not held up by a FIFO (%#)',
   async (script, args) => {

@@ -185,9 +185,9 @@ test('every server of development listens by the same function', () => {
   const listening = files.filter((file) => /\.listen\(/.test(readFileSync(`${ROOT}${file}`, 'utf8')));
   // The issuer is for tests alone, and ports are only tried.
   expect(listening.sort()).toEqual([
-    'src/toolchain/dev/wallet/ports.ts',
     'src/testing/loopback.ts',
     'src/testing/oidc_issuer.ts',
+    'src/toolchain/dev/wallet/ports.ts',
   ]);
 });
 

@@ -126,7 +126,7 @@ export async function startTestFrontend({
   const config = readFrontendConfig({
     PROVER_PORT: '0',
     PROVER_URI: backend.uri,
-    // Replaced below.
+    // Replaced below, unless a test names one.
     VERIFYING_KEY: 'main',
     LOG_LEVEL: 'trace',
     DEBUG: '*',
@@ -141,7 +141,7 @@ export async function startTestFrontend({
   });
   const { origin } = issuer;
   const frontend = await startFrontend({
-    config: configure({ ...config, keys: ourKeys() }),
+    config: configure(env['VERIFYING_KEY'] === undefined ? { ...config, keys: ourKeys() } : config),
     log,
     origins: { 'www.googleapis.com': origin, 'id.example': origin },
   });
