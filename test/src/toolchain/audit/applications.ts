@@ -81,6 +81,6 @@ export function clonedFiles(): Files {
 /** Those of them that an image of weather and its contract are made of. */
 export function framework(): Files {
   const wanted =
-    /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|printable\.ts|read_file\.ts|values\.ts)$)/;
+    /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|places\.ts|printable\.ts|read_file\.ts|suggestion\.ts|values\.ts)$)/;
   return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => wanted.test(path)));
 }

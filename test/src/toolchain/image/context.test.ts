@@ -140,8 +140,10 @@ describe('by the real lock file', () => {
       'package.json',
       'command.ts',
       'command_line.ts',
+      'places.ts',
       'printable.ts',
       'read_file.ts',
+      'suggestion.ts',
       'values.ts',
       'image',
     ].map((name) => `src/cli/${name}`);
