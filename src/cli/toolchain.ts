@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { EnclaveError } from 'sui-enclave/errors';
 import { type Environment, EXIT, type Io, type Main } from './command.ts';
-import { readRelease } from './release.ts';
+import { readVersion } from './release.ts';
 import type { Compiled } from './sui/bytecode_file.ts';
 import type { Network } from './sui/network.ts';
 
@@ -53,7 +53,7 @@ export class ToolchainError extends EnclaveError {
  * @throws ToolchainError
  */
 export async function loadToolchain(): Promise<Toolchain> {
-  const { version } = readRelease();
+  const version = readVersion();
   // From files: no registry has the name yet, and whoever took it there would run code here.
   const files = [NAME, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
   const advice = `npm install --save-dev ${files.join(' ')}`;

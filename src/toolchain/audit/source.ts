@@ -7,7 +7,7 @@ import { ImageError } from 'sui-enclave-cli/image/errors';
 import { makeEnvironment } from 'sui-enclave-cli/image/settings';
 import { IS_CLONE } from 'sui-enclave-cli/places';
 import { printable } from 'sui-enclave-cli/printable';
-import { readRelease } from 'sui-enclave-cli/release';
+import { readVersion } from 'sui-enclave-cli/release';
 import { readManifest } from 'sui-enclave-server/load_application';
 import { MAX_MANIFEST_BYTES, type Manifest } from 'sui-enclave-server/manifest';
 import {
@@ -40,7 +40,7 @@ export interface OwnFramework {
 export function ownFramework(): OwnFramework {
   const file = join(FRAMEWORK, 'packages.json');
   const packages = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
-  return { folder: FRAMEWORK, version: readRelease().version, packages };
+  return { folder: FRAMEWORK, version: readVersion(), packages };
 }
 
 /** An application in a commit. */

@@ -16,7 +16,7 @@ import { EXIT } from 'sui-enclave-cli/command_line';
 import { formatPcrs, measureImage } from 'sui-enclave-cli/image/eif/measure';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
 import { ImageError } from 'sui-enclave-cli/image/errors';
-import { readRelease } from 'sui-enclave-cli/release';
+import { readVersion } from 'sui-enclave-cli/release';
 import { path, text } from 'sui-enclave-cli/values';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { makeBase } from './base.ts';
@@ -149,7 +149,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     );
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
-      frameworkVersion: readRelease().version,
+      frameworkVersion: readVersion(),
       packages: given.packages,
       bundled,
       debian: files,

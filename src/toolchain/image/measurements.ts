@@ -8,7 +8,7 @@ import type { Image } from 'sui-enclave/attestation';
 import { ConfigError } from 'sui-enclave/errors';
 import { measureImage } from 'sui-enclave-cli/image/eif/measure';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
-import { readRelease } from 'sui-enclave-cli/release';
+import { readVersion } from 'sui-enclave-cli/release';
 import { manifestIn } from 'sui-enclave-server/load_application';
 import * as v from 'valibot';
 import { readLock } from './context.ts';
@@ -90,7 +90,7 @@ export function developmentMeasurementsOf(
   return {
     application: name,
     folder,
-    framework_version: readRelease().version,
+    framework_version: readVersion(),
     framework_integrity: isApart ? integrityOf(app) : null,
     commit,
     unchanged_tree: isSame,
@@ -119,7 +119,7 @@ export function measurementsOf(
   return {
     application: name,
     folder,
-    framework_version: readRelease().version,
+    framework_version: readVersion(),
     // As the application's lock file has it; null in a clone, whose commit is that of the framework.
     framework_integrity: isApart ? integrityOf(app) : null,
     commit,
