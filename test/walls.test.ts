@@ -146,6 +146,15 @@ describe.each(PACKAGES)('$name', ({ files, ...own }) => {
   });
 });
 
+test('Biome checks the dependencies of every application that declares its own', () => {
+  const { overrides } = JSON.parse(read('biome.json')) as { overrides: { includes: string[] }[] };
+  const checked = overrides.find((override) => JSON.stringify(override).includes('noUndeclaredDependencies'));
+  const applications = PACKAGES.filter(({ folder }) => folder.startsWith('src/apps/'));
+  expect(applications.length).toBeGreaterThan(0);
+  // The dependencies of any other are the repository's.
+  expect(checked?.includes).toEqual(expect.arrayContaining(applications.map(({ folder }) => `${folder}/**`)));
+});
+
 test('the repository depends on the packages that it was asked to use, at the version of all', () => {
   expect(Object.keys(repository.dependencies ?? {}).sort()).toEqual([
     ...[

@@ -2,7 +2,7 @@
  * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application without node_modules, STAGE/server.js
  * and the files of `LAZY_PACKAGES`, and the packages that these contain code of, STAGE/bundled.json.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Plugin, rolldown } from 'rolldown';
@@ -74,6 +74,7 @@ export async function bundle(
     for (const one of shared) packages.delete(one);
     server = await bundleServer([...packages.keys()]);
   }
+  mkdirSync(stage, { recursive: true });
   writeFileSync(join(stage, 'server.js'), server.code);
   for (const [{ file }, { code }] of packages) writeFileSync(join(stage, file), code);
   return [server, ...packages.values()].flatMap(({ modules }) => modules);
