@@ -34,7 +34,8 @@ const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
 
 // Beside other work, a fixture that compiles a Move package takes longer than the 10 s of Vitest's default.
 const SHORT_TESTS = { testTimeout: 20_000, hookTimeout: 60_000 };
-const ONE_MINUTE = { testTimeout: 60_000, hookTimeout: 60_000 };
+// Long enough beside other work: a limit ends what hangs, and measures nothing.
+const THREE_MINUTES = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 const PROJECTS: ProjectOptions[] = [
   // `make test` runs these two.
@@ -54,14 +55,13 @@ const PROJECTS: ProjectOptions[] = [
     ...EVERY_PROCESSOR,
   },
   // The project's own commands as processes, as a reader of the READMEs starts them.
-  { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
   // The units of the parent instance under systemd. A machine for each file would be slower on two processors.
   {
     name: 'units',
     include: ['test/e2e/units/*.units.ts'],
     globalSetup: ['test/e2e/units/setup.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    ...THREE_MINUTES,
     ...ONE_WORKER,
   },
   // One machine at a time: emulation fills the processors.
@@ -77,8 +77,7 @@ const PROJECTS: ProjectOptions[] = [
   {
     name: 'audit',
     include: ['test/e2e/audit/*.audit.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    ...THREE_MINUTES,
     ...DEFAULT_WORKERS,
   },
   // A wallet's way from login to signature in headless Chromium (Debian's, or the one that CHROMIUM names).
@@ -86,11 +85,11 @@ const PROJECTS: ProjectOptions[] = [
     name: 'wallet',
     include: ['test/e2e/wallet/*.e2e.ts'],
     expect: { poll: { timeout: 10_000 } },
-    ...ONE_MINUTE,
+    ...THREE_MINUTES,
     ...DEFAULT_WORKERS,
   },
   // The console in headless Chromium. Each file has a browser and servers of its own, and CI has two cores.
-  { name: 'console', include: ['test/e2e/console/*.e2e.ts'], ...ONE_MINUTE, ...TWO_WORKERS },
+  { name: 'console', include: ['test/e2e/console/*.e2e.ts'], ...THREE_MINUTES, ...TWO_WORKERS },
   // The small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each file needs up to 2 GB of
   // memory, and a minute on an idle machine can be ten on a busy one.
   {
@@ -104,9 +103,9 @@ const PROJECTS: ProjectOptions[] = [
     ...TWO_WORKERS,
   },
   // HAProxy and processes on loopback.
-  { name: 'deploy', include: ['test/e2e/deploy/*.deploy.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  { name: 'deploy', include: ['test/e2e/deploy/*.deploy.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
   // promtool, and the programs whose figures it reads.
-  { name: 'observe', include: ['test/e2e/observe/*.observe.ts'], ...ONE_MINUTE, ...DEFAULT_WORKERS },
+  { name: 'observe', include: ['test/e2e/observe/*.observe.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
   // The verifier of Sui's validators, which Cargo builds.
   {
     name: 'registration',
