@@ -128,6 +128,7 @@ export async function startTestFrontend({
     PROVER_URI: backend.uri,
     // Replaced below, unless a test names one.
     VERIFYING_KEY: 'main',
+    ALLOW_INSECURE_DEV_KEY: '1',
     LOG_LEVEL: 'trace',
     DEBUG: '*',
     CLIENTS: JSON.stringify([{ issuer: GOOGLE, client_id: CLIENT_ID }]),
