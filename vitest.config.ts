@@ -26,8 +26,8 @@ const ISOLATED = [
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
 // Projects with another number of workers run after each other, if one run has them all. Where none is given, Vitest leaves a
-// processor to the processes that tests start.
-const EVERY_PROCESSOR = { maxWorkers: availableParallelism(), sequence: { groupOrder: 0 } };
+// processor to the processes that tests start. Unit tests wait for sockets, timers and processes for a third of their time.
+const TWO_WORKERS_PER_PROCESSOR = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 0 } };
 const DEFAULT_WORKERS = { sequence: { groupOrder: 1 } };
 const TWO_WORKERS = { maxWorkers: 2, sequence: { groupOrder: 2 } };
 const ONE_WORKER = { maxWorkers: 1, sequence: { groupOrder: 3 } };
@@ -44,7 +44,7 @@ const PROJECTS: ProjectOptions[] = [
     include: ISOLATED,
     globalSetup: ['test/natives.ts'],
     ...SHORT_TESTS,
-    ...EVERY_PROCESSOR,
+    ...TWO_WORKERS_PER_PROCESSOR,
   },
   {
     name: 'shared',
@@ -52,7 +52,7 @@ const PROJECTS: ProjectOptions[] = [
     exclude: [...configDefaults.exclude, 'test/e2e/**', ...ISOLATED],
     isolate: false,
     ...SHORT_TESTS,
-    ...EVERY_PROCESSOR,
+    ...TWO_WORKERS_PER_PROCESSOR,
   },
   // The project's own commands as processes, as a reader of the READMEs starts them.
   { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
