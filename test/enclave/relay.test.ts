@@ -436,7 +436,7 @@ describe.runIf(canRun)('the folder', () => {
       'an upstream without a host': 'cid 16\nupstream 8101\n',
       'an upstream twice': 'cid 16\nupstream 8101 a.example.com\nupstream 8101 b.example.com\n',
       'an upstream on the port for reports': 'cid 16\nupstream 7778 a.example.com\n',
-      'a host that is none': 'cid 16\nupstream 8101 a.example.com:80\n',
+      'an invalid host': 'cid 16\nupstream 8101 a.example.com:80\n',
       'no address to listen on': 'cid 16\nlisten localhost:3000 3000\n',
       'no end of a line': 'cid 16',
       nothing: '',

@@ -44,7 +44,7 @@ test('of a sealed request only the sizes are noted', async () => {
   });
 });
 
-test('an answer without end is read no further than the client reads, and a key that is none is no key', async () => {
+test('an answer without end is read no further than the client reads, and an invalid key is not shown as one', async () => {
   let pulled = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {

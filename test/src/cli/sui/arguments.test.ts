@@ -22,11 +22,11 @@ afterAll(() => fixture.close());
 
 describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
   test.each<[string, string[], string, string]>([
-    ['an id that is none', but({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
+    ['an invalid id', but({ 0: '0x12zz' }), 'USAGE', '--enclave-package must be 0x and 64'],
     ['a short id', but({ 2: '0x5' }), 'USAGE', '--config must be'],
     ['names that are swapped', but({ 4: 'Weather', 5: 'weather' }), 'USAGE', 'swap them'],
     ['a witness in lower case', but({ 5: 'weather' }), 'USAGE', 'of weather is WEATHER'],
-    ['a name that is none in Move', but({ 4: 'wea-ther' }), 'USAGE', '--module must be a name'],
+    ['a name that is not valid in Move', but({ 4: 'wea-ther' }), 'USAGE', '--module must be a name'],
     ['an id for a URL', but({ 3: OBJECT }), 'USAGE', '<enclave_url> must be the URL of an enclave'],
     ['a registrar', [...but({}), '--registrar', '0x12zz'], 'USAGE', '--registrar must be'],
     [
@@ -70,7 +70,7 @@ describe.each([['--dry-run'], ['--unsigned']])('%s', (flag) => {
     expect(fixture.node.calls).toEqual([]);
   });
 
-  test('a key that is none', async () => {
+  test('an invalid key', async () => {
     const args = [...REGISTRATION, '--rpc-url', fixture.node.url, flag, '--json'];
     const { exit, json } = await script('register_enclave', args, { SUI_PRIVATE_KEY: 'foo' });
     expect([exit, json()['code']]).toEqual([2, 'SIGNER']);

@@ -98,10 +98,10 @@ describe('an abort in the text of a refusal', () => {
     ['a number over 64 bits', refusal({ number: String(2n ** 64n) })],
     ['a negative number', refusal({ number: '-1' })],
     ['no number', refusal({ number: '' })],
-    ['a name that is none in Move', refusal({ module: 'enclave\\"; echo' })],
-    ['a function that is none in Move', refusal({ name: 'Some("a b")' })],
+    ['a name that is not valid in Move', refusal({ module: 'enclave\\"; echo' })],
+    ['a function name that is not valid in Move', refusal({ name: 'Some("a b")' })],
     ['a name without end', refusal({ module: 'e'.repeat(129) })],
-    ['an address that is none', refusal({ address: 'g'.repeat(64) })],
+    ['an invalid address', refusal({ address: 'g'.repeat(64) })],
     ['an address without end', refusal({ address: 'a'.repeat(65) })],
     ['text without end', refusal({ number: '1'.repeat(1_000_000) })],
   ])('is not read from %s', (_, message) => {

@@ -77,7 +77,7 @@ describe('readConfig', () => {
     await expect(sui.readConfig(client, configId)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
-  test('refuses a time that is none, of which a Date would fail wherever it is printed', async () => {
+  test('refuses an invalid time, of which a Date would fail wherever it is printed', async () => {
     const { id: enclaveId } = await register();
     const untilMs = 8_640_000_000_000_001n;
     fixture.node.lie = (object) => {

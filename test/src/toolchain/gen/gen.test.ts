@@ -189,7 +189,7 @@ describe('refused is', () => {
   const field = (name: string, move: string) => ({ name, move, type: move === 'u8' ? u8 : { move } });
   test.each<[string, keyof typeof GEN_CODES, never, RegExp]>([
     ['an application that signs nothing', 'GEN_NOTHING', signs(), /signs nothing/],
-    ['a type that is none', 'GEN_TYPE', signs({ name: 'A', fields: [field('a', 'u65')] }), /^A\.a .* u65/],
+    ['an unknown type', 'GEN_TYPE', signs({ name: 'A', fields: [field('a', 'u65')] }), /^A\.a .* u65/],
     [
       'a type within a vector',
       'GEN_TYPE',
