@@ -19,14 +19,21 @@ export interface Entry {
   load(): Promise<CommandModule>;
 }
 
-/** Loads a command of the toolchain, which is a package of its own. */
+const toolchainLoaders = new Set<Entry['load']>();
+
+/** Whether the command is in the toolchain, a package of its own. */
+export const needsToolchain = ({ load }: Entry): boolean => toolchainLoaders.has(load);
+
+/** Loads a command of the toolchain. */
 function fromToolchain(name: string): Entry['load'] {
-  return async () => {
+  const loadCommand = async () => {
     const { commands } = await loadToolchain();
     const load = commands[name];
     if (load === undefined) throw new Error(`the toolchain lacks the command ${name}`);
     return await load();
   };
+  toolchainLoaders.add(loadCommand);
+  return loadCommand;
 }
 
 export const COMMANDS: Readonly<Record<string, Entry>> = {

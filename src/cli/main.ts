@@ -3,10 +3,10 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type Environment, EXIT, type Io, type Main, runAsProcess } from './command.ts';
-import { COMMANDS, type Entry, READERS } from './commands.ts';
+import { COMMANDS, type Entry, needsToolchain, READERS } from './commands.ts';
 import { IS_CLONE } from './places.ts';
 import { suggestion } from './suggestion.ts';
-import { type CommandModule, ToolchainError } from './toolchain.ts';
+import { type CommandModule, isToolchainInstalled, TOOLCHAIN, ToolchainError } from './toolchain.ts';
 
 // Most of a start is compiling. What it gives is kept in a folder of this project: whoever may write there may change the
 // code itself.
@@ -19,14 +19,19 @@ const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE ||
 function help(): string {
   const commands = Object.entries(COMMANDS).filter(available);
   const width = Math.max(...commands.map(([name]) => name.length)) + 2;
+  const isMissing = isToolchainInstalled() ? () => false : needsToolchain;
   const groups = Object.entries(READERS).flatMap(([reader, title]) => {
-    const own = commands.filter(([, command]) => command.reader === reader);
-    const lines = own.map(([name, { summary }]) => `  ${name.padEnd(width)}${summary}`);
+    const lines = commands
+      .filter(([, entry]) => entry.reader === reader)
+      .map(([name, entry]) => `${isMissing(entry) ? '* ' : '  '}${name.padEnd(width)}${entry.summary}`);
     return lines.length === 0 ? [] : [[`${title}:`, ...lines].join('\n')];
   });
   return [
     `usage: sui-enclave <command> [arguments] [options]`,
     ...groups,
+    ...(commands.some(([, entry]) => isMissing(entry))
+      ? [`* needs the package ${TOOLCHAIN}, which is not installed beside this program.`]
+      : []),
     `sui-enclave <command> --help explains a command; --version names the version, its Node, and Node and PCR1 of the images that it builds.`,
   ].join('\n\n');
 }

@@ -1,15 +1,23 @@
-/** The number of letters to insert, remove or replace between two words. */
+/** The number of letters to insert, remove, replace or swap with the next between two words: optimal string alignment. */
 function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1];
+  const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const get = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;
+  for (let row = 1; row <= from.length; row += 1) {
+    rows.push([row]);
     for (let column = 1; column <= to.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+      const isSame = from[row - 1] === to[column - 1];
+      const isSwapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      rows[row]?.push(
+        Math.min(
+          get(row - 1, column) + 1,
+          get(row, column - 1) + 1,
+          get(row - 1, column - 1) + (isSame ? 0 : 1),
+          isSwapped ? get(row - 2, column - 2) + 1 : Number.POSITIVE_INFINITY,
+        ),
+      );
     }
-    row = next;
   }
-  return row.at(-1) ?? 0;
+  return get(from.length, to.length);
 }
 
 /** Asks in parentheses whether a name was meant that is close to the word; otherwise says nothing. */

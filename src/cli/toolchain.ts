@@ -38,7 +38,8 @@ export interface Toolchain {
   compiler(): Promise<Compiler>;
 }
 
-const NAME = 'sui-enclave-toolchain';
+/** The name of the package. */
+export const TOOLCHAIN = 'sui-enclave-toolchain';
 
 /** The toolchain is missing, or is of another version. */
 export class ToolchainError extends EnclaveError {
@@ -55,25 +56,30 @@ export class ToolchainError extends EnclaveError {
 export async function loadToolchain(): Promise<Toolchain> {
   const version = readVersion();
   // From files: no registry has the name yet, and whoever took it there would run code here.
-  const files = [NAME, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
+  const files = [TOOLCHAIN, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
   const advice = `npm install --save-dev ${files.join(' ')}`;
   const manifest = findManifest();
   if (manifest === undefined) {
     throw new ToolchainError(
-      `this needs the package ${NAME}, which is not installed beside this program: ${advice}`,
+      `this needs the package ${TOOLCHAIN}, which is not installed beside this program: ${advice}`,
     );
   }
   const installed: string = JSON.parse(readFileSync(manifest, 'utf8')).version;
   if (installed !== version) {
-    throw new ToolchainError(`${NAME} is of version ${installed}, and this program of ${version}: ${advice}`);
+    throw new ToolchainError(
+      `${TOOLCHAIN} is of version ${installed}, and this program of ${version}: ${advice}`,
+    );
   }
-  return await import(import.meta.resolve(NAME));
+  return await import(import.meta.resolve(TOOLCHAIN));
 }
+
+/** Whether a toolchain, of whatever version, is installed beside this program. */
+export const isToolchainInstalled = (): boolean => findManifest() !== undefined;
 
 /** Undefined without the toolchain. */
 function findManifest(): string | undefined {
   try {
-    return findPackageJSON(NAME, import.meta.url);
+    return findPackageJSON(TOOLCHAIN, import.meta.url);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
     throw error;

@@ -89,7 +89,7 @@ export function parseYamlFile<const S extends v.GenericSchema>(
 /** Such as "registers.pcr0 must be …". */
 function describe(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
-  if (path === null) return 'must be a map of the properties that the README lists';
+  if (path === null) return 'must be a map of properties';
   const name = printable(path);
   if (issue.kind !== 'schema' || issue.type !== 'strict_object') return `${name} ${issue.message}`;
   if (issue.expected === 'never') return `there is no property ${name}`;

@@ -282,6 +282,7 @@ describe('the program', () => {
   test.each([
     [['updat-pcrs'], 'there is no command updat-pcrs (did you mean update_pcrs?). See sui-enclave --help'],
     [['host_instal'], 'there is no command host_instal (did you mean host_install?). See sui-enclave --help'],
+    [['biuld'], 'there is no command biuld (did you mean build?). See sui-enclave --help'],
     [
       ['status', '--newtork', 'localnet'],
       "Unknown option '--newtork' (did you mean --network?). See sui-enclave status --help",
