@@ -81,7 +81,7 @@ export class ServiceRefusedError extends ZkLoginError {
   /** In how many seconds to ask again, if the service says so. */
   readonly retryAfterSeconds: number | null;
 
-  /** @param reason a part of the service's message that cannot hold anything of the request */
+  /** @param advice for the reader of the message; it holds nothing of the request */
   constructor(
     service: string,
     {
@@ -89,10 +89,10 @@ export class ServiceRefusedError extends ZkLoginError {
       serverCode,
       retryAfterSeconds,
     }: Pick<ServiceRefusedError, 'status' | 'serverCode' | 'retryAfterSeconds'>,
-    reason?: string,
+    advice?: string,
   ) {
     const code = serverCode === null ? '' : ` (${serverCode})`;
-    const why = reason === undefined ? '' : `: ${reason}`;
+    const why = advice === undefined ? '' : `: ${advice}`;
     super('ZKLOGIN_REFUSED', `the ${service} answered with status ${status}${code}${why}`);
     this.status = status;
     this.serverCode = serverCode;

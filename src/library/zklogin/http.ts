@@ -34,11 +34,15 @@ export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
 
-/** The message of a self-run proving service whose prover was too slow, in plain text or JSON. */
+/** The code of this repository's proving service for a backend that was too slow. */
+const PROVER_TOO_SLOW = 'PROVER_BACKEND_TIMEOUT';
+/** The text of Mysten's proving service for the same, which gives no code, in plain text or JSON. */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
-/** How this repository's proving service says that its backend has another network's key. */
-const WRONG_NETWORK =
-  /\bthe backend has the (?:mainnet and testnet|devnet|development|unknown) key, this service serves (?:mainnet and testnet|devnet|development)\b/;
+/** For codes of this repository's proving service: what the caller can do nothing about, and its operator can. */
+const OPERATOR_ADVICE: Readonly<Record<string, string>> = {
+  PROVER_WRONG_NETWORK:
+    "its backend has another network's proving key: its operator must change ZKEY or VERIFYING_KEY",
+};
 
 export interface ServiceRequest extends ServiceOptions {
   /** For messages: "salt service". */
@@ -97,16 +101,18 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
 /** The JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED, ZKLOGIN_MALFORMED_ANSWER */
 export function jsonOf(service: string, answer: TextAnswer): unknown {
   const { ok, status, text, retryAfterSeconds = null } = answer;
-  const seconds = ok ? undefined : TOOK_LONGER.exec(text)?.[1];
-  if (seconds !== undefined) {
+  if (!ok && isTooSlow(text)) {
+    const seconds = TOOK_LONGER.exec(text)?.[1];
+    const limit = seconds === undefined ? 'its time limit' : quantity(Number(seconds), 'second');
     throw new ZkLoginError(
       'ZKLOGIN_TIMEOUT',
-      `the ${service} gave up: its prover took longer than ${quantity(Number(seconds), 'second')}: raise its PROVER_TIMEOUT, or give the prover more cores`,
+      `the ${service} gave up: its prover took longer than ${limit}: raise its PROVER_TIMEOUT, or give the prover more cores`,
     );
   }
   if (!ok) {
-    const refusal = { status, serverCode: serverCode(text), retryAfterSeconds };
-    throw new ServiceRefusedError(service, refusal, WRONG_NETWORK.exec(text)?.[0]);
+    const code = serverCode(text);
+    const advice = code === null ? undefined : OPERATOR_ADVICE[code];
+    throw new ServiceRefusedError(service, { status, serverCode: code, retryAfterSeconds }, advice);
   }
   try {
     return JSON.parse(text);
@@ -140,6 +146,12 @@ export function headersOf(given: ServiceOptions['headers'], contentType: string)
   }
 }
 
+/** Returns whether a proving service reports that its prover exceeded its time limit. */
+function isTooSlow(text: string): boolean {
+  const code = serverCode(text);
+  return code === null ? TOOK_LONGER.test(text) : code === PROVER_TOO_SLOW;
+}
+
 /**
  * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
  * working: another request would double its load. So would one after an answer that is encoded.
@@ -147,7 +159,7 @@ export function headersOf(given: ServiceOptions['headers'], contentType: string)
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError
     ? answer.reason === 'unreachable' && unreachableReason(answer) !== 'encoding'
-    : answer.status === 503 && !TOOK_LONGER.test(answer.text);
+    : answer.status === 503 && !isTooSlow(answer.text);
 }
 
 /** Without the cause: it may hold the request, and with it the token. */

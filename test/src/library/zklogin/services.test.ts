@@ -482,8 +482,25 @@ describe('a service that', () => {
     expect(seen).toHaveLength(1);
   });
 
+  test('has timed out by its code, whatever its sentence: the error names no seconds', async () => {
+    const body = JSON.stringify({ error: 'too slow', code: 'PROVER_BACKEND_TIMEOUT' });
+    const { url } = await service((response: ServerResponse) => response.writeHead(504).end(body));
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject({
+      code: 'ZKLOGIN_TIMEOUT',
+      message: expect.stringMatching(/ took longer than its time limit: /),
+    });
+  });
+
+  test('refuses by a code with a sentence about seconds: it has not timed out', async () => {
+    const body = JSON.stringify({ error: 'it took longer than 3 seconds', code: 'PROVER_TOKEN' });
+    const { url } = await service((response: ServerResponse) => response.writeHead(400).end(body));
+    const refusal = { code: 'ZKLOGIN_REFUSED', serverCode: 'PROVER_TOKEN' };
+    await expect(getProof(url, REQUEST)).rejects.toMatchObject(refusal);
+  });
+
   test('has timed out after a second: the error has the singular, as that of the proving service', async () => {
-    const slow = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
+    const error = 'the call to the proving component took longer than 1 second: raise PROVER_TIMEOUT';
+    const slow = JSON.stringify({ error, code: 'PROVER_BACKEND_TIMEOUT' });
     const { url } = await service((response: ServerResponse) => response.writeHead(504).end(slow));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_TIMEOUT',
@@ -491,15 +508,14 @@ describe('a service that', () => {
     });
   });
 
-  test('has the key of another network: the error names both networks', async () => {
+  test('has the key of another network: the error tells what its operator must change', async () => {
     withoutPauses(500, 1000);
-    const reason = 'the backend has the devnet key, this service serves mainnet and testnet';
-    const body = JSON.stringify({ error: `${reason}: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });
+    const body = JSON.stringify({ error: `another key: ${TOKEN}`, code: 'PROVER_WRONG_NETWORK' });
     const { url } = await service((response: ServerResponse) => response.writeHead(503).end(body));
     await expect(getProof(url, REQUEST)).rejects.toMatchObject({
       code: 'ZKLOGIN_REFUSED',
       serverCode: 'PROVER_WRONG_NETWORK',
-      message: `the proving service answered with status 503 (PROVER_WRONG_NETWORK): ${reason}`,
+      message: `the proving service answered with status 503 (PROVER_WRONG_NETWORK): its backend has another network's proving key: its operator must change ZKEY or VERIFYING_KEY`,
     });
   });
 
