@@ -7,6 +7,7 @@ import { SALT_ERRORS } from '../../src/apps/salt/errors.ts';
 import { SALT_SETTINGS } from '../../src/apps/salt/settings.ts';
 import { WEATHER_ERRORS } from '../../src/apps/weather/errors.ts';
 import { WEATHER_SETTINGS } from '../../src/apps/weather/settings.ts';
+import { RULES, type Rule } from '../../src/library/attestation/rules.ts';
 import { EnclaveError } from '../../src/library/errors.ts';
 import { BACKEND_SETTINGS } from '../../src/prover/backend/config.ts';
 import { BACKEND_ERRORS } from '../../src/prover/backend/errors.ts';
@@ -46,6 +47,7 @@ export const PAGES: Readonly<Record<string, Readonly<Record<string, string>>>> =
       ],
     ]),
   },
+  'src/library/attestation/README.md': { rules: ruleTable() },
   'src/toolchain/audit/README.md': { codes: exitTable(AUDIT_CODES) },
   'src/apps/salt/README.md': {
     settings: settingTable(SALT_SETTINGS, {
@@ -141,6 +143,25 @@ export function errorTable<Code extends string>(
 function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
   const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
   return inMarkdown(['code', 'exit', 'meaning'], rows);
+}
+
+/** A row for each rule of an attestation, in their order. */
+function ruleTable(): string {
+  const rows = RULES.map((rule, index) => [
+    String(index + 1),
+    `\`${rule.id}\``,
+    rule.text,
+    rule.codes.map((code) => `\`${code}\``).join(', '),
+    describeSuiCheck(rule),
+  ]);
+  return inMarkdown(['#', 'id', 'rule', 'code of the error', "Sui's verifier"], rows);
+}
+
+function describeSuiCheck(rule: Rule): string {
+  const line = 'suiLine' in rule ? `line ${rule.suiLine}` : null;
+  if (rule.sui === 'caller') return "the contract's";
+  if (rule.sui === 'same') return line ?? 'the same';
+  return line === null ? 'stricter' : `stricter than ${line}`;
 }
 
 function inMarkdown(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -62,11 +62,8 @@ function reasonIn(message: string): string {
 
 /** Whether the NSM made the document now, whatever it says: the rules before those of the policy passed. */
 export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
-  return explanation.rules.find(({ rule }) => rule === SIGNATURE_RULE)?.state === 'passed';
+  return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
-
-/** The last rule before the policy's. */
-const SIGNATURE_RULE = 35;
 
 const timeOf = (date: Date) => date.toISOString().slice(11, 16);
 

@@ -9,15 +9,12 @@ interface Props {
   readonly isCompared: boolean;
 }
 
-/** Registers of an accepted image. */
-const IMAGE_RULE = 37;
-
 /** Every rule with what was found. Those that passed are folded away, unless one failed among them. */
 export function Rules({ rules, isCompared }: Props) {
   const failed = rules.find(({ state }) => state === 'failed');
   const passed = rules.filter(({ state }) => state === 'passed').length;
   const all = rules.map((rule) =>
-    rule.rule === IMAGE_RULE && rule.state === 'passed' && !isCompared
+    rule.id === 'policy.images' && rule.state === 'passed' && !isCompared
       ? { ...rule, found: 'compared with nothing: none were given' }
       : rule,
   );

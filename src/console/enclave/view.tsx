@@ -1,4 +1,5 @@
 import { type FormEvent, useState } from 'react';
+import { RULES } from 'sui-enclave/attestation';
 import { RequestError } from '../lib/request.ts';
 import { targetOf } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
@@ -51,7 +52,7 @@ export function EnclaveView({ fields }: Props) {
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for a document with a fresh nonce`);
       const asked = await fetchDocument(target.url, signal);
-      step('Verifying the document by 41 rules');
+      step(`Verifying the document by ${RULES.length} rules`);
       setSubject(asked);
       await report(asked, given);
     });
@@ -131,7 +132,7 @@ function Empty() {
     <Panel title="Nothing to see yet">
       <p className="subtle">
         Write an address and click, or drop a document. You will see one verdict, the chain from the root to
-        the enclave, its registers beside yours, and all 41 rules.
+        the enclave, its registers beside yours, and all {RULES.length} rules.
       </p>
     </Panel>
   );

@@ -1,7 +1,6 @@
 /**
  * The certificate chain of a document, from a pinned root to the leaf (RFC 5280 section 6, as far as AWS
- * Nitro's chains need it). Numbers in brackets refer to the rules in `README.md`. Each rule is applied to the
- * whole chain before the next one.
+ * Nitro's chains need it). Each rule is applied to the whole chain before the next one.
  */
 
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
@@ -10,7 +9,7 @@ import { quantity } from '../wording.ts';
 import { malformedCertificate, type ParsedCertificate, parseCertificate } from './certificate.ts';
 import { signatureFromDer, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError, CertificateError } from './errors.ts';
-import type { Passed } from './passed.ts';
+import type { Passed, RuleId } from './rules.ts';
 
 /** ecdsa-with-SHA384 (RFC 5758 section 3.2). */
 const ECDSA_WITH_SHA384 = '1.2.840.10045.4.3.3';
@@ -22,7 +21,7 @@ const UNCOMPRESSED = 0x04;
 export type Chain = readonly [root: ParsedCertificate, ...others: ParsedCertificate[]];
 
 /**
- * Reads the chain (rules 22 and 23).
+ * Reads the chain, which starts with a pinned root.
  *
  * @param certificates DER, root first, leaf last: at least one
  * @param roots DER of the pinned roots
@@ -33,100 +32,132 @@ export function parseChain(
   roots: readonly Uint8Array[],
   passed: Passed,
 ): Chain {
-  const [first, ...others] = certificates;
-  // [22] Compare bytes, not names or keys: anyone can give a certificate the name of the root.
+  const [first, ...issued] = certificates;
+  // Compare bytes, not names or keys: anyone can give a certificate the name of the root.
   if (first === undefined || !roots.some((root) => equalBytes(root, first))) {
     throw untrustedRoot(first, roots);
   }
-  passed(22, certificateFingerprint(first));
-  // [23]
-  const chain: Chain = [parse(first, 0), ...others.map((der, index) => parse(der, index + 1))];
-  passed(23, quantity(chain.length, 'certificate'));
+  passed('chain.root', certificateFingerprint(first));
+
+  const chain: Chain = [parse(first, 0), ...issued.map((der, index) => parse(der, index + 1))];
+  passed('certificate.der', quantity(chain.length, 'certificate'));
   return chain;
 }
 
 /**
- * Checks every rule for a chain that was read, except its signatures (rules 24 to 32).
+ * Checks everything about a chain that was read, except its signatures.
  *
  * @param now milliseconds since 1970
  * @throws CertificateError
  */
 export function checkChain(chain: Chain, now: number, passed: Passed): void {
-  const leafPosition = chain.length - 1;
-  const authorities = chain.slice(0, leafPosition);
-  // [24] Certificates give times in whole seconds, and their validity includes both ends.
+  passed('certificate.validity', checkValidity(chain, now));
+  for (const [rule, check] of CHECKS) {
+    check({ chain, authorities: chain.slice(0, -1), leaf: chain.at(-1) as ParsedCertificate });
+    passed(rule);
+  }
+}
+
+interface Parts {
+  readonly chain: Chain;
+  /** Every certificate but the leaf. */
+  readonly authorities: readonly ParsedCertificate[];
+  readonly leaf: ParsedCertificate;
+}
+
+/** The checks whose result is only that they passed, in the order of the rules. */
+const CHECKS: readonly (readonly [RuleId, (parts: Parts) => void])[] = [
+  ['chain.issuer', checkIssuers],
+  ['certificate.authority', checkAuthorities],
+  ['certificate.leaf', checkLeaf],
+  ['certificate.path_length', checkPathLengths],
+  ['certificate.key_usage', checkKeyUsages],
+  ['certificate.key', checkKeys],
+  ['certificate.algorithm', checkAlgorithms],
+  ['certificate.extensions', checkExtensions],
+];
+
+/** @returns until when the chain is valid */
+function checkValidity(chain: Chain, now: number): string {
+  // Certificates give times in whole seconds, and their validity includes both ends.
   const second = Math.floor(now / 1000) * 1000;
+  const time = new Date(now).toISOString();
   for (const [position, { notBefore, notAfter }] of chain.entries()) {
-    const at = `and it is ${new Date(now).toISOString()}`;
     if (second > notAfter.getTime()) {
-      throw new CertificateError(
-        'CERTIFICATE_EXPIRED',
-        position,
-        `expired at ${notAfter.toISOString()}, ${at}`,
-      );
+      const message = `expired at ${notAfter.toISOString()}, and it is ${time}`;
+      throw new CertificateError('CERTIFICATE_EXPIRED', position, message);
     }
     if (second < notBefore.getTime()) {
-      const message = `is valid from ${notBefore.toISOString()}, ${at}`;
+      const message = `is valid from ${notBefore.toISOString()}, and it is ${time}`;
       throw new CertificateError('CERTIFICATE_NOT_YET_VALID', position, message);
     }
   }
-  passed(24, `until ${validUntil(chain).toISOString()}`);
-  // [25]
+  return `until ${validUntil(chain).toISOString()}`;
+}
+
+function checkIssuers({ chain }: Parts): void {
   for (const [parent, child, position] of links(chain)) {
     if (!equalBytes(child.issuer, parent.subject)) {
       const message = `names an issuer that is not the subject of certificate ${position - 1}`;
       throw new CertificateError('CHAIN_ISSUER', position, message);
     }
   }
-  passed(25);
-  // [26]
+}
+
+function checkAuthorities({ authorities }: Parts): void {
   for (const [position, { basicConstraints }] of authorities.entries()) {
     if (!basicConstraints?.critical || !basicConstraints.ca) {
       const message = 'signs another, but has no critical basicConstraints with CA set';
       throw new CertificateError('CERTIFICATE_NOT_AUTHORITY', position, message);
     }
   }
-  passed(26);
-  const leaf = chain[leafPosition] as ParsedCertificate;
-  // [27]
+}
+
+function checkLeaf({ authorities, leaf }: Parts): void {
   if (leaf.basicConstraints && (leaf.basicConstraints.ca || leaf.basicConstraints.pathLength !== null)) {
     const message = 'signs the document, but is marked as an authority';
-    throw new CertificateError('CERTIFICATE_LEAF_IS_AUTHORITY', leafPosition, message);
+    throw new CertificateError('CERTIFICATE_LEAF_IS_AUTHORITY', authorities.length, message);
   }
-  passed(27);
-  // [28] Self-issued certificates count too: AWS has none between its root and a leaf.
+}
+
+function checkPathLengths({ authorities }: Parts): void {
+  // Self-issued certificates count too: AWS has none between its root and a leaf.
   for (const [position, { basicConstraints }] of authorities.entries()) {
     const allowed = basicConstraints?.pathLength ?? Number.POSITIVE_INFINITY;
-    const found = authorities.length - 1 - position;
-    if (found > allowed) {
-      const message = `has a pathLenConstraint of ${allowed}, below the number of authorities that follow it: ${found}`;
+    const followers = authorities.length - 1 - position;
+    if (followers > allowed) {
+      const message = `has a pathLenConstraint of ${allowed}, below the number of authorities that follow it: ${followers}`;
       throw new CertificateError('CERTIFICATE_PATH_LENGTH', position, message);
     }
   }
-  passed(28);
-  // [29]
+}
+
+function checkKeyUsages({ authorities, leaf }: Parts): void {
   for (const [position, { keyUsage }] of authorities.entries()) {
     if (!keyUsage?.keyCertSign) throw keyUsageError(position, 'keyCertSign');
   }
-  if (!leaf.keyUsage?.digitalSignature) throw keyUsageError(leafPosition, 'digitalSignature');
-  passed(29);
-  // [30]
+  if (!leaf.keyUsage?.digitalSignature) throw keyUsageError(authorities.length, 'digitalSignature');
+}
+
+function checkKeys({ chain }: Parts): void {
   for (const [position, { curve, publicKey }] of chain.entries()) {
     if (curve !== 'P-384' || publicKey.length !== POINT_SIZE || publicKey[0] !== UNCOMPRESSED) {
       const message = 'does not hold an uncompressed P-384 public key';
       throw new CertificateError('CERTIFICATE_KEY', position, message);
     }
   }
-  passed(30);
-  // [31]
+}
+
+function checkAlgorithms({ chain }: Parts): void {
   for (const [position, { signatureAlgorithm, algorithmsAgree }] of chain.entries()) {
     if (signatureAlgorithm !== ECDSA_WITH_SHA384 || !algorithmsAgree) {
       const message = 'is not signed by ECDSA with SHA-384, both inside and outside its signed part';
       throw new CertificateError('CERTIFICATE_ALGORITHM', position, message);
     }
   }
-  passed(31);
-  // [32]
+}
+
+function checkExtensions({ chain }: Parts): void {
   for (const [position, { otherCritical }] of chain.entries()) {
     const [oid] = otherCritical;
     if (oid !== undefined) {
@@ -134,7 +165,6 @@ export function checkChain(chain: Chain, now: number, passed: Passed): void {
       throw new CertificateError('CERTIFICATE_CRITICAL_EXTENSION', position, message);
     }
   }
-  passed(32);
 }
 
 /** The earliest notAfter: the last second at which every certificate is valid. */
@@ -142,7 +172,7 @@ export function validUntil(chain: Chain): Date {
   return new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
 }
 
-/** Checks that the key of each certificate signed the next one (rule 33). @throws CertificateError */
+/** Checks that the key of each certificate signed the next one. @throws CertificateError */
 export async function checkChainSignatures(chain: Chain, passed: Passed): Promise<void> {
   // In parallel: Web Crypto uses more than one thread. The root needs no check: its bytes are pinned.
   const verdicts = await Promise.all(
@@ -160,21 +190,21 @@ export async function checkChainSignatures(chain: Chain, passed: Passed): Promis
       );
     }),
   );
-  // [33]
+
   const failed = verdicts.indexOf(false);
   if (failed !== -1) {
     const message = `is not signed by the key of certificate ${failed}`;
     throw new CertificateError('CHAIN_SIGNATURE', failed + 1, message);
   }
-  passed(33, quantity(verdicts.length, 'signature'));
+  passed('chain.signature', quantity(verdicts.length, 'signature'));
 }
 
 function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array[]): AttestationError {
-  const found = first ? certificateFingerprint(first) : 'none';
+  const fingerprint = first ? certificateFingerprint(first) : 'none';
   const pinned = roots.map(certificateFingerprint).join(', ');
   return new AttestationError(
     'CHAIN_ROOT',
-    `the chain starts with the certificate ${found} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (make dev ATTEST=emulated) uses a development root, which proves nothing: to accept it, in development only, pass that root as "roots" or --root`,
+    `the chain starts with the certificate ${fingerprint} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (make dev ATTEST=emulated) uses a development root, which proves nothing: to accept it, in development only, pass that root as "roots" or --root`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * Reads an attestation document (COSE_Sign1, RFC 9052 section 4.2; payload: AWS Nitro Enclaves user guide,
- * "Cryptographic attestation") without trusting it. Numbers in brackets refer to the rules in `README.md`.
+ * "Cryptographic attestation") without trusting it.
  */
 
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
@@ -8,7 +8,7 @@ import { quantity } from '../wording.ts';
 import { type CborItem, CborMap, CborTag, readCbor } from './cbor.ts';
 import { PROTECTED_HEADER } from './cose.ts';
 import { AttestationError, FieldError } from './errors.ts';
-import type { Passed } from './passed.ts';
+import type { Passed } from './rules.ts';
 
 /** An attestation document as received. Don't trust anything in it until `verifyAttestation` accepts it. */
 export interface AttestationDocument {
@@ -53,7 +53,7 @@ const MAX_NONCE_SIZE = 512;
 const MAX_TIME = 8_640_000_000_000_000;
 
 /**
- * Reads a document and checks its form and sizes (rules 1 to 20).
+ * Reads a document and checks its form and sizes: the rules up to `payload.optional`.
  *
  * @param bytes the binary document, not its hexadecimal form
  * @throws AttestationError
@@ -62,9 +62,8 @@ export function decodeAttestation(bytes: Uint8Array): AttestationDocument {
   return decodeAndReport(bytes, () => {});
 }
 
-/** `decodeAttestation`, which tells `passed` of each rule. @throws AttestationError */
+/** Does what `decodeAttestation` does, and calls `passed` for each rule. @throws AttestationError */
 export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationDocument {
-  // [1]
   if (!(bytes instanceof Uint8Array)) {
     throw new AttestationError('DOCUMENT_SIZE', 'the attestation document must be a Uint8Array');
   }
@@ -74,7 +73,7 @@ export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationD
       `an attestation document has 1 to ${MAX_DOCUMENT_SIZE} bytes, but this one has ${bytes.length}`,
     );
   }
-  passed(1, quantity(bytes.length, 'byte'));
+  passed('document.size', quantity(bytes.length, 'byte'));
   // A copy: the signature is verified later, and over the same bytes.
   const { payload, signature } = decodeEnvelope(new Uint8Array(bytes), passed);
   return { ...decodePayload(payload, passed), payload, signature };
@@ -83,50 +82,50 @@ export function decodeAndReport(bytes: Uint8Array, passed: Passed): AttestationD
 function decodeEnvelope(bytes: Uint8Array, passed: Passed): { payload: Uint8Array; signature: Uint8Array } {
   const tagged = bytes[0] === COSE_SIGN1_TAG_BYTE;
   const untagged = tagged ? bytes.subarray(1) : bytes;
-  const { item, length } = readCbor(untagged, 'strict'); // [2] [3]
-  passed(2);
-  passed(3);
-  // [4]
+  const { item, length } = readCbor(untagged, 'strict');
+  passed('document.cbor');
+  passed('document.lengths');
+
   if (item instanceof CborTag) {
     throw new AttestationError('COSE_TAG', 'an attestation document must have tag 18 (COSE_Sign1) or no tag');
   }
-  passed(4, tagged ? 'tag 18' : 'no tag');
-  if (!Array.isArray(item)) throw shapeError('it is not an array'); // [5]
+  passed('document.tag', tagged ? 'tag 18' : 'no tag');
+  if (!Array.isArray(item)) throw shapeError('it is not an array');
   if (item.length !== 4) throw shapeError(`it is an array of ${item.length}`);
   const [protectedHeader, unprotectedHeader, payload, signature] = item;
   if (!(protectedHeader instanceof Uint8Array)) throw shapeError('its first item is not bytes');
   if (!(unprotectedHeader instanceof CborMap)) throw shapeError('its second item is not a map');
   if (!(payload instanceof Uint8Array)) throw shapeError('its third item is not bytes');
   if (!(signature instanceof Uint8Array)) throw shapeError('its fourth item is not bytes');
-  passed(5);
+  passed('document.shape');
   const trailing = untagged.length - length;
-  if (trailing > 0) throw trailingBytes('the document', trailing); // [6]
-  passed(6);
-  // [7]
+  if (trailing > 0) throw trailingBytes('the document', trailing);
+  passed('document.end');
+
   if (!equalBytes(protectedHeader, PROTECTED_HEADER)) {
     throw new AttestationError(
       'COSE_PROTECTED_HEADER',
       `the protected header is ${bytesToHex(protectedHeader)}, but must be a1013822 (ES384): the document is not signed by an NSM`,
     );
   }
-  passed(7, 'ES384');
-  // [8]
+  passed('header.protected', 'ES384');
+
   if (unprotectedHeader.entries.length > 0) {
     throw new AttestationError('COSE_UNPROTECTED_HEADER', 'the unprotected header must be an empty map');
   }
-  passed(8);
-  // [9]
+  passed('header.unprotected');
+
   if (payload.length === 0 || payload.length > MAX_PAYLOAD_SIZE) {
     const message = `the payload has ${quantity(payload.length, 'byte')}, but must have 1 to ${MAX_PAYLOAD_SIZE}`;
     throw new AttestationError('COSE_PAYLOAD_SIZE', message);
   }
-  passed(9, quantity(payload.length, 'byte'));
-  // [10]
+  passed('payload.size', quantity(payload.length, 'byte'));
+
   if (signature.length !== SIGNATURE_SIZE) {
     const message = `the signature has ${quantity(signature.length, 'byte')}, but an ES384 signature has ${SIGNATURE_SIZE}`;
     throw new AttestationError('COSE_SIGNATURE_SIZE', message);
   }
-  passed(10);
+  passed('signature.size');
   return { payload, signature };
 }
 
@@ -148,26 +147,29 @@ function decodePayload(
   bytes: Uint8Array,
   passed: Passed,
 ): Omit<AttestationDocument, 'payload' | 'signature'> {
-  const { item, length } = readCbor(bytes, 'lenient'); // [11]
-  passed(11);
-  if (length < bytes.length) throw trailingBytes('the payload', bytes.length - length); // [12]
-  passed(12);
-  const fields = stringKeys(item, passed); // [13] [14]
-  const name = moduleId(fields.get('module_id')); // [15]
-  passed(15, name);
-  const time = timestamp(fields.get('timestamp')); // [16]
-  passed(16, new Date(time).toISOString());
-  const hash = digest(fields.get('digest')); // [17]
-  passed(17, hash);
-  const pcrs = registers(fields.get('pcrs')); // [18]
-  passed(18, quantity(pcrs.size, 'register'));
-  const leaf = certificate('certificate', fields.get('certificate')); // [19]
+  const { item, length } = readCbor(bytes, 'lenient');
+  passed('payload.cbor');
+  if (length < bytes.length) throw trailingBytes('the payload', bytes.length - length);
+  passed('payload.end');
+  const fields = stringKeys(item, passed);
+  const name = moduleId(fields.get('module_id'));
+  passed('payload.module_id', name);
+  const time = timestamp(fields.get('timestamp'));
+  passed('payload.timestamp', new Date(time).toISOString());
+  const hash = digest(fields.get('digest'));
+  passed('payload.digest', hash);
+  const pcrs = registers(fields.get('pcrs'));
+  passed('payload.pcrs', quantity(pcrs.size, 'register'));
+  const leaf = certificate('certificate', fields.get('certificate'));
   const cabundle = bundle(fields.get('cabundle'));
-  passed(19, quantity(cabundle.length + 1, 'certificate'));
-  const publicKey = optionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE); // [20]
+  passed('payload.certificates', quantity(cabundle.length + 1, 'certificate'));
+  const publicKey = optionalBytes('public_key', fields.get('public_key'), MAX_PUBLIC_KEY_SIZE);
   const userData = optionalBytes('user_data', fields.get('user_data'), MAX_USER_DATA_SIZE);
   const nonce = optionalBytes('nonce', fields.get('nonce'), MAX_NONCE_SIZE);
-  passed(20, `sizes: ${[publicKey, userData, nonce].map((value) => value?.length ?? 'none').join(', ')}`);
+  passed(
+    'payload.optional',
+    `sizes: ${[publicKey, userData, nonce].map((value) => value?.length ?? 'none').join(', ')}`,
+  );
   return {
     moduleId: name,
     timestamp: time,
@@ -187,12 +189,12 @@ function stringKeys(item: CborItem, passed: Passed): Map<string, CborItem> {
     if (typeof key !== 'string') throw wrongType('payload', 'a map whose keys are strings');
     return [key, value];
   });
-  passed(13, quantity(entries.length, 'field'));
+  passed('payload.fields', quantity(entries.length, 'field'));
   refuseRepeated('the payload', item);
   const fields = new Map(entries);
   const pcrs = fields.get('pcrs');
   if (pcrs instanceof CborMap) refuseRepeated('the field "pcrs"', pcrs);
-  passed(14);
+  passed('payload.keys');
   return fields;
 }
 

@@ -1,4 +1,4 @@
-/** Reasons to distrust a document: one stable `code` for each cause. `README.md` maps the numbered rules to codes. */
+/** Reasons to distrust a document: one stable `code` for each cause. `rules.ts` maps rules to codes. */
 import { CodedError } from '../errors.ts';
 
 /** Every code of an AttestationError, and what it means. */

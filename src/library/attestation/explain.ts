@@ -1,6 +1,7 @@
 /** The verdict on a document, rule by rule, for people to look at. */
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError } from './errors.ts';
+import { RULES, type RuleId } from './rules.ts';
 import {
   type ChainEntry,
   checkOptions,
@@ -9,64 +10,19 @@ import {
   type VerifyOptions,
 } from './verify.ts';
 
-/** Of each rule, in the order of the table in `README.md`. */
-const TITLES = [
-  'at most 32768 bytes',
-  'well-formed CBOR, in its shortest form',
-  'definite lengths only',
-  'tagged as COSE_Sign1, or not at all',
-  'four items: bytes, map, bytes, bytes',
-  'nothing follows the document',
-  'protected header: ES384',
-  'unprotected header: empty',
-  'size of the payload',
-  'size of the signature',
-  'the payload is well-formed CBOR',
-  'nothing follows the payload',
-  'the payload is a map of named fields',
-  'no key occurs twice',
-  'module',
-  'time stamp',
-  'digest: SHA384',
-  'registers: form and sizes',
-  'certificates: number and sizes',
-  'public key, user data and nonce: form and sizes',
-  'the policy and the other options are valid',
-  'the chain starts with a pinned root',
-  'certificates: X.509 v3 in DER',
-  'certificates: valid at this time',
-  'issuers are the subjects before them',
-  'authorities are marked as such',
-  'the leaf is no authority',
-  'path lengths',
-  'key usages',
-  'keys: P-384 points',
-  'signed by ECDSA with SHA-384',
-  'no unknown critical extension',
-  'signatures of the certificates',
-  'signature of the document: range',
-  'signature of the document',
-  'debug mode',
-  'registers of an accepted image',
-  'expected public key',
-  'expected nonce',
-  'expected user data',
-  'age',
-] as const;
-
-/** Rule 21 is about the options alone: it passed before anything was read. */
-const OPTIONS_RULE = 21;
-/** The only code whose rule shares its step with the rule before it: the reader checks both, byte by byte. */
-const INDEFINITE_LENGTH_RULE = 3;
+/** The code for which a rule failed although the rule before it shares its step: the reader checks both, byte by byte. */
+const INDEFINITE_LENGTH = 'CBOR_INDEFINITE_LENGTH';
 /** In UTF-16 code units. */
 const MAX_FOUND = 400;
 /** Control, format and unpaired characters, and separators of lines: what could disturb a terminal or a page. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
-/** What became of one rule. */
+/** The outcome of one rule. */
 export interface RuleResult {
-  /** Its number in the table of `README.md`, from 1. */
+  /** The number of the rule in the table of `README.md`, from 1. */
   readonly rule: number;
+  /** The name of the rule, such as `chain.issuer`. It never changes, unlike its number. */
+  readonly id: RuleId;
   /** A few words. */
   readonly title: string;
   /** A rule of the policy for which the policy doesn't ask is passed, and `found` is "not asked". */
@@ -94,7 +50,7 @@ export type AttestationExplanation =
 
 /**
  * Verifies a document as `verifyAttestation` does, by the same code, and returns what became of each rule: those
- * before the failed one passed, those after it were not reached, except rule 21, which is about the options.
+ * before the failed one passed, those after it were not reached, except `options`, which was checked first.
  *
  * Exported as `sui-enclave/attestation`.
  *
@@ -107,8 +63,8 @@ export async function explainAttestation(
 ): Promise<AttestationExplanation> {
   const checked = checkOptions(options);
   const { policy, roots } = checked;
-  const passed = new Map<number, string | undefined>();
-  passed.set(OPTIONS_RULE, `images: ${policy.images.length}, roots: ${roots.length}`);
+  const passed = new Map<RuleId, string | undefined>();
+  passed.set('options', `images: ${policy.images.length}, roots: ${roots.length}`);
   let document: AttestationDocument | undefined;
   let chain: readonly ChainEntry[] | undefined;
   const reached = () => ({ ...(document && { document }), ...(chain && { chain }) });
@@ -129,19 +85,23 @@ export async function explainAttestation(
   }
 }
 
-function rows(passed: ReadonlyMap<number, string | undefined>, error?: AttestationError): RuleResult[] {
-  const numbers = TITLES.map((_, index) => index + 1);
-  const failed =
-    error?.code === 'CBOR_INDEFINITE_LENGTH'
-      ? INDEFINITE_LENGTH_RULE
-      : (numbers.find((rule) => !passed.has(rule)) ?? TITLES.length + 1);
-  return TITLES.map((title, index) => {
-    const rule = index + 1;
-    if (rule === failed && error) return { rule, title, state: 'failed', found: oneLine(error.message) };
-    if (rule > failed && rule !== OPTIONS_RULE) return { rule, title, state: 'not reached' };
-    const found = passed.get(rule);
-    return { rule, title, state: 'passed', ...(found === undefined ? {} : { found: oneLine(found) }) };
+function rows(passed: ReadonlyMap<RuleId, string | undefined>, error?: AttestationError): RuleResult[] {
+  const failed = error ? findFailedRule(passed, error) : RULES.length;
+  return RULES.map(({ id, title }, index): RuleResult => {
+    const rule = { rule: index + 1, id, title };
+    if (index === failed && error) return { ...rule, state: 'failed', found: oneLine(error.message) };
+    if (index > failed && !passed.has(id)) return { ...rule, state: 'not reached' };
+    const found = passed.get(id);
+    return found === undefined
+      ? { ...rule, state: 'passed' }
+      : { ...rule, state: 'passed', found: oneLine(found) };
   });
+}
+
+/** @returns its index in the list */
+function findFailedRule(passed: ReadonlyMap<RuleId, string | undefined>, { code }: AttestationError): number {
+  const isIndefinite = code === INDEFINITE_LENGTH;
+  return RULES.findIndex(({ id }) => (isIndefinite ? id === 'document.lengths' : !passed.has(id)));
 }
 
 /** The text on one line, without unsafe characters, and cut where it is too long. */

@@ -8,6 +8,7 @@ export { certificatesFromPem } from './pem.ts';
 export type { AttestationPolicy, PolicyCheck } from './policy.ts';
 export { predictRegistration, type RegistrationPrediction } from './predict.ts';
 export { AWS_NITRO_ROOT_SHA256, awsNitroRoot } from './root.ts';
+export { RULES, type Rule, type RuleId } from './rules.ts';
 export { readUserData } from './user_data.ts';
 export {
   type ChainEntry,

@@ -1,9 +1,9 @@
-/** A caller's requirements on an enclave beyond a genuine document. Numbers in brackets refer to `README.md`. */
+/** A caller's requirements on an enclave beyond a genuine document. */
 import { bytesToHex, equalBytes } from '@noble/curves/utils.js';
 import type { AttestationDocument } from './decode.ts';
 import { AttestationError, PcrMismatchError } from './errors.ts';
 import { checkImage, type Image } from './image.ts';
-import type { Passed } from './passed.ts';
+import type { Passed } from './rules.ts';
 
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
@@ -36,7 +36,7 @@ const NOT_ASKED = 'not asked';
 const KEYS = ['images', 'allowDebug', 'publicKey', 'nonce', 'userData', 'maxAgeMs'] as const;
 
 /**
- * Checks and copies a policy (rule 21). Unknown properties are refused: a misspelt one would silently leave out
+ * Checks and copies a policy. Unknown properties are refused: a misspelt one would silently leave out
  * a check.
  *
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
@@ -50,11 +50,11 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
     throw invalidPolicy(`unknown property "${unknown}" of the policy; known ones: ${KEYS.join(', ')}`);
   }
   // Read each property once, by name: getters and inherited ones included, the values checked here are those used.
-  const given: Partial<Record<keyof AttestationPolicy, unknown>> = {};
+  const copy: Partial<Record<keyof AttestationPolicy, unknown>> = {};
   for (const key of KEYS) {
-    if (key in policy) given[key] = policy[key];
+    if (key in policy) copy[key] = policy[key];
   }
-  const { images, allowDebug, maxAgeMs } = given;
+  const { images, allowDebug, maxAgeMs } = copy;
   if (!Array.isArray(images) || images.length === 0) {
     throw invalidPolicy('the policy must name at least one accepted image in "images"');
   }
@@ -62,83 +62,95 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
     throw invalidPolicy('"allowDebug" of the policy must be true or false');
   }
   for (const key of ['publicKey', 'nonce', 'userData'] as const) {
-    const value = given[key];
-    if (key in given && !(value instanceof Uint8Array && value.length > 0)) {
+    const value = copy[key];
+    if (key in copy && !(value instanceof Uint8Array && value.length > 0)) {
       throw invalidPolicy(`"${key}" of the policy must be a Uint8Array, not empty`);
     }
     // A copy: its owner may change the bytes before a document is compared with them.
-    if (value instanceof Uint8Array) given[key] = new Uint8Array(value);
+    if (value instanceof Uint8Array) copy[key] = new Uint8Array(value);
   }
-  if ('maxAgeMs' in given && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
+  if ('maxAgeMs' in copy && !(typeof maxAgeMs === 'number' && maxAgeMs >= 0)) {
     throw invalidPolicy('"maxAgeMs" of the policy must be a number of milliseconds, 0 or more');
   }
-  return { ...given, images: Array.from(images, checkImage) } as AttestationPolicy;
+  return { ...copy, images: Array.from(images, checkImage) } as AttestationPolicy;
 }
 
-/** Checks a verified document against a policy that `checkPolicy` returned (rules 36 to 41). @throws AttestationError */
+/** Checks a verified document against a policy that `checkPolicy` returned. @throws AttestationError */
 export function applyPolicy(
   document: AttestationDocument,
   policy: AttestationPolicy,
   now: number,
   passed: Passed,
 ): PolicyResult {
-  const checked: PolicyCheck[] = [];
-  const found = [0, 1, 2].map((index) => {
+  const image = findAcceptedImage(document, policy, passed);
+  const checked: PolicyCheck[] = [image === null ? 'debug' : 'image'];
+  for (const { property, rule, code, message } of EXPECTED_BYTES) {
+    const expected = policy[property];
+    if (expected !== undefined) {
+      if (!same(document[property], expected)) throw new AttestationError(code, message);
+      checked.push(property);
+    }
+    passed(rule, expected === undefined ? NOT_ASKED : undefined);
+  }
+  if (policy.maxAgeMs !== undefined) {
+    checkAge(now - document.timestamp, policy.maxAgeMs);
+    checked.push('maxAge');
+  }
+  passed('policy.age', policy.maxAgeMs === undefined ? NOT_ASKED : `${now - document.timestamp} ms old`);
+  return { image, checked };
+}
+
+/** The fields that a policy may expect, byte for byte. */
+const EXPECTED_BYTES = [
+  {
+    property: 'publicKey',
+    rule: 'policy.public_key',
+    code: 'POLICY_PUBLIC_KEY',
+    message: 'the public_key of the document is not the expected one',
+  },
+  {
+    property: 'nonce',
+    rule: 'policy.nonce',
+    code: 'POLICY_NONCE',
+    message: 'the nonce of the document is not the expected one: it answers another request',
+  },
+  {
+    property: 'userData',
+    rule: 'policy.user_data',
+    code: 'POLICY_USER_DATA',
+    message: 'the user_data of the document is not the expected one',
+  },
+] as const;
+
+/** @returns the accepted image whose registers the document has; null in debug mode, if the policy accepts that */
+function findAcceptedImage(
+  document: AttestationDocument,
+  policy: AttestationPolicy,
+  passed: Passed,
+): Image | null {
+  const values = [0, 1, 2].map((index) => {
     const value = document.pcrs.get(index);
     return value === undefined ? null : bytesToHex(value);
   });
-  let image: Image | null = null;
-  if (found.every((value) => value !== null && /^0+$/.test(value))) {
-    // [36]
+  if (values.every((value) => value !== null && /^0+$/.test(value))) {
     if (policy.allowDebug !== true) {
       throw new AttestationError(
         'POLICY_DEBUG',
         'registers 0 to 2 are all zero: the enclave runs in debug mode, and its parent can read its memory. Set allowDebug in the policy to accept that',
       );
     }
-    passed(36, 'debug mode, which the policy accepts');
-    passed(37, 'not compared: a debug enclave proves nothing about its image');
-    checked.push('debug');
-  } else {
-    passed(36, 'not in debug mode');
-    image =
-      policy.images.find((accepted) => registers(accepted).every((value, i) => value === found[i])) ?? null;
-    if (image === null) throw new PcrMismatchError(found, diff(policy.images, found)); // [37]
-    passed(37, `image ${policy.images.indexOf(image) + 1} of ${policy.images.length}`);
-    checked.push('image');
+    passed('policy.debug', 'debug mode, which the policy accepts');
+    passed('policy.images', 'not compared: a debug enclave proves nothing about its image');
+    return null;
   }
-  if (policy.publicKey !== undefined) {
-    // [38]
-    if (!same(document.publicKey, policy.publicKey)) {
-      const message = 'the public_key of the document is not the expected one';
-      throw new AttestationError('POLICY_PUBLIC_KEY', message);
-    }
-    checked.push('publicKey');
-  }
-  passed(38, policy.publicKey === undefined ? NOT_ASKED : undefined);
-  if (policy.nonce !== undefined) {
-    // [39]
-    if (!same(document.nonce, policy.nonce)) {
-      const message = 'the nonce of the document is not the expected one: it answers another request';
-      throw new AttestationError('POLICY_NONCE', message);
-    }
-    checked.push('nonce');
-  }
-  passed(39, policy.nonce === undefined ? NOT_ASKED : undefined);
-  if (policy.userData !== undefined) {
-    // [40]
-    if (!same(document.userData, policy.userData)) {
-      throw new AttestationError('POLICY_USER_DATA', 'the user_data of the document is not the expected one');
-    }
-    checked.push('userData');
-  }
-  passed(40, policy.userData === undefined ? NOT_ASKED : undefined);
-  if (policy.maxAgeMs !== undefined) {
-    checkAge(now - document.timestamp, policy.maxAgeMs); // [41]
-    checked.push('maxAge');
-  }
-  passed(41, policy.maxAgeMs === undefined ? NOT_ASKED : `${now - document.timestamp} ms old`);
-  return { image, checked };
+  passed('policy.debug', 'not in debug mode');
+  const position = policy.images.findIndex((image) =>
+    registers(image).every((value, index) => value === values[index]),
+  );
+  const image = policy.images[position];
+  if (image === undefined) throw new PcrMismatchError(values, diff(policy.images, values));
+  passed('policy.images', `image ${position + 1} of ${policy.images.length}`);
+  return image;
 }
 
 function checkAge(ageMs: number, limitMs: number): void {
@@ -160,22 +172,22 @@ function registers(image: Image): readonly string[] {
   return [image.pcr0, image.pcr1, image.pcr2];
 }
 
-function same(found: Uint8Array | null, expected: Uint8Array): boolean {
-  return found !== null && equalBytes(found, expected);
+function same(bytes: Uint8Array | null, expected: Uint8Array): boolean {
+  return bytes !== null && equalBytes(bytes, expected);
 }
 
 /** One line for each register that matches, both values for each one that differs. */
-function diff(images: readonly Image[], found: readonly (string | null)[]): string {
+function diff(images: readonly Image[], values: readonly (string | null)[]): string {
   return images
     .flatMap((image, number) => [
       `image ${number + 1} of ${images.length}:`,
       ...registers(image).flatMap((expected, index) =>
-        expected === found[index]
+        expected === values[index]
           ? [`  PCR${index} matches`]
           : [
               `  PCR${index} differs`,
               `    expected ${expected}`,
-              `    found    ${found[index] ?? '(not in the document)'}`,
+              `    found    ${values[index] ?? '(not in the document)'}`,
             ],
       ),
     ])

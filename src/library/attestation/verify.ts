@@ -1,4 +1,4 @@
-/** Decides whether an enclave can be trusted. Numbers in brackets refer to the rules in `README.md`. */
+/** Decides whether an enclave can be trusted, by the rules of `rules.ts`. */
 import {
   type Chain,
   certificateFingerprint,
@@ -11,9 +11,9 @@ import { PROTECTED_HEADER, signedBytes } from './cose.ts';
 import { type AttestationDocument, decodeAndReport } from './decode.ts';
 import { partOutOfRange, verifyEcdsa } from './ecdsa.ts';
 import { AttestationError } from './errors.ts';
-import type { Passed } from './passed.ts';
 import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } from './policy.ts';
 import { awsNitroRoot } from './root.ts';
+import type { Passed } from './rules.ts';
 
 export interface VerifyOptions {
   /** The time at which the document must be valid: a Date, or milliseconds since 1970. */
@@ -73,7 +73,7 @@ export async function verifyAttestation(
   return judge(bytes, checkOptions(options), { passed() {}, decoded() {}, parsed() {} });
 }
 
-/** Is told how far a verification gets. */
+/** Receives the progress of a verification. */
 export interface Progress {
   readonly passed: Passed;
   readonly decoded: (document: AttestationDocument) => void;
@@ -82,7 +82,7 @@ export interface Progress {
 }
 
 /**
- * Applies every rule but 21, which `checkOptions` applies. Reads `bytes` before it returns its promise.
+ * Applies every rule but `options`, which `checkOptions` applies. Reads `bytes` before it returns its promise.
  *
  * @throws AttestationError
  */
@@ -91,19 +91,19 @@ export async function judge(
   { now, policy, roots }: VettedOptions,
   { passed, decoded, parsed }: Progress,
 ): Promise<VerifiedAttestation> {
-  const document = decodeAndReport(bytes, passed); // rules 1 to 20
+  const document = decodeAndReport(bytes, passed);
   decoded(document);
-  const chain = parseChain([...document.cabundle, document.certificate], roots, passed); // rules 22 and 23
+  const chain = parseChain([...document.cabundle, document.certificate], roots, passed);
   const entries = chain.map(({ subjectText, notBefore, notAfter }) => ({
     subject: subjectText,
     notBefore,
     notAfter,
   }));
   parsed(entries);
-  checkChain(chain, now, passed); // rules 24 to 32
-  await checkChainSignatures(chain, passed); // rule 33
-  await checkSignature(document, chain, passed); // rules 34 and 35
-  const result = applyPolicy(document, policy, now, passed); // rules 36 to 41
+  checkChain(chain, now, passed);
+  await checkChainSignatures(chain, passed);
+  await checkSignature(document, chain, passed);
+  const result = applyPolicy(document, policy, now, passed);
   return {
     ...result,
     document,
@@ -138,7 +138,7 @@ export function checkOptions(options: VerifyOptions): VettedOptions {
     throw new AttestationError('POLICY_INVALID', message);
   }
   const copies = Array.from(roots, (root) => new Uint8Array(root));
-  return { now: milliseconds(now), policy: checkPolicy(policy), roots: copies }; // [21]
+  return { now: milliseconds(now), policy: checkPolicy(policy), roots: copies };
 }
 
 /** @throws AttestationError: TIME_INVALID when `time` is before 1970 or not a valid time of JavaScript */
@@ -157,12 +157,12 @@ async function checkSignature(
   passed: Passed,
 ): Promise<void> {
   const part = partOutOfRange(signature);
-  // [34]
+
   if (part !== null) {
     const message = `the ${part} of the signature is not in the range 1 to n - 1 of P-384`;
     throw new AttestationError('COSE_SIGNATURE_RANGE', message);
   }
-  passed(34);
+  passed('signature.range');
   const leaf = chain.at(-1) as Chain[0];
   const valid = await verifyEcdsa({
     curve: 'P-384',
@@ -171,10 +171,10 @@ async function checkSignature(
     signature,
     message: signedBytes(PROTECTED_HEADER, payload),
   });
-  // [35]
+
   if (!valid) {
     const message = 'the signature does not match the payload and the certificate: the document was changed';
     throw new AttestationError('COSE_SIGNATURE_MISMATCH', message);
   }
-  passed(35);
+  passed('signature');
 }
