@@ -142,11 +142,7 @@ export class LoopbackNode {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? '').slice(1);
     const name = path.split('/').at(-1) ?? '';
-    if (this.servesPages && answersPreflight(request, response)) return;
-    if (this.servesPages && request.method === 'GET' && path === LEDGER_PATH) {
-      response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
-      return void response.end(JSON.stringify(this.#history.page(this.#visible)));
-    }
+    if (this.servesPages && this.#answerPage(request, response, path)) return;
     if (this.isFaucet && path === 'v2/gas') {
       return await answerFaucet(request, response, (address, mist) => this.ledger.give(address, mist));
     }
@@ -165,19 +161,21 @@ export class LoopbackNode {
     if (typeof fault === 'object') {
       return void response.end(trailer(GrpcStatusCode[fault.status], fault.message));
     }
-    try {
-      if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
-      const messages = [await method(message)].flat();
-      if (fault === 'executes, and says ABORTED') {
-        return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
-      }
-      if (fault !== undefined) return void request.socket.destroy();
-      const frames = messages.map((message) => frame(0, message));
-      response.end(Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]));
-    } catch (error) {
-      const { status, message } = error instanceof Refusal ? error : faultOf(error);
-      response.end(trailer(GrpcStatusCode[status], message));
+    const { body, isOk } = await callMethod(method, path, message);
+    if (fault === undefined || !isOk) return void response.end(body);
+    if (fault === 'executes, and says ABORTED') {
+      return void response.end(trailer(GrpcStatusCode.ABORTED, 'Transaction needs to be rebuilt'));
     }
+    request.socket.destroy();
+  }
+
+  /** Answers what pages ask beside the node's methods. @returns whether the request was answered */
+  #answerPage(request: IncomingMessage, response: ServerResponse, path: string): boolean {
+    if (answersPreflight(request, response)) return true;
+    if (request.method !== 'GET' || path !== LEDGER_PATH) return false;
+    response.setHeader('content-type', 'application/json').setHeader('cache-control', 'no-store');
+    response.end(JSON.stringify(this.#history.page(this.#visible)));
+    return true;
   }
 
   readonly #methods: Readonly<Record<string, Method>> = {
@@ -403,6 +401,23 @@ function isOfType(type: string, filter: string): boolean {
 
 function previous(previousTransaction: string | undefined): { previousTransaction?: string } {
   return previousTransaction === undefined ? {} : { previousTransaction };
+}
+
+/** Runs a method of the node. @returns the body of the answer, and whether the method succeeded */
+async function callMethod(
+  method: Method | undefined,
+  path: string,
+  request: Uint8Array,
+): Promise<{ readonly body: Buffer; readonly isOk: boolean }> {
+  try {
+    if (!method) throw new Refusal('UNIMPLEMENTED', `no ${path} on loopback`);
+    const messages = [await method(request)].flat();
+    const frames = messages.map((message) => frame(0, message));
+    return { body: Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]), isOk: true };
+  } catch (error) {
+    const { status, message } = error instanceof Refusal ? error : faultOf(error);
+    return { body: trailer(GrpcStatusCode[status], message), isOk: false };
+  }
 }
 
 function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {

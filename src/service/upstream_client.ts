@@ -166,19 +166,9 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
   const path = pathOf(url, uri, site.origin);
   const method = methodOf(config);
   const headers = buildHeaders(config.headers.toJSON(true), config.auth);
-  const { timeout = 0, validateStatus: accepts = isSuccess } = config;
-  requireThat(
-    timeout === 0 || (isTimeout(timeout) && timeout <= site.timeoutMs),
-    `the timeout of an upstream request must be a number of milliseconds up to ${site.timeoutMs}: it may only lower the limit of upstream()`,
-  );
-  let timeoutMs = timeout || site.timeoutMs;
-  const cancelled = config.cancelToken?.toAbortSignal() as
-    | (AbortSignal & { unsubscribe(): void })
-    | undefined;
-  const signals = [config.signal as AbortSignal | undefined, cancelled].filter(
-    (signal) => signal instanceof AbortSignal,
-  );
-  const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+  const { validateStatus: accepts = isSuccess } = config;
+  let timeoutMs = readTimeout(config, site);
+  const { signals, signal, unsubscribe } = callerSignals(config);
   let late: AbortSignal | undefined;
   try {
     signal?.throwIfAborted();
@@ -196,7 +186,8 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
     });
     const { data: received, isUsable } = dataOf(answer, method, config, isParsed);
     const response = new UpstreamResponse(answer, received, config);
-    if (accepts && !accepts(answer.status)) throw upstreamError('status', config, { response });
+    const isAccepted = accepts?.(answer.status) ?? true;
+    if (!isAccepted) throw upstreamError('status', config, { response });
     if (!isUsable) throw upstreamError('malformed', config, { status: answer.status });
     return response;
   } catch (error) {
@@ -206,8 +197,30 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
     if (late?.aborted && error === late.reason) throw upstreamError('timeout', config);
     throw error instanceof ExchangeFailed ? upstreamError(error.reason, config, error) : error;
   } finally {
-    cancelled?.unsubscribe();
+    unsubscribe();
   }
+}
+
+/** The time limit of a request, in milliseconds: that of the site, unless the application lowers it. */
+function readTimeout({ timeout = 0 }: Config, site: Site): number {
+  requireThat(
+    timeout === 0 || (isTimeout(timeout) && timeout <= site.timeoutMs),
+    `the timeout of an upstream request must be a number of milliseconds up to ${site.timeoutMs}: it may only lower the limit of upstream()`,
+  );
+  return timeout || site.timeoutMs;
+}
+
+/** The signals by which the caller may end a request, and one that is aborted by any of them. */
+function callerSignals({ signal, cancelToken }: Config) {
+  const cancelled = cancelToken?.toAbortSignal() as (AbortSignal & { unsubscribe(): void }) | undefined;
+  const signals = [signal as AbortSignal | undefined, cancelled].filter(
+    (candidate) => candidate instanceof AbortSignal,
+  );
+  return {
+    signals,
+    signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
+    unsubscribe: () => cancelled?.unsubscribe(),
+  };
 }
 
 function uriOf(make: () => string): string {

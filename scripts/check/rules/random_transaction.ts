@@ -119,7 +119,7 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     add({ call: 'join', args: [results[0]?.source ?? { number: 1 }, { named: 'clock' }] });
     if (random(2) === 0) add({ call: 'enter_clock', args: [{ named: 'clock' }] });
   }
-  for (let left = 1 + random(5); left > 0; left -= 1) {
+  const addStep = () => {
     if (random(8) === 0) {
       const amounts = Array.from({ length: 1 + random(2) }, () => 1 + random(9));
       add(
@@ -137,14 +137,16 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
       for (const index of consumes) consume(args[index]);
       add({ call, args }, gives);
     }
-  }
-  // Mostly nothing is left.
-  for (const { source, kind, isGone } of results) {
-    if (isGone || kind === 'u64' || random(30) === 0) continue;
+  };
+  for (let count = 1 + random(5); count > 0; count -= 1) addStep();
+  const dispose = ({ source, kind, isGone }: Value) => {
+    if (isGone || kind === 'u64' || random(30) === 0) return;
     if (kind === 'Pinned') add({ call: 'share_pinned', args: [source] });
     else if (kind === 'Potato') add({ call: 'eat', args: [source] });
     else add({ transfer: [source], isAway: kind === 'Coin' });
-  }
+  };
+  // Mostly no result is left over.
+  for (const result of results) dispose(result);
   return steps;
 }
 

@@ -135,22 +135,26 @@ function apply(steps: readonly Step[], { env, io }: Context): Result {
   };
   const results: object[] = [];
   const fill = (argument: Argument) => fillArgument(argument, resultOf);
-  for (const { what, sets, find, make, input } of steps) {
-    let result = look(env, find.map(fill));
-    const there = result !== undefined;
-    if (!there) {
-      if (make.length === 0) throw new ParentError('PROGRAM_FAILED', `${what} was not found`);
-      for (const command of make) {
-        const file = command === make.at(-1) ? input : undefined;
-        result = call(env, command.map(fill), file === undefined ? '' : { file });
-      }
-    }
-    if (sets !== undefined) variables.set(sets, result ?? '');
-    results.push({ what, made: !there, ...(sets !== undefined && { result }) });
-    io.log(`${what}: ${there ? 'there' : 'made'}${sets ? ` (${result})` : ''}`);
+  for (const step of steps) {
+    const existing = look(env, step.find.map(fill));
+    const result = existing ?? make(env, step, fill);
+    const { what, sets } = step;
+    if (sets !== undefined) variables.set(sets, result);
+    results.push({ what, made: existing === undefined, ...(sets !== undefined && { result }) });
+    io.log(`${what}: ${existing === undefined ? 'made' : 'there'}${sets ? ` (${result})` : ''}`);
   }
   const address = variables.get('ADDRESS');
   return { json: { steps: results, address }, text: `Log in: ssh ec2-user@${address}` };
+}
+
+/** Makes the resource of a step. @returns the output of the step's last command @throws ParentError: PROGRAM_FAILED */
+function make(env: Environment, { what, make: commands, input }: Step, fill: (argument: Argument) => string) {
+  if (commands.length === 0) throw new ParentError('PROGRAM_FAILED', `${what} was not found`);
+  const outputs = commands.map((command, index) => {
+    const file = index === commands.length - 1 ? input : undefined;
+    return call(env, command.map(fill), file === undefined ? '' : { file });
+  });
+  return outputs.at(-1) ?? '';
 }
 
 /** The existing resource; undefined if it is missing. */

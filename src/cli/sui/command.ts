@@ -172,21 +172,30 @@ async function execute(
     if (input.isFilled) await input.deployments?.checkChain(chain);
     chain.notes.push(...notes);
     const outcome = await spec.run(input, chain);
-    if (!asJson) for (const note of chain.notes) io.error(note);
+    if (!asJson) printNotes(chain, io);
     const plan = isDry ? chain.plan : null;
     return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (thrown) {
     const error = withNode(thrown, chain);
     if (!isDry || !isEnclaveError(error)) throw error;
-    const { code, message } = error;
-    const unchecked = UNCHECKED.includes(code);
-    const fields = unchecked ? { notChecked: message } : { code, error: message };
-    const title = unchecked ? 'Not checked on the chain.' : 'It would fail.';
-    if (!asJson) for (const note of chain.notes) io.error(note);
-    // Without a node, only the arguments were to be checked.
-    const exit = unchecked && !chain.isNamed ? EXIT.done : exitOf(error);
-    return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
+    if (!asJson) printNotes(chain, io);
+    return failedDryRun(error, chain);
   }
+}
+
+function printNotes({ notes }: Chain, io: Io): void {
+  for (const note of notes) io.error(note);
+}
+
+/** The result of a dry run that ended with an error. */
+function failedDryRun(error: EnclaveError, chain: Chain): Result {
+  const { code, message } = error;
+  const isUnchecked = UNCHECKED.includes(code);
+  const fields = isUnchecked ? { notChecked: message } : { code, error: message };
+  const title = isUnchecked ? 'Not checked on the chain.' : 'It would fail.';
+  // Without a node, a dry run checks the arguments only.
+  const exit = isUnchecked && !chain.isNamed ? EXIT.done : exitOf(error);
+  return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
 }
 
 /** An error of the node, as the reports have it: with the node's address, and why it did not answer. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { ServerError } from '../errors.ts';
 import { discardBody, hasBody } from './json_body.ts';
 import { addHeader, writeHead } from './respond.ts';
@@ -40,12 +40,7 @@ export function cors(
 ): RequestHandler {
   const exposedHeaders = [...EXPOSED_HEADERS, ...exposed].join(', ');
   return (request, response, next) => {
-    if (origins !== '*' && origins.admits?.(request) === false) {
-      throw new ServerError(
-        'INVALID_INPUT',
-        'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
-      );
-    }
+    requireAdmission(origins, request);
     if (routes?.leavesCors(request.path)) {
       next();
       return;
@@ -62,17 +57,29 @@ export function cors(
       next();
       return;
     }
-    if (allowed) {
-      const methods = routes?.methodsAt(request.path) ?? METHODS;
-      addHeader(response, 'access-control-allow-methods', methods.join(', '));
-      // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
-      const asked = request.headers['access-control-request-headers'];
-      if (asked !== undefined) addHeader(response, 'access-control-allow-headers', asked);
-      addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);
-    }
+    if (allowed) allowRequest(request, response, routes?.methodsAt(request.path) ?? METHODS);
     if (hasBody(request)) addHeader(response, 'connection', 'close');
     discardBody(request);
     writeHead(response, 204, []);
     response.end();
   };
+}
+
+/** @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development */
+function requireAdmission(origins: '*' | Origins, request: Request): void {
+  if (origins !== '*' && origins.admits?.(request) === false) {
+    throw new ServerError(
+      'INVALID_INPUT',
+      'a server of development on loopback answers programs and pages of this machine only: Host must be 127.0.0.1 or localhost, and Origin http on either or in CORS_ORIGINS',
+    );
+  }
+}
+
+/** Adds the headers by which a preflight allows the request that follows it. */
+function allowRequest(request: Request, response: Response, methods: readonly string[]): void {
+  addHeader(response, 'access-control-allow-methods', methods.join(', '));
+  // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
+  const headers = request.headers['access-control-request-headers'];
+  if (headers !== undefined) addHeader(response, 'access-control-allow-headers', headers);
+  addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);
 }

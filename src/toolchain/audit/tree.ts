@@ -48,13 +48,12 @@ export async function writeTree(
       if (folders.length + files.length + omitted.length > limits.files) {
         throw tooLarge(`more than ${quantity(limits.files, 'file')}`);
       }
-      const own = path === '' ? name : `${path}/${name}`;
-      if (own.length > MAX_PATH) throw tooLarge(`paths of more than ${MAX_PATH} characters`);
+      const entryPath = joinPath(path, name);
       if (mode === '40000') {
-        folders.push(own);
-        await walk(id, own, depth + 1);
-      } else if (FILES.includes(mode)) files.push([own, id]);
-      else omitted.push({ path: own, kind: KINDS[mode] ?? 'of an unknown kind' });
+        folders.push(entryPath);
+        await walk(id, entryPath, depth + 1);
+      } else if (FILES.includes(mode)) files.push([entryPath, id]);
+      else omitted.push({ path: entryPath, kind: KINDS[mode] ?? 'of an unknown kind' });
     }
   }
 
@@ -70,14 +69,24 @@ export async function writeTree(
     }
     return { folder: to, files: files.length, bytes: objects.bytes, omitted };
   } catch (error) {
-    if (error instanceof AuditError) throw error;
-    const { code = '' } = error as NodeJS.ErrnoException;
-    // Names that differ in case alone, or that are too long here.
-    if (!['EEXIST', 'ENAMETOOLONG', 'EINVAL', 'EILSEQ'].includes(code)) throw error;
-    throw unsafe(`a file of the commit can't be written: ${code}`);
+    throw toAuditError(error);
   } finally {
     objects.close();
   }
+}
+
+function joinPath(folder: string, name: string): string {
+  const path = folder === '' ? name : `${folder}/${name}`;
+  if (path.length > MAX_PATH) throw tooLarge(`paths of more than ${MAX_PATH} characters`);
+  return path;
+}
+
+/** The error of a commit whose names this file system can't have, such as two that differ in case alone. */
+function toAuditError(error: unknown): unknown {
+  if (error instanceof AuditError) return error;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (!['EEXIST', 'ENAMETOOLONG', 'EINVAL', 'EILSEQ'].includes(code)) return error;
+  return unsafe(`a file of the commit can't be written: ${code}`);
 }
 
 const FILES: readonly string[] = ['100644', '100755', '100664'];

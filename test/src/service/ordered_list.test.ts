@@ -26,12 +26,16 @@ test('keeps the order of a Set in which each element is deleted before it is add
         const element = elements[index] as Element;
         const isIn = set.delete(element);
         otherSet.delete(element);
-        if (step === 'delete') expect(list.delete(element)).toBe(isIn);
-        if (step === 'add') list.add(element);
-        if (step === 'move') other.add(element);
-        if (step === 'add') set.add(element);
-        if (step === 'move') otherSet.add(element);
-        if (step === 'delete') other.delete(element);
+        if (step === 'add') {
+          list.add(element);
+          set.add(element);
+        } else if (step === 'move') {
+          other.add(element);
+          otherSet.add(element);
+        } else {
+          expect(list.delete(element)).toBe(isIn);
+          other.delete(element);
+        }
         expect([...list]).toEqual([...set]);
         expect([...other]).toEqual([...otherSet]);
         expect([list.size, other.size]).toEqual([set.size, otherSet.size]);

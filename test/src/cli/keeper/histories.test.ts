@@ -250,21 +250,24 @@ test('against the model of a node, too', async () => {
         servers[at] = server;
         if (server) urls[at] = server.url;
       };
-      for (const { what, host } of steps) {
-        if (what === 'starts') await replace(host, await startServer({ nsm }));
-        else if (what === 'dies') await replace(host, undefined);
-        else if (what === 'runs another image') {
-          await replace(host, await startServer({ nsm: fixture.chain.nsmOf('other') }));
-        } else if (what === 'all become stale') {
+      const events = {
+        starts: async (host: number) => await replace(host, await startServer({ nsm })),
+        'runs another image': async (host: number) =>
+          await replace(host, await startServer({ nsm: fixture.chain.nsmOf('other') })),
+        dies: (host: number) => replace(host, undefined),
+        'all become stale': async () => {
           const spare = await startServer({ nsm });
           await fixture.rotateTo(spare.url);
           await spare.close();
-        } else if (what === 'node') {
+        },
+        node: async () => {
           node.faults.set('BatchGetObjects', 'reset');
           await both();
           node.faults.clear();
-        } else await both();
-      }
+        },
+        both,
+      };
+      for (const { what, host } of steps) await events[what](host);
       const { configVersion } = await fixture.config();
       const before = await fixture.enclaves();
       // A key that one of them was about to register when the other did is seen in the next round.
