@@ -140,7 +140,7 @@ describe.runIf(canRun)('a bridge', () => {
     send(socket);
     expect(await receive(socket)).toBe(expected);
     expect(await there.promise).toBe(expected);
-  }, 60_000);
+  });
 
   test('resets a connection whose target refuses', async () => {
     const port = await freePort();
@@ -174,7 +174,7 @@ describe.runIf(canRun)('a bridge', () => {
     }
     await expect.poll(() => greeted, { timeout: 10_000 }).toBe(2100);
     for (const socket of sockets) socket.destroy();
-  }, 30_000);
+  });
 
   test('lets the server close connections: silent peers do not block others', async () => {
     // As the server does it: the oldest connection ends when there are too many.
@@ -195,7 +195,7 @@ describe.runIf(canRun)('a bridge', () => {
       expect(await readAll(honest)).toBe('served');
     }
     for (const socket of silent) socket.destroy();
-  }, 30_000);
+  });
 
   test('replaces connections that do not read an answer that the server has finished', async () => {
     // More than the connection can buffer: the end is queued behind bytes that nobody reads.
@@ -206,7 +206,7 @@ describe.runIf(canRun)('a bridge', () => {
     await pause(200);
     expect(await readAll(await dial(port))).toHaveLength(answer.length);
     for (const socket of stubborn) socket.destroy();
-  }, 30_000);
+  });
 
   test('keeps connections that the server still has open, and rejects new ones instead of hanging', async () => {
     const port = await startBridge(
@@ -228,7 +228,7 @@ describe.runIf(canRun)('a bridge', () => {
       expect(await readAll(socket)).toBe(`still ${at}`);
     }
     expect((await once(await dial(port), 'data')).toString()).toBe('hello');
-  }, 30_000);
+  });
 
   test('lets a new connection wait briefly for the server to close one', async () => {
     const open: Socket[] = [];
@@ -262,7 +262,7 @@ describe.runIf(canRun)('a bridge', () => {
       honest.write('honest');
       expect(await readAll(honest)).toBe('served');
     }
-  }, 30_000);
+  });
 
   test.each([
     // Not an orderly end: a truncated answer must not pass for a complete one.

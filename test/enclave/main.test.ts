@@ -92,5 +92,5 @@ describe.runIf(canRun)("the image's init", () => {
     const roles = usage.split(' | ').map((role) => role.replace(/ .*\n?/, ''));
     expect(roles).toContain('supervise');
     for (const role of ['', ...roles]) expect(run(init, [role])).toMatchObject(refusal);
-  }, 60_000);
+  });
 });

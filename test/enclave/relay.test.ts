@@ -153,7 +153,7 @@ describe.runIf(canRun)('reports', () => {
     expect(await host.report(GREEN, `${LINE}\n`)).toBe('taken');
     // Those that send nothing more make room.
     await expect.poll(() => host.report(BLUE, `${LINE}\n`), { timeout: 15_000 }).toBe('taken');
-  }, 30_000);
+  });
 });
 
 describe.runIf(canRun)('events', () => {
@@ -245,7 +245,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(await ask(await host.dial(GREEN, 8101))).toBe('fast x');
     expect(isSlowAnswered).toBe(false);
     expect(new Set(await slow)).toEqual(new Set(['fast x']));
-  }, 20_000);
+  });
 
   test('carry 8 MB in both directions at once, unchanged, and stop for a slow reader', async () => {
     const host = new Host();
@@ -271,7 +271,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     socket.end(block);
     expect(await receive(socket)).toBe(digest);
     expect(await there.promise).toBe(digest);
-  }, 30_000);
+  });
 
   test('of one enclave do not keep out those of another, nor callers', async () => {
     const metrics = await freePort();
@@ -302,7 +302,7 @@ describe.runIf(canRun)('connections of enclaves', () => {
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue x');
     expect(await ask(await dialFrom('127.0.0.1', greenPort))).toBe('green x');
     for (const socket of flood) socket.destroy();
-  }, 60_000);
+  });
 });
 
 describe.runIf(canRun)('callers', () => {
@@ -323,7 +323,7 @@ describe.runIf(canRun)('callers', () => {
     await host.listen(BLUE, 3000, echo('blue again'));
     await answering(bluePort);
     expect(await ask(await dialFrom('127.0.0.1', bluePort))).toBe('blue again x');
-  }, 20_000);
+  });
 
   test('see a reset where the enclave resets: a broken answer is not complete', async () => {
     const host = new Host();
@@ -371,7 +371,7 @@ describe.runIf(canRun)('callers', () => {
       new Promise((done) => setTimeout(done, 20_000)),
     ]);
     expect(rejected).toBe('ECONNRESET');
-  }, 60_000);
+  });
 });
 
 describe.runIf(canRun)('the folder', () => {
@@ -423,7 +423,7 @@ describe.runIf(canRun)('the folder', () => {
     isOver = true;
     expect(await load).toBeGreaterThan(0);
     expect(await host.report(BLUE + 29, `${LINE}\n`)).toBe('taken');
-  }, 30_000);
+  });
 
   test('may have a file with a mistake, which is reported: what it said before stays', async () => {
     const mistakes: Record<string, string> = {
@@ -453,7 +453,7 @@ describe.runIf(canRun)('the folder', () => {
       expect(await ask(await dialFrom('127.0.0.1', greenPort)), what).toBe('green x');
     }
     expect(await ask(held)).toBe('blue x');
-  }, 30_000);
+  });
 
   test('may be one that the relay can only read: it says elsewhere what is in effect', async () => {
     const host = new Host();
@@ -538,7 +538,7 @@ describe.runIf(canRun)('the relay', () => {
     }
     const { status } = spawnSync(RELAY, ['serve', '/tmp', '/tmp', '--metrics', '0.0.0.0:1']);
     expect(status).toBe(2);
-  }, 30_000);
+  });
 
   test('shows its figures at once beside idle connections, of which the oldest make room', async () => {
     const metrics = await freePort();
@@ -550,7 +550,7 @@ describe.runIf(canRun)('the relay', () => {
     expect((await figures(metrics)).get('relay_enclaves')).toBe(2);
     expect(performance.now() - start).toBeLessThan(4000);
     expect(await Promise.all(idle.slice(0, 30))).toEqual(Array(30).fill('ECONNRESET'));
-  }, 20_000);
+  });
 
   test('passes standard input to an enclave, and its answer to standard output', async () => {
     const host = new Host();

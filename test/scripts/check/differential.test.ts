@@ -14,7 +14,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'differential-'));
   const options = { port: 0, faucetPort: 0, folder: pathToFileURL(`${folder}/`), env: {}, lagMs: 0 };
   models = [await startDevSui(options), await startDevSui(options)];
-}, 30_000);
+});
 afterAll(async () => {
   for (const model of models) await model.close();
   rmSync(folder, { recursive: true });
@@ -28,7 +28,7 @@ test('two models do the same, whether transactions are accepted or refused', asy
   expect(outcomes['done']).toBeGreaterThan(10);
   // Rules of several kinds refuse the others.
   expect(Object.keys(outcomes).length).toBeGreaterThan(5);
-}, 60_000);
+});
 
 test('a node that loses an event differs', async () => {
   const { executor } = models[1].node;
@@ -39,7 +39,7 @@ test('a node that loses an event differs', async () => {
   };
   const compared = compareNodes([urlsOf(models[0]), urlsOf(models[1])], 60, 7);
   await expect(compared).rejects.toMatchObject({ code: 'OUTCOMES_DIFFER' });
-}, 60_000);
+});
 
 test('a node without its faucet is an invalid command line', async () => {
   expect((await call(main, ['--node', 'http://127.0.0.1:1'])).status).toBe(2);

@@ -16,7 +16,7 @@ beforeEach(async () => {
   const { ledger } = fixture.node;
   ledger.give(fixture.address, 1_000_000_000n);
   coins = ledger.coins(fixture.address).map(({ object }) => object);
-}, 30_000);
+});
 afterEach(() => fixture.close());
 
 async function build(add: (tx: Transaction) => void): Promise<Uint8Array<ArrayBuffer>> {

@@ -74,7 +74,7 @@ describe.each([
   let server: Started;
   beforeAll(async () => {
     server = await startServer();
-  }, 60_000);
+  });
   afterAll(async () => {
     server.child.kill();
     await once(server.child, 'exit');

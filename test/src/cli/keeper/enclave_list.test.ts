@@ -15,7 +15,7 @@ beforeEach(async () => {
   now = 0;
   fixture = await KeeperFixture.start();
   list = new EnclaveList(() => now);
-}, 60_000);
+});
 afterEach(() => fixture.close());
 
 const register = async () => {

@@ -290,7 +290,7 @@ test('against the model of a node, too', async () => {
     },
   );
   await fc.assert(history, { numRuns: ON_THE_MODEL, endOnFailure: true });
-}, 60_000);
+});
 
 async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operator: Operator) {
   const content = { ...fixture.content(urls, operator), root: fixture.chain.file('root.pem') };

@@ -29,7 +29,7 @@ let lying: LyingNode;
 beforeEach(async () => {
   fixture = await KeeperFixture.start();
   lying = await LyingNode.start(fixture.chain.node);
-}, 60_000);
+});
 afterEach(() => fixture.close());
 
 const start = async () => {

@@ -15,7 +15,7 @@ let lying: LyingNode;
 beforeEach(async () => {
   fixture = await RolloutFixture.start();
   lying = await LyingNode.start(fixture.keeper.chain.node);
-}, 60_000);
+});
 
 /** The first one sends. */
 const ORDERS = [

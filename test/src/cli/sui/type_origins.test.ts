@@ -66,7 +66,7 @@ describe.each([true, false])('a package with move/enclave from its first version
     const three = await upgradeLineage(fixture, two, [...enclave, ...third]);
     versions = [one, two, three];
     publisher = one.created.find(({ type }) => type.endsWith('::package::Publisher'))?.id ?? '';
-  }, 60_000);
+  });
   afterAll(() => fixture.close());
 
   const id = (version: number) => versions[version - 1]?.packageId ?? '';

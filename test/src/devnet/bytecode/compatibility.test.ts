@@ -145,7 +145,7 @@ beforeAll(async () => {
   const modules = await compileVariants(sources);
   compiled = new Map(modules.map((module, at) => [sources[at] ?? '', module]));
   base = interfaceOf(BASE);
-}, 30_000);
+});
 
 function moduleOf(source: string): Uint8Array {
   const module = compiled.get(source);

@@ -43,7 +43,7 @@ beforeAll(async () => {
   const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];
   const modules = await compileVariants(sources);
   declared = new Map(modules.map((module, at) => [sources[at] ?? '', declarationsOf(module)]));
-}, 30_000);
+});
 
 /** The names of the declarations that differ from those of `SOURCE`. */
 function changes(source: string): string[] {

@@ -283,4 +283,4 @@ test(`${CASES.length} calls have the results, or the failures, that they have in
   if ('error' in run) throw new Error(run.error);
   expect(run.output.match(/^\[ FAIL.*$/gm)).toBe(null);
   expect(run.output).toContain(`Test result: OK. Total tests: ${CASES.length}; passed: ${CASES.length}`);
-}, 60_000);
+});

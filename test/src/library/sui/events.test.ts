@@ -226,7 +226,7 @@ public fun migrate(config_id: ID) {
         tx.moveCall({ target: `${packageId}::enclave::${name}`, arguments: [tx.pure.id(configId)] });
       }
     });
-  }, 60_000);
+  });
 
   test('has each event by the version that introduced it, which its latest version finds', async () => {
     const application = `${one.packageId}::enclave::APP`;

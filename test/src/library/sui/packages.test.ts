@@ -20,7 +20,7 @@ beforeAll(async () => {
   const one = await publishLineage(fixture, await compileModule(ONE));
   const two = await upgradeLineage(fixture, one, await compileModule(TWO));
   versions = [one, two, await upgradeLineage(fixture, two, await compileModule(THREE))];
-}, 60_000);
+});
 afterAll(() => fixture.close());
 
 const id = (version: number) => versions[version - 1]?.packageId ?? '';

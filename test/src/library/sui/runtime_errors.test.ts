@@ -26,7 +26,7 @@ beforeAll(async () => {
   world = new World({ url: node.url, faucet: node.url });
   await world.fund();
   packageId = await world.publish(await compileProbe(SOURCES.probe));
-}, 60_000);
+});
 afterAll(() => node.close());
 beforeEach(() => {
   node.executor.isOld = false;

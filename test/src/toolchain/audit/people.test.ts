@@ -10,7 +10,7 @@ import { compileModule, publishLineage, upgradeLineage } from '../../devnet/pack
 let fixture: ChainFixture;
 beforeAll(async () => {
   fixture = await ChainFixture.start();
-}, 60_000);
+});
 afterAll(() => fixture.close());
 
 test('the UpgradeCap of a package is found by types of its later versions', { timeout: 60_000 }, async () => {

@@ -45,7 +45,7 @@ describe('the console of a command of development', () => {
     expect((await fetch(new URL(script, url))).headers.get('content-type')).toBe(
       'text/javascript; charset=utf-8',
     );
-  }, 60_000);
+  });
 
   test('has its own files and nothing else', async () => {
     const { url } = await started();
@@ -54,7 +54,7 @@ describe('the console of a command of development', () => {
     }
     expect(await statusOf(url, '/', 'POST')).toBe(405);
     expect(await statusOf(url, '/?query', 'HEAD')).toBe(200);
-  }, 60_000);
+  });
 
   test('offers root and registers as they are at that time', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'console-'));
@@ -65,14 +65,14 @@ describe('the console of a command of development', () => {
     expect(await offered()).toEqual({});
     writeFileSync(join(folder, 'dev.pcrs'), 'registers');
     expect(await offered()).toEqual({ 'dev.pcrs': 'registers' });
-  }, 60_000);
+  });
 
   test('that can not listen says so, and changes nothing else', async () => {
     const { url } = await started();
     const { lines } = await started(Number(new URL(url).port));
     expect(lines).toEqual(["There is no console: it can't listen on CONSOLE_PORT: EADDRINUSE."]);
     expect((await fetch(url)).status).toBe(200);
-  }, 60_000);
+  });
 });
 
 test('CONSOLE_PORT is a port, by default one that the system chooses', () => {

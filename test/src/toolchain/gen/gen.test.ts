@@ -109,7 +109,7 @@ describe('the vectors hold', () => {
 
   test('in Move, whose compiler has no warning', async () => {
     expect((await runMove(move)).sort()).toEqual(vectors.map(({ name }) => name).sort());
-  }, 60_000);
+  });
 
   test('in the module for dapps', async () => {
     const file = join(folder(), 'client.ts');
@@ -139,7 +139,7 @@ describe('the vectors hold', () => {
     const types = messages.map(({ signed }, index) => signedType(index, signed.payload));
     const files = filesOfTypes(types, 'app');
     expect(await runMove(files.move)).toHaveLength(3 * types.length);
-  }, 60_000);
+  });
 
   test('and an order that is wrong on one side fails in Move', async () => {
     const swapped = new Map(move).set(
@@ -152,7 +152,7 @@ describe('the vectors hold', () => {
     const run = await testPackage('weather', frameworkOf({}), { extra: Object.fromEntries(swapped) });
     expect(run.passed).toBe(false);
     expect(run.output).toMatch(/FAIL.*leg_different/);
-  }, 60_000);
+  });
 });
 
 test('the module for dapps compiles, its data have the types that it says, and it is formatted', () => {
@@ -181,7 +181,7 @@ export async function use(client: EnclaveClient): Promise<[Price, RouteOfLegs, L
     });
   expect(run('tsc', '-p', join(dir, 'tsconfig.json'))).toBe('');
   run('biome', 'check', '--vcs-enabled=false', '--error-on-warnings', join(dir, 'client.ts'));
-}, 60_000);
+});
 
 describe('refused is', () => {
   const signs = (...structs: { name: string; fields: readonly object[] }[]) =>

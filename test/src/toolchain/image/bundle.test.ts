@@ -85,7 +85,7 @@ beforeAll(async () => {
   stage = mkdtempSync(join(tmpdir(), 'bundle-'));
   modules = await bundle(ROOT, '1.2.3', 'src/apps/weather', stage);
   source = readFileSync(join(stage, 'server.js'), 'utf8');
-}, 60_000);
+});
 afterAll(() => rmSync(stage, { recursive: true }));
 
 describe('the bundle', () => {
