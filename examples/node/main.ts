@@ -46,7 +46,8 @@ tx.transferObjects([nft], sender);
 const transaction = await buildTransaction(sui, tx);
 const { signature } = await signer.signTransaction(transaction);
 const { digest, effects, objectTypes } = await sendTransaction(sui, {
-  ...{ transaction, signatures: [signature] },
+  transaction,
+  signatures: [signature],
   include: { effects: true, objectTypes: true },
 });
 const created = effects.changedObjects.find(({ idOperation }) => idOperation === 'Created');

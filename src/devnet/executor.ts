@@ -184,7 +184,10 @@ export class Executor {
       this.published.push([...some.modules]);
     }
     const effects = effectsOf(changes, this.#ledger, {
-      ...{ status, digest, published, packages },
+      status,
+      digest,
+      published,
+      packages,
       epoch: this.epoch(),
       gasUsed: gas,
       gasCoin: payment[0] ?? '',

@@ -148,7 +148,9 @@ function responseOf(sent: http.ClientRequest, message: http.IncomingMessage, sig
   // The constructor knows no status above; Node's fetch returns what a server sends.
   const status = Math.min(statusCode, 599);
   const response = new Response(isBodiless ? null : streamOf(sent, message, signal), {
-    ...{ status, statusText: statusMessage, headers },
+    status,
+    statusText: statusMessage,
+    headers,
   });
   if (status !== statusCode) Object.defineProperty(response, 'status', { value: statusCode });
   // Nobody reads a body that the status forbids.

@@ -82,9 +82,21 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const application = createApplication(options, enclave, secrets, { upstream, metrics, events });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({
-    ...{ config, log, manifest, application, secrets, provisioning, schema: options.schema },
+    config,
+    log,
+    manifest,
+    application,
+    secrets,
+    provisioning,
+    schema: options.schema,
     before: module.before ?? [],
-    ...{ publicKey, sealingKey, documents, clock, report, metrics, events },
+    publicKey,
+    sealingKey,
+    documents,
+    clock,
+    report,
+    metrics,
+    events,
     health: new EndpointHealth(manifest.endpoints, upstream),
     upstreamHosts: manifest.endpoints.length,
   });
@@ -156,7 +168,10 @@ async function startEnclave(options: BootOptions, events: Events | undefined): P
     throw new ConfigError('SECRETS=sealed needs an NSM: sealed secrets are bound to its registers');
   }
   const report = makeBootReport({
-    ...{ version, app: config.app, pcr0: registers?.[0], entropy },
+    version,
+    app: config.app,
+    pcr0: registers?.[0],
+    entropy,
     clock: clock.state(),
     lastEnd: readLastEnd(config.lastEnd),
   });
@@ -213,7 +228,9 @@ function createApplication(
 ): Application {
   const signer = new Signer(key, module.signs);
   const application = module.create({
-    ...{ env, log, upstream },
+    env,
+    log,
+    upstream,
     secret: (name) => secrets.get(name),
     sign: (type, timestampMs, data) => {
       if (config.clockRequired) clock.requireConfirmed();

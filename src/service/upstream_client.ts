@@ -58,7 +58,10 @@ const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'p
 function defaultsOf({ origin }: Site): object {
   const { AxiosHeaders } = loadAxios();
   return {
-    ...{ adapter: ADAPTER, baseURL: origin, timeout: 0, validateStatus: isSuccess },
+    adapter: ADAPTER,
+    baseURL: origin,
+    timeout: 0,
+    validateStatus: isSuccess,
     headers: Object.fromEntries(BUCKETS.map((name) => [name, new AxiosHeaders()])),
     // As URLSearchParams does.
     paramsSerializer: { encode: (text: string, encode = encodeURIComponent) => encode(text) },
@@ -181,7 +184,12 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
     if (late) config.data = body;
     site.budget();
     const answer = await site.exchange({
-      ...{ method, path, headers, body, signal, timeoutMs },
+      method,
+      path,
+      headers,
+      body,
+      signal,
+      timeoutMs,
       maxSize: site.maxSize,
     });
     const { data: received, isUsable } = dataOf(answer, method, config, isParsed);

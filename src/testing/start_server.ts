@@ -38,7 +38,10 @@ export async function startServer({
 }: TestOptions = {}): Promise<TestServer> {
   const name = folder && nameOfFolder(fileURLToPath(folder));
   const env = {
-    ...{ APP: name ?? 'weather', PORT: '0', LOG_LEVEL: 'trace', API_KEY: DEV_API_KEY },
+    APP: name ?? 'weather',
+    PORT: '0',
+    LOG_LEVEL: 'trace',
+    API_KEY: DEV_API_KEY,
     ...extra,
   };
   const config = { ...readServerConfig(env), ...(requestTimeoutMs !== undefined && { requestTimeoutMs }) };

@@ -339,9 +339,15 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const stale = (enclaves as { stale: boolean }[]).filter((enclave) => enclave.stale);
     expect(stale.length).toBeGreaterThan(0);
     const yaml = {
-      ...{ network: 'localnet', node: node.url, package: enclavePackage, config: configId, registrar },
-      ...{ registers: { pcr0, pcr1, pcr2 }, enclaves: [url], root: file('dev-root.pem') },
-      ...{ gas_a_day: 5_000_000_000 },
+      network: 'localnet',
+      node: node.url,
+      package: enclavePackage,
+      config: configId,
+      registrar,
+      registers: { pcr0, pcr1, pcr2 },
+      enclaves: [url],
+      root: file('dev-root.pem'),
+      gas_a_day: 5_000_000_000,
     };
     const keeper = join(out, 'keeper.yaml');
     writeFileSync(keeper, JSON.stringify(yaml));
@@ -369,14 +375,23 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const stop = `await fetch('http://127.0.0.1:${(stopping.address() as AddressInfo).port}')`;
     const nothing = [['true']];
     const plan = {
-      ...{ network: 'localnet', node: node.url, registrar, root: file('dev-root.pem') },
+      network: 'localnet',
+      node: node.url,
+      registrar,
+      root: file('dev-root.pem'),
       old: { pcrs: file('dev.pcrs'), enclaves: [old.url] },
       new: { pcrs: file('dev.2.pcrs'), enclaves: [successor.url] },
       commands: {
-        ...{ start: nothing, switch: nothing, switch_back: nothing, stop_new: nothing },
+        start: nothing,
+        switch: nothing,
+        switch_back: nothing,
+        stop_new: nothing,
         stop_old: [[process.execPath, '--input-type=module', '-e', stop]],
       },
-      ...{ overlap: 10, drain: 0, settle: 0, admin_within: 0 },
+      overlap: 10,
+      drain: 0,
+      settle: 0,
+      admin_within: 0,
     };
     writeFileSync(join(out, 'rollout.yaml'), JSON.stringify(plan));
     const env = { SUI_PRIVATE_KEY: operator.getSecretKey(), DEPLOYMENTS: join(out, 'deployments') };

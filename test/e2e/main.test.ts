@@ -290,7 +290,11 @@ describe('the production entry', () => {
       const flags = names.flatMap((name) => [`--${name}=${hex}`, `--${name.toLowerCase()}`, hex]);
       const child = spawn(process.execPath, [file, ...flags, hex], {
         env: {
-          ...{ APP: 'weather', API_KEY: 'x', PORT: '0', NSM_DEVICE: '/nonexistent/nsm', ATTEST: 'emulated' },
+          APP: 'weather',
+          API_KEY: 'x',
+          PORT: '0',
+          NSM_DEVICE: '/nonexistent/nsm',
+          ATTEST: 'emulated',
           ...Object.fromEntries(names.map((name) => [name, hex])),
         },
         stdio: ['ignore', 'pipe', 'inherit', 'ipc'],

@@ -72,7 +72,10 @@ async function expectEnd(): Promise<void> {
 async function expectBeginning(): Promise<void> {
   const { image } = fixture.keeper;
   expect(await state()).toEqual({
-    ...{ running: fixture.urls.old, callersReach: 'old', pcr2: image.pcr2, overlap: null },
+    running: fixture.urls.old,
+    callersReach: 'old',
+    pcr2: image.pcr2,
+    overlap: null,
   });
   const { configVersion } = await fixture.keeper.config();
   const enclaves = await fixture.keeper.enclaves();

@@ -67,11 +67,14 @@ export function App({ settings, hasLogin }: Props) {
             <ReadingPanel reading={reading} enclave={enclave} url={expected.url} />
             <MintPanel
               settings={settings}
-              {...{ reading: latest, registration, account, isWithoutLogin }}
+              reading={latest}
+              registration={registration}
+              account={account}
+              isWithoutLogin={isWithoutLogin}
               onMinted={(object) => setMinted([object, ...minted])}
             />
           </div>
-          <ProofPanel {...{ enclave, registration, reading: latest }} />
+          <ProofPanel enclave={enclave} registration={registration} reading={latest} />
         </div>
         <MintedList minted={minted} />
       </main>

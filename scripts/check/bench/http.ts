@@ -95,13 +95,19 @@ async function benchMemory(
     {
       name: 'resident memory after warm load',
       floorName: 'JSON echo',
-      ...{ unit: 'MB', ours: first, floor, ratio: first / floor },
+      unit: 'MB',
+      ours: first,
+      floor,
+      ratio: first / floor,
       target: { of: 'ours', bound: 'at most', value: MAX_MEGABYTES },
     },
     {
       name: `resident memory after ${quantity(more, 'request')} more`,
       floorName: 'before them',
-      ...{ unit: 'MB', ours: then, floor: first, ratio: then / first },
+      unit: 'MB',
+      ours: then,
+      floor: first,
+      ratio: then / first,
       target: { of: 'ratio', bound: 'at most', value: MAX_GROWTH },
     },
   ];

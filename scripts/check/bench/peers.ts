@@ -71,9 +71,15 @@ async function withProxy<T>(fake: string, use: (network: Env) => Promise<T>): Pr
   const { origin } = proxy;
   try {
     return await use({
-      ...{ HTTPS_PROXY: origin, https_proxy: origin, HTTP_PROXY: origin, http_proxy: origin },
-      ...{ NO_PROXY: '127.0.0.1,localhost', no_proxy: '127.0.0.1,localhost', NODE_USE_ENV_PROXY: '1' },
-      ...{ SSL_CERT_FILE: authority, NODE_EXTRA_CA_CERTS: authority },
+      HTTPS_PROXY: origin,
+      https_proxy: origin,
+      HTTP_PROXY: origin,
+      http_proxy: origin,
+      NO_PROXY: '127.0.0.1,localhost',
+      no_proxy: '127.0.0.1,localhost',
+      NODE_USE_ENV_PROXY: '1',
+      SSL_CERT_FILE: authority,
+      NODE_EXTRA_CA_CERTS: authority,
     });
   } finally {
     stop([proxy]);
@@ -157,7 +163,9 @@ async function compare(
 async function statusOf({ origin }: Server, { path, bodies }: Ask): Promise<number | string> {
   const [body] = bodies ?? [];
   const post = body !== undefined && {
-    ...{ method: 'POST', body, headers: { 'content-type': 'application/json' } },
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json' },
   };
   const options = { ...post, signal: AbortSignal.timeout(START_MS) };
   return await fetch(origin + path, options).then(

@@ -29,7 +29,12 @@ export function packCli(version: string, channel: Channel, internal: readonly st
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
   return makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies: {} },
+    folder: FOLDER,
+    own,
+    version,
+    channel,
+    node: NODE,
+    peerDependencies: {},
     bin: { 'sui-enclave': './cli/bin.cjs' },
     entries: internalEntries(internal),
   });

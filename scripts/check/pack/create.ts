@@ -37,7 +37,12 @@ export function packCreate(version: string, channel: Channel, others: readonly T
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
   return makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies: {} },
+    folder: FOLDER,
+    own,
+    version,
+    channel,
+    node: NODE,
+    peerDependencies: {},
     bin: { [own.name]: './create/bin.cjs' },
     entries: {},
   });
@@ -107,7 +112,10 @@ function lockOf(manifest: RepositoryManifest, others: readonly Tarball[]): objec
       writeFileSync(join(folder, name), JSON.stringify(content));
     write('package.json', local);
     write('package-lock.json', {
-      ...{ name: manifest.name, version: '0.1.0', lockfileVersion: 3, requires: true },
+      name: manifest.name,
+      version: '0.1.0',
+      lockfileVersion: 3,
+      requires: true,
       packages: { '': local, ...Object.fromEntries(known) },
     });
     cpSync(join(SRC, 'templates/repository/_npmrc'), join(folder, '.npmrc'));

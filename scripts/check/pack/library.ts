@@ -45,8 +45,15 @@ export function packLibrary(version: string, channel: Channel): Tarball {
     './wallet/redirect': './wallet/redirect',
   };
   const tarball = makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE },
-    ...{ entries, peerDependencies, peerDependenciesMeta, imports: compiledImports(own) },
+    folder: FOLDER,
+    own,
+    version,
+    channel,
+    node: NODE,
+    entries,
+    peerDependencies,
+    peerDependenciesMeta,
+    imports: compiledImports(own),
   });
   copyFileSync(join(ROOT, tarball.file), join(ROOT, FOR_EXAMPLES));
   return tarball;

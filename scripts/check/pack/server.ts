@@ -44,7 +44,12 @@ export function packServer(version: string, channel: Channel, internal: readonly
   const { peerDependencies = {} } = own;
   writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
   return makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
+    folder: FOLDER,
+    own,
+    version,
+    channel,
+    node: NODE,
+    peerDependencies,
     entries: {
       ...Object.fromEntries(entries.map(([entry, module]) => [entry, `./${module}`])),
       ...internalEntries(hidden),

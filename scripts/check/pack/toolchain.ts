@@ -42,12 +42,19 @@ export function packToolchain(version: string, channel: Channel, known: readonly
   layFramework(FOLDER, known);
   execFileSync(process.execPath, ['src/console/build.ts', join(FOLDER, 'console')], { cwd: ROOT });
   const peerDependencies = {
-    ...{ [readManifest('cli').name]: version, [server.name]: version },
-    ...{ ...server.peerDependencies, [RUNNER]: readManifest('testing').dependencies?.[RUNNER] ?? '' },
+    [readManifest('cli').name]: version,
+    [server.name]: version,
+    ...server.peerDependencies,
+    [RUNNER]: readManifest('testing').dependencies?.[RUNNER] ?? '',
   };
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
   return makeTarball({
-    ...{ folder: FOLDER, own, version, channel, node: NODE, peerDependencies },
+    folder: FOLDER,
+    own,
+    version,
+    channel,
+    node: NODE,
+    peerDependencies,
     entries: {
       '.': './toolchain/index',
       ...Object.fromEntries(TESTING.map((module) => [`./${module}`, `./${module}`])),

@@ -13,8 +13,11 @@ import { expectEqual, launchBrowser, run, type Steps } from './support.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TYPES: Readonly<Record<string, string>> = {
-  ...{ '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' },
-  ...{ '.json': 'application/json', '.svg': 'image/svg+xml' },
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
 };
 
 const DEGREES = /^−?\d+\.\d °C$/;
@@ -74,8 +77,11 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     return {
       enclave: { url: enclave, image: { pcr0, pcr1, pcr2 }, developmentRoots: root },
       sui: {
-        ...{ network: 'localnet', nodeUrl: node, faucetUrl: faucet },
-        ...{ packageId: appPackage, configId },
+        network: 'localnet',
+        nodeUrl: node,
+        faucetUrl: faucet,
+        packageId: appPackage,
+        configId,
       },
       login: { name: 'Example', clientId: 'wallet-implicit', ...login },
     };

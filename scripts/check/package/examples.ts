@@ -89,8 +89,10 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     };
     const root = join(out, 'dev-root.pem');
     const env = environment({
-      ...{ SUI_PRIVATE_KEY: secretKey(), DEPLOYMENTS: deployments },
-      ...{ SUI_ENCLAVE_NETWORK: 'localnet', SUI_ENCLAVE_ROOT: root },
+      SUI_PRIVATE_KEY: secretKey(),
+      DEPLOYMENTS: deployments,
+      SUI_ENCLAVE_NETWORK: 'localnet',
+      SUI_ENCLAVE_ROOT: root,
     });
     const admin = async (...argv: string[]) => {
       const command = ['src/cli/main.ts', ...argv, '--rpc-url', node, '--json'];
@@ -105,9 +107,14 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   const secretKey = () => readFileSync(join(out, 'dev-sui.key'), 'utf8').trim();
 
   const trust = ({ enclave, node, appPackage, configId }: Chain) => ({
-    ...{ ENCLAVE_URL: enclave, ENCLAVE_PCRS: join(out, 'dev.pcrs'), ENCLAVE_ROOT: join(out, 'dev-root.pem') },
-    ...{ SUI_NETWORK: 'localnet', SUI_NODE_URL: node, SUI_PRIVATE_KEY: secretKey() },
-    ...{ WEATHER_PACKAGE: appPackage, WEATHER_CONFIG: configId },
+    ENCLAVE_URL: enclave,
+    ENCLAVE_PCRS: join(out, 'dev.pcrs'),
+    ENCLAVE_ROOT: join(out, 'dev-root.pem'),
+    SUI_NETWORK: 'localnet',
+    SUI_NODE_URL: node,
+    SUI_PRIVATE_KEY: secretKey(),
+    WEATHER_PACKAGE: appPackage,
+    WEATHER_CONFIG: configId,
   });
 
   /** Runs the example in Node. */
@@ -186,13 +193,14 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       const { node, faucet, login } = servers();
       const port = await freePort();
       const env = environment({
-        ...{
-          ISSUER: login.issuer,
-          CLIENT_ID: 'wallet-form-post',
-          REDIRECT_URI: `http://127.0.0.1:${port}/back`,
-        },
-        ...{ SALT_URL: login.saltUrl, PROVER_URL: login.proverUrl },
-        ...{ SUI_NETWORK: 'localnet', SUI_NODE_URL: node, SUI_FAUCET_URL: faucet },
+        ISSUER: login.issuer,
+        CLIENT_ID: 'wallet-form-post',
+        REDIRECT_URI: `http://127.0.0.1:${port}/back`,
+        SALT_URL: login.saltUrl,
+        PROVER_URL: login.proverUrl,
+        SUI_NETWORK: 'localnet',
+        SUI_NODE_URL: node,
+        SUI_FAUCET_URL: faucet,
       });
       const child = spawn(process.execPath, ['login.ts'], { cwd: join(folder, 'node'), env, stdio: 'pipe' });
       const ended = once(child, 'close');

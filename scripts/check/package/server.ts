@@ -114,7 +114,8 @@ export function serverSteps(work: string, tarball: () => string): Steps {
         const bytes = Message.serialize({ intent, timestamp_ms, payload }).toBytes();
         const key = createPublicKey({
           key: Buffer.from(SPKI_PREFIX + publicKey, 'hex'),
-          ...{ format: 'der', type: 'spki' },
+          format: 'der',
+          type: 'spki',
         });
         expectEqual(verify(null, bytes, key, Buffer.from(signature, 'hex')), true);
         const [refused, { code }] = await ask(url, { item: 'ore' });
@@ -182,7 +183,9 @@ interface Started {
 async function start(project: string, app: string): Promise<Started> {
   const env = { PATH: process.env['PATH'], APP: app, PORT: '0' };
   const child = spawn(process.execPath, ['main.js'], {
-    ...{ cwd: project, env, stdio: ['ignore', 'pipe', 'inherit'] },
+    cwd: project,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: string[] = [];
   for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {

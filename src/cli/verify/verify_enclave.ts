@@ -154,7 +154,10 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   const { document, nonce } =
     url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
   const report = await makeReport({
-    ...{ document, image, nonce, roots },
+    document,
+    image,
+    nonce,
+    roots,
     at: options.at ?? Date.now(),
     publicKey: options.pk ?? null,
   });

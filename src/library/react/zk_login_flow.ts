@@ -211,8 +211,10 @@ export class ZkLoginFlow {
     this.#update(signal, { address });
     const isUsable = (await session.state()) === 'usable';
     this.#update(signal, {
-      ...{ step: isUsable ? 'open' : 'expired', address },
-      ...{ session: isUsable ? session : undefined, error: failure },
+      step: isUsable ? 'open' : 'expired',
+      address,
+      session: isUsable ? session : undefined,
+      error: failure,
     });
   }
 

@@ -27,7 +27,11 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
  * registerZkLoginWallet({
  *   providers: [{ provider: PROVIDERS.google, clientId }],
  *   redirectUri: `${location.origin}/back`,
- *   ...{ client, salt, prover, confirm, legacyAddress: false },
+ *   client,
+ *   salt,
+ *   prover,
+ *   confirm,
+ *   legacyAddress: false,
  * });
  */
 export function registerZkLoginWallet(options: RegisterOptions): RegisteredWallets {
@@ -47,7 +51,11 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
     const id = walletId(item);
     return new ZkLoginWallet({
       ...shared,
-      ...{ id, item, confirmed, store: prefixed(store, id), storeSurvives: storage === undefined },
+      id,
+      item,
+      confirmed,
+      store: prefixed(store, id),
+      storeSurvives: storage === undefined,
       name: item.name ?? `${item.provider.name} (this app only)`,
       icon: item.icon ?? iconOf(ICON),
     });

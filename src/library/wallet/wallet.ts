@@ -322,7 +322,11 @@ export class ZkLoginWallet implements RegisteredWallet {
     const currentEpoch = await this.#currentEpoch();
     return new URL(
       beginLogin({
-        ...{ provider, clientId, redirectUri, currentEpoch, storage: this.#store },
+        provider,
+        clientId,
+        redirectUri,
+        currentEpoch,
+        storage: this.#store,
         ...networkOf(client),
         ...(validEpochs !== undefined && { validEpochs }),
       }),

@@ -28,7 +28,9 @@ export async function askSealed(
     throw new ZkLoginError('ZKLOGIN_OPTION', 'headers are not sealed: leave them out if there is a policy');
   }
   const client = new EnclaveClient(base, {
-    ...{ policy, timeoutMs, sealed: true },
+    policy,
+    timeoutMs,
+    sealed: true,
     ...(roots && { roots }),
     ...(fetch && { fetch }),
   });

@@ -188,7 +188,9 @@ export class ZkLoginSession extends Signer {
     const signatures = sponsored === null ? [signature] : [signature, sponsored.signature];
     const include = { effects: true, events: true } as const;
     return await sendTransaction(client, {
-      ...{ transaction: bytes, signatures, include },
+      transaction: bytes,
+      signatures,
+      include,
       ...(lookUpMs !== undefined && { lookUpMs }),
       ...(waitMs !== undefined && { waitMs }),
       ...(signal && { signal }),

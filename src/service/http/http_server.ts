@@ -48,7 +48,13 @@ export function createHttpServer(parts: HttpServerParts): Server {
   const inFlight = new InFlight(log, connections, inFlightLimits, parts.onEnd);
   const bodies = new JsonBodies(limits.bodyLimitBytes, limits.requestTimeoutMs);
   const app = createApp({
-    ...{ corsOrigins, exposedHeaders, routePaths, trustedProxies, inFlight, bodies, answerError: answerWith },
+    corsOrigins,
+    exposedHeaders,
+    routePaths,
+    trustedProxies,
+    inFlight,
+    bodies,
+    answerError: answerWith,
     routes: (app) => routes(app, inFlight, bodies),
   });
   const server = createServer({

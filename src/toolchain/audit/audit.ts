@@ -340,7 +340,11 @@ async function compareConfigs({ config, chain, checks }: Audit) {
     capabilities,
     isOnlyImage: configs.every((other) => addsNothing(other, config, now)),
     configs: configs.map(({ id, name, application, configVersion, isRetired, image }) => ({
-      ...{ id, name: printable(name), application, configVersion, isRetired },
+      id,
+      name: printable(name),
+      application,
+      configVersion,
+      isRetired,
       ...image,
     })),
   };

@@ -77,7 +77,8 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
 
 const OWN = 'move/enclave of this program compiles to';
 const NOT_COMPARED: Result = {
-  ...{ source: null, folders: [] },
+  source: null,
+  folders: [],
   fault: new AuditError('NOT_FULLY_CHECKED', 'a version was compared with nothing'),
 };
 
@@ -132,7 +133,11 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
   const modules = partOf(on.modules, rest);
   return [
     {
-      ...{ name: 'application', on, versions: application.length, modules, isPresent },
+      name: 'application',
+      on,
+      versions: application.length,
+      modules,
+      isPresent,
       wanted: wantedOf(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
       isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
     },
@@ -142,13 +147,11 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
 function ofDependency({ lineage, from }: Dependency, { contracts }: Comparison): Candidate[] {
   const present = contracts.application.at(-1)?.linkage.get(lineage[0].original)?.id;
   return lineage.slice(from - 1).map((on) => ({
-    ...{
-      name: 'dependency',
-      on,
-      versions: lineage.length,
-      modules: on.modules,
-      isPresent: on.id === present,
-    },
+    name: 'dependency',
+    on,
+    versions: lineage.length,
+    modules: on.modules,
+    isPresent: on.id === present,
     wanted: wantedOf(on, on.modules, undefined, contracts),
     isOlder: on.version < lineage.length,
   }));

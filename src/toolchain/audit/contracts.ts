@@ -91,7 +91,9 @@ async function compare(
   const own = await compiler.enclave();
   const failures = new Checks();
   const packages = await comparePackages({
-    ...{ config, contracts, own },
+    config,
+    contracts,
+    own,
     releases: [ownRelease(version, own), ...releases],
     // Against the stub, a difference says nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),

@@ -124,7 +124,9 @@ async function findObject(objectId: string, chain: Chain) {
 export async function upgradeHolder(original: string, chain: Chain): Promise<Holder> {
   const could = `upgrade the package ${original}, whose older versions stay callable`;
   const holder = (id: string | null, text: string): Holder => ({
-    ...{ what: 'UpgradeCap', could, id },
+    what: 'UpgradeCap',
+    could,
+    id,
     holder: text,
   });
   const publication = await publicationOf(original, chain);

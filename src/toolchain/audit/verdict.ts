@@ -97,17 +97,23 @@ export function resultOf(findings: Findings): Result {
   const { verdict, code, exit, line } =
     difference !== undefined
       ? {
-          ...{ verdict: 'differs', code: difference.code, exit: EXIT.failed },
+          verdict: 'differs',
+          code: difference.code,
+          exit: EXIT.failed,
           line: `DIFFERS (${difference.code}): ${firstLine(difference.detail)}`,
         }
       : isDevelopment
         ? {
-            ...{ verdict: 'development image', code: 'DEVELOPMENT_IMAGE', exit: DEVELOPMENT_ONLY },
+            verdict: 'development image',
+            code: 'DEVELOPMENT_IMAGE',
+            exit: DEVELOPMENT_ONLY,
             line: `DEVELOPMENT_IMAGE: no verdict on an image. Nothing differs, but this is ${firstLine(open[0]?.detail ?? null)}`,
           }
         : open.length > 0
           ? {
-              ...{ verdict: 'not fully checked', code: 'NOT_FULLY_CHECKED', exit: NOT_FULLY_CHECKED },
+              verdict: 'not fully checked',
+              code: 'NOT_FULLY_CHECKED',
+              exit: NOT_FULLY_CHECKED,
               line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
             }
           : {
@@ -133,7 +139,17 @@ export function resultOf(findings: Findings): Result {
     ),
   ];
   const json = {
-    ...{ verdict, code, line, config, otherConfigs, source, checks, notes, older, holders, settings },
+    verdict,
+    code,
+    line,
+    config,
+    otherConfigs,
+    source,
+    checks,
+    notes,
+    older,
+    holders,
+    settings,
     proves: proved,
   };
   return { exit, json, text: text.join('\n') };

@@ -52,7 +52,10 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       ...settingsInImage(folder, manifest.secrets),
       ...fakes.settings,
       // A caller's rules are of no interest here.
-      ...{ APP: name, PORT: '0', REQUESTS: 'any', SECRETS: 'any' },
+      APP: name,
+      PORT: '0',
+      REQUESTS: 'any',
+      SECRETS: 'any',
     };
     const recorded: Omit<Signed, 'signature'>[] = [];
     const recording: typeof module = {
@@ -74,7 +77,12 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     };
     const { origins, secrets } = fakes;
     const server = await boot({
-      ...{ config: readServerConfig(env), env, manifest, module: recording, origins, secrets },
+      config: readServerConfig(env),
+      env,
+      manifest,
+      module: recording,
+      origins,
+      secrets,
       log: createLog('silent', { write() {} }),
       nsm: NO_NSM,
       signingSeed: Uint8Array.from(SEED),

@@ -112,7 +112,10 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     if (inputs !== undefined) readInputs(resolve(inputs), cache);
     const mirrors = inputs === undefined ? findMirrors(env) : OFFLINE;
     const output = await buildEif(source, given, {
-      ...{ cache, mirrors, dir, fresh: options.fresh },
+      cache,
+      mirrors,
+      dir,
+      fresh: options.fresh,
       extraLocks: options['extra-lock'],
       overlays: options.overlay,
       ...(node && { node }),

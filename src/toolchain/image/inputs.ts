@@ -18,7 +18,12 @@ export function writeInputs(file: string, cache: string, digests: readonly strin
   replaceBy(file, (fresh) => {
     create(
       {
-        ...{ sync: true, file: fresh, cwd: cache, portable: true, noMtime: true, follow: true },
+        sync: true,
+        file: fresh,
+        cwd: cache,
+        portable: true,
+        noMtime: true,
+        follow: true,
         onWriteEntry({ stat }) {
           if (stat) stat.mode = MODE;
         },

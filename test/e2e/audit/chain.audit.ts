@@ -260,7 +260,8 @@ describe('the capability of a package', () => {
     const changedObjects = all.flatMap((one) => one?.effects?.changedObjects ?? []);
     const effects = { ...all[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
     const transaction = GrpcTypes.ExecutedTransaction.create({
-      ...{ digest, effects },
+      digest,
+      effects,
       transaction: { bcs: { name: 'TransactionData', value } },
     });
     ledger.executed.push(digest);

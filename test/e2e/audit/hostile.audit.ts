@@ -89,7 +89,10 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
     return port === undefined ? [] : [Number(port)];
   });
   return {
-    ...{ exit, out, err, ports },
+    exit,
+    out,
+    err,
+    ports,
     programs: [...new Set(programs.map((path) => basename(path)))].sort(),
     written: paths.filter((path) => !isOwn(path) && !isRelative(path)),
   };

@@ -238,7 +238,10 @@ export class World {
     const all = [...FRAMEWORK_PACKAGES, ...dependencies];
     const tx = new Transaction();
     upgradePackage(tx, {
-      ...{ upgradeCapId, packageId, policy: 0, dependencies: all },
+      upgradeCapId,
+      packageId,
+      policy: 0,
+      dependencies: all,
       modules: modules.map((bytes) => Buffer.from(bytes).toString('base64')),
       digest: packageDigest([...modules], all),
     });

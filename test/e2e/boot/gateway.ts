@@ -87,9 +87,12 @@ function ask(machine: Machine, { method, url, headers }: IncomingMessage, body: 
   return new Promise<IncomingMessage>((resolve, reject) => {
     const request = httpRequest({
       createConnection: () => machine.connect(3000),
-      ...{ method, path: url },
+      method,
+      path: url,
       headers: {
-        ...{ host: 'enclave', connection: 'close', 'content-length': body.length },
+        host: 'enclave',
+        connection: 'close',
+        'content-length': body.length,
         ...(type !== undefined && { 'content-type': type }),
       },
     });

@@ -182,7 +182,10 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
 
   test('a rollout during 1,000 calls: none fails, and none of the answers is refused on chain', async () => {
     const plan = {
-      ...{ network: 'localnet', node: node.url, registrar: ids.registrar, root: 'dev-root.pem' },
+      network: 'localnet',
+      node: node.url,
+      registrar: ids.registrar,
+      root: 'dev-root.pem',
       old: { pcrs: 'dev.pcrs', enclaves: urls('old') },
       new: { pcrs: 'dev.2.pcrs', enclaves: urls('new') },
       balancer,
@@ -193,7 +196,12 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
         stop_old: enclave('stop', 'old'),
         stop_new: enclave('stop', 'new'),
       },
-      ...{ overlap: 10, drain: 2, settle: 5, start_within: 60, command_within: 60, admin_within: 60 },
+      overlap: 10,
+      drain: 2,
+      settle: 5,
+      start_within: 60,
+      command_within: 60,
+      admin_within: 60,
     };
     writeFileSync(join(folder, 'rollout.yaml'), JSON.stringify(plan));
     const client = await EnclaveClient.forConfig(

@@ -20,7 +20,9 @@ test('registers each start of an enclave, outlasts a node that is away, and ends
   const port = await freePort();
   const path = fixture.write({
     ...fixture.content([host.url]),
-    ...{ interval: 1, max_pause: 1, metrics_port: port },
+    interval: 1,
+    max_pause: 1,
+    metrics_port: port,
   });
   const key = fixture.operator.key.getSecretKey();
   const child = spawn(process.execPath, [SCRIPT, path], {

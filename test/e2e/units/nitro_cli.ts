@@ -86,7 +86,11 @@ async function help(id: string): Promise<void> {
   const { readEif } = await import('../../../src/cli/image/eif/read.ts');
   const { pcr0 } = measureImage(readEif(readFileSync(values['eif-path'])));
   const enclave = {
-    ...{ EnclaveName: name, EnclaveID: id, EnclaveCID: cid, ProcessID: process.pid, Flags: 'NONE' },
+    EnclaveName: name,
+    EnclaveID: id,
+    EnclaveCID: cid,
+    ProcessID: process.pid,
+    Flags: 'NONE',
     Measurements: { PCR0: pcr0 },
   };
   writeFileSync(`${FOLDER}/.${id}`, JSON.stringify(enclave));

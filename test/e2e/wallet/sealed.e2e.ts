@@ -66,9 +66,13 @@ async function startSalt(): Promise<string> {
   const apps = new URL('../../../src/apps/', import.meta.url);
   const env = { ...fakes.settings, APP: 'salt', PORT: '0', CORS_ORIGINS: origin };
   const server = await boot({
-    ...{ env, config: readServerConfig(env), log: createLog('silent'), nsm },
+    env,
+    config: readServerConfig(env),
+    log: createLog('silent'),
+    nsm,
     ...(await loadApplication(apps, 'salt')),
-    ...{ origins: fakes.origins, secrets: fakes.secrets },
+    origins: fakes.origins,
+    secrets: fakes.secrets,
   });
   onTestFinished(() => server.close());
   return server.url;

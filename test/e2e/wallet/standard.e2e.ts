@@ -46,8 +46,11 @@ afterAll(async () => {
 beforeEach(() => {
   services.node.epoch = EPOCH;
   Object.assign(services, {
-    ...{ clients: [CLIENTS.implicit], sponsorKey: null, openerPolicy: null },
-    ...{ proverIsBroken: false, keepsAnswer: false },
+    clients: [CLIENTS.implicit],
+    sponsorKey: null,
+    openerPolicy: null,
+    proverIsBroken: false,
+    keepsAnswer: false,
   });
 });
 

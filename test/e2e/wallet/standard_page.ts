@@ -118,7 +118,10 @@ async function startDapp(): Promise<void> {
   const dapp: Dapp = {
     names: wallets.map(({ name }) => name),
     accounts: () => wallets.map(({ accounts }) => accounts.map(({ address }) => address)),
-    ...{ changes, asked, confirms: true, connected: null },
+    changes,
+    asked,
+    confirms: true,
+    connected: null,
     connect(wallet) {
       dapp.connected = null;
       const attempt = ++attempts;
@@ -154,7 +157,9 @@ async function startDapp(): Promise<void> {
         const { account } = inputOf(wallet);
         const message = new TextEncoder().encode(text);
         const { bytes } = await featuresOf(wallet)['sui:signPersonalMessage'].signPersonalMessage({
-          ...{ message, account, chain: CHAIN },
+          message,
+          account,
+          chain: CHAIN,
         });
         return { bytes };
       }),

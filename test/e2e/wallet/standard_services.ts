@@ -70,9 +70,15 @@ export async function startDappServices(): Promise<DappServices> {
   provider = await createProvider(issuer, `${origin}/back`);
   const services: DappServices = {
     // Another name is another origin, and another site.
-    ...{ origin, elsewhere: elsewhere.replace('127.0.0.1', 'localhost'), issuer, node },
-    ...{ clients: [CLIENTS.implicit], sponsorKey: null, openerPolicy: null },
-    ...{ proverIsBroken: false, keepsAnswer: false },
+    origin,
+    elsewhere: elsewhere.replace('127.0.0.1', 'localhost'),
+    issuer,
+    node,
+    clients: [CLIENTS.implicit],
+    sponsorKey: null,
+    openerPolicy: null,
+    proverIsBroken: false,
+    keepsAnswer: false,
     close() {
       node.close();
       for (const server of servers) {

@@ -6,7 +6,11 @@ import type { ConfirmRequest } from '../../../src/library/wallet/index.ts';
 import { complete, renderHook } from '../../src/library/react/render.ts';
 
 const request = (wallet: string): ConfirmRequest => ({
-  ...{ kind: 'message', wallet, address: '0x1', chain: 'sui:localnet', message: new Uint8Array() },
+  kind: 'message',
+  wallet,
+  address: '0x1',
+  chain: 'sui:localnet',
+  message: new Uint8Array(),
 });
 
 beforeEach(() => {

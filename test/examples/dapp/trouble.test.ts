@@ -14,7 +14,10 @@ import { ZkLoginError } from '../../../src/library/zklogin/index.ts';
 const URL = 'https://weather.example';
 const refused = (status: number) =>
   new EnclaveRefusedError('process_data', {
-    ...{ status, serverCode: null, serverMessage: 'there is no such place', retryAfterSeconds: null },
+    status,
+    serverCode: null,
+    serverMessage: 'there is no such place',
+    retryAfterSeconds: null,
   });
 
 test.each([

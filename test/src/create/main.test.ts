@@ -220,11 +220,16 @@ describe('--from', () => {
     ...pinned(),
     manifest: { ...pinned().manifest, version: '0.1.0', dependencies: {} } as Pinned['manifest'],
     lock: {
-      ...{ name: 'price', version: '0.1.0', lockfileVersion: 3, requires: true },
+      name: 'price',
+      version: '0.1.0',
+      lockfileVersion: 3,
+      requires: true,
       packages: {
         '': { name: 'price', version: '0.1.0', devDependencies: { 'sui-enclave-cli': '9.9.9' } },
         'node_modules/sui-enclave-cli': {
-          ...{ version: '9.9.9', integrity: sha512(tarball), dev: true },
+          version: '9.9.9',
+          integrity: sha512(tarball),
+          dev: true,
           bin: { 'sui-enclave': 'main.cjs' },
         },
       },

@@ -101,8 +101,12 @@ describe.each([
       const cache = request.headers['cache-control'];
       seen.push({ method: request.method, url: request.url, body, length, type });
       expect({ accept, host, connection, agent, cache, cookie }).toEqual({
-        ...{ accept: '*/*', host: new URL(url).host, connection: 'keep-alive', agent: 'node' },
-        ...{ cache: 'no-cache', cookie: undefined },
+        accept: '*/*',
+        host: new URL(url).host,
+        connection: 'keep-alive',
+        agent: 'node',
+        cache: 'no-cache',
+        cookie: undefined,
       });
       response.end('yes');
     });
@@ -113,7 +117,10 @@ describe.each([
       { method: 'GET', url: '/a?b=c', body: '', length: undefined, type: undefined },
       { method: 'POST', url: '/a?b=c', body: 'question', length: '8', type: 'text/plain' },
       {
-        ...{ method: 'DELETE', url: '/a?b=c', body: 'GET / HTTP/1.1\r\n\r\n', length: '18' },
+        method: 'DELETE',
+        url: '/a?b=c',
+        body: 'GET / HTTP/1.1\r\n\r\n',
+        length: '18',
         type: 'text/plain;charset=UTF-8',
       },
       { method: 'PUT', url: '/a?b=c', body: '\x01\x02\x03', length: '3', type: undefined },
@@ -130,7 +137,9 @@ describe.each([
     ];
     const { url } = await serveRaw((socket) => socket.end(answer(...lines, LENGTH)));
     expect(await fetchBytes(new URL(url), {}, { ...BOUNDS, fetch })).toMatchObject({
-      ...{ type: 'a/b, c/d', retryAfterSeconds: 5, enclaveKey: 'ab'.repeat(32) },
+      type: 'a/b, c/d',
+      retryAfterSeconds: 5,
+      enclaveKey: 'ab'.repeat(32),
     });
   });
 
@@ -303,7 +312,10 @@ describe("where the library's differs", () => {
 
   test('headers of the connection are its own: the caller’s are replaced, but for those that are refused', async () => {
     const headers = {
-      ...{ host: 'evil.example', connection: 'close', 'content-length': '99', 'accept-encoding': 'gzip' },
+      host: 'evil.example',
+      connection: 'close',
+      'content-length': '99',
+      'accept-encoding': 'gzip',
     };
     const { url } = await serveRaw((socket, piece) => {
       const lines = piece.toString().toLowerCase().split('\r\n');

@@ -32,8 +32,12 @@ async function start(args: readonly string[]): Promise<Started> {
   const child = spawn(process.execPath, args, {
     env: {
       ...COMPILE_CACHE,
-      ...{ APP: 'habits', PORT: '0', CORS_ORIGINS: 'https://a.example', TRUSTED_PROXIES: '1' },
-      ...{ REQUEST_TIMEOUT_MS: '2000', HABITS_FILES: folder },
+      APP: 'habits',
+      PORT: '0',
+      CORS_ORIGINS: 'https://a.example',
+      TRUSTED_PROXIES: '1',
+      REQUEST_TIMEOUT_MS: '2000',
+      HABITS_FILES: folder,
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

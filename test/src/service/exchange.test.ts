@@ -378,8 +378,14 @@ describe('over TLS', () => {
     const { origin } = await host((_request, response) => response.end('yes'));
     const env = {
       ...COMPILE_CACHE,
-      ...{ HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl, http_proxy: proxyUrl, https_proxy: proxyUrl },
-      ...{ PLAIN: origin, SECURE: `https://localhost:${await secureHost(ours)}`, CA: ours.ca, ...extra },
+      HTTP_PROXY: proxyUrl,
+      HTTPS_PROXY: proxyUrl,
+      http_proxy: proxyUrl,
+      https_proxy: proxyUrl,
+      PLAIN: origin,
+      SECURE: `https://localhost:${await secureHost(ours)}`,
+      CA: ours.ca,
+      ...extra,
     };
     const printed = await new Promise<string>((resolve, reject) => {
       const args = [...flags, '--input-type=module', '-e', CHILD];

@@ -88,12 +88,18 @@ const SERVERS = {
   'the enclave server': {
     entry: 'server/main.ts',
     env: { APP: 'weather', API_KEY: 'x', PORT: '0' },
-    ...{ args: [], asks: '/livez', takes: '/process_data', configured: 2048 },
+    args: [],
+    asks: '/livez',
+    takes: '/process_data',
+    configured: 2048,
   },
   'the front end of the proving service': {
     entry: 'prover/frontend/main.ts',
     env: { PROVER_URI: 'http://127.0.0.1:9/input' },
-    ...{ args: ['0'], asks: '/ping', takes: '/v1', configured: 1024 },
+    args: ['0'],
+    asks: '/ping',
+    takes: '/v1',
+    configured: 1024,
   },
 };
 

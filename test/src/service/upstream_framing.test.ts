@@ -133,7 +133,10 @@ test('over any methods, bodies and headers, in turn and at once', async () => {
     const id = String(calls);
     const { method, data, headers } = call;
     const answer = client.request<Buffer>({
-      ...{ ...RAW, url: `/${id}`, method, data },
+      ...RAW,
+      url: `/${id}`,
+      method,
+      data,
       headers: { ...headers, 'X-Id': id },
     });
     if (isRefused(call)) return await expect(answer).rejects.toBeInstanceOf(ApplicationMistake);

@@ -345,8 +345,11 @@ const WORK: readonly Row[] = [
     '`error.toJSON()`',
     (client) => client.get('/x', { validateStatus: () => false }).catch((error) => error.toJSON()),
     {
-      ...{ message: 'Request failed with status code 200', name: 'AxiosError', code: 'ERR_BAD_RESPONSE' },
-      ...{ status: 200, reason: 'status' },
+      message: 'Request failed with status code 200',
+      name: 'AxiosError',
+      code: 'ERR_BAD_RESPONSE',
+      status: 200,
+      reason: 'status',
     },
   ],
 ];

@@ -38,10 +38,10 @@ export function ReadingPanel({ reading, enclave, url }: Props) {
         </label>
         <fieldset className="choice">
           <legend>Precision</legend>
-          <Choice name="tenths" {...{ precision, setPrecision }}>
+          <Choice name="tenths" precision={precision} setPrecision={setPrecision}>
             Tenths
           </Choice>
-          <Choice name="degrees" {...{ precision, setPrecision }}>
+          <Choice name="degrees" precision={precision} setPrecision={setPrecision}>
             Whole degrees
           </Choice>
         </fieldset>

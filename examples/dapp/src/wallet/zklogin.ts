@@ -13,7 +13,10 @@ export async function registerLogin(client: ClientWithCoreApi, login: LoginSetti
     // The list of wallets shows the provider's name, and that the address is for this page only.
     providers: [{ provider, clientId }],
     redirectUri: new URL('login.html', document.baseURI).href,
-    ...{ client, salt: saltUrl, prover: proverUrl, legacyAddress: false },
+    client,
+    salt: saltUrl,
+    prover: proverUrl,
+    legacyAddress: false,
     confirm: confirmation.ask,
   });
 }

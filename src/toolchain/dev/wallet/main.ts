@@ -29,7 +29,8 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it ended; 2 inva
     const seed = developmentSeed(folder);
     const services = await startWalletServices({
       log: createLog('warn'),
-      ...{ ports, seed },
+      ports,
+      seed,
       ...(prover && { prover }),
     });
     io.log(describe(services, { folder, isProving: prover !== undefined }));

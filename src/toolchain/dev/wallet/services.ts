@@ -90,14 +90,18 @@ async function start(
   const common = { issuer, saltUrl: salt.url, proverUrl: proving.url, faucetUrl };
   const ways = Object.entries(CLIENTS).map(([how, client]) => ({ how, ...client }));
   const page = createPageServer(
-    { ...common, ...{ ways, enclave }, nodeUrl: node.url, provesReally: prover !== undefined },
+    { ...common, ways, enclave, nodeUrl: node.url, provesReally: prover !== undefined },
     (line) => log.error({}, line),
   );
   const origin = await listen(page, ports.page);
   onClose(() => end(page));
   const services: WalletServices = {
     ...common,
-    ...{ origin, node, proverIsBroken: false, died: proving.died, close },
+    origin,
+    node,
+    proverIsBroken: false,
+    died: proving.died,
+    close,
   };
   return services;
 }

@@ -43,7 +43,9 @@ async function keeperOf(urls: readonly string[], content: object = {}) {
   const { chain, operator } = fixture;
   const yaml = {
     ...fixture.content(urls),
-    ...{ node: lying.url, root: chain.file('root.pem'), gas_a_day: GAS_A_DAY },
+    node: lying.url,
+    root: chain.file('root.pem'),
+    gas_a_day: GAS_A_DAY,
     ...content,
   };
   const file = parseKeeperFile(JSON.stringify(yaml), 'keeper.yaml');

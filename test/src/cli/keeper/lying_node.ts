@@ -99,7 +99,10 @@ function executed(request: Uint8Array): Uint8Array {
   const bytes = transaction?.bcs?.value ?? new Uint8Array();
   const digest = TransactionDataBuilder.getDigestFromBytes(bytes);
   const effects = GrpcTypes.TransactionEffects.create({
-    ...{ version: 2, status: { success: true }, epoch: 100n, transactionDigest: digest },
+    version: 2,
+    status: { success: true },
+    epoch: 100n,
+    transactionDigest: digest,
     gasUsed: NO_GAS,
   });
   return GrpcTypes.ExecuteTransactionResponse.toBinary({

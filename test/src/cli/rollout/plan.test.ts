@@ -50,8 +50,15 @@ test('is read as it stands, with defaults for the rest', () => {
   expect(
     parse({ ...all, drain: 0, settle: 1, start_within: 2, command_within: 3, admin_within: 0 }),
   ).toMatchObject({
-    ...{ app: 'weather', nodes: ['https://node.example'], root: '/etc/root.pem', isEndedByAdmin: false },
-    ...{ drainMs: 0, settleMs: 1000, startMs: 2000, commandMs: 3000, adminMs: 0 },
+    app: 'weather',
+    nodes: ['https://node.example'],
+    root: '/etc/root.pem',
+    isEndedByAdmin: false,
+    drainMs: 0,
+    settleMs: 1000,
+    startMs: 2000,
+    commandMs: 3000,
+    adminMs: 0,
   });
   const node = ['https://one.example', 'https://two.example'];
   expect(parse({ node })).toMatchObject({ nodes: node });

@@ -113,15 +113,15 @@ export class RolloutFixture {
   #writeDeployment(): void {
     const { chain, configId, capId } = this.keeper;
     const weather = {
-      ...{
-        package: PACKAGE,
-        original: PACKAGE,
-        enclavePackage: PACKAGE,
-        module: 'weather',
-        witness: 'WEATHER',
-      },
-      ...{ capability: capId, config: { id: configId, name: 'weather', version: 0 } },
-      ...{ registrars: [], enclaves: [] },
+      package: PACKAGE,
+      original: PACKAGE,
+      enclavePackage: PACKAGE,
+      module: 'weather',
+      witness: 'WEATHER',
+      capability: capId,
+      config: { id: configId, name: 'weather', version: 0 },
+      registrars: [],
+      enclaves: [],
     };
     const id = toHex(fromBase58(chain.node.chainId).slice(0, 4));
     mkdirSync(this.deployments, { recursive: true });
@@ -137,14 +137,25 @@ export class RolloutFixture {
       [process.execPath, '--input-type=module', '-e', CALL, `${control}/${name}`],
     ];
     const plan = {
-      ...{ network: 'localnet', node: chain.node.url, registrar: operator.registrar, root: 'root.pem' },
+      network: 'localnet',
+      node: chain.node.url,
+      registrar: operator.registrar,
+      root: 'root.pem',
       old: { pcrs: 'dev.pcrs', enclaves: this.urls.old },
       new: { pcrs: 'new.pcrs', enclaves: this.urls.new },
       commands: {
-        ...{ start: call('start'), switch: call('switch'), switch_back: call('switch_back') },
-        ...{ stop_old: call('stop_old'), stop_new: call('stop_new') },
+        start: call('start'),
+        switch: call('switch'),
+        switch_back: call('switch_back'),
+        stop_old: call('stop_old'),
+        stop_new: call('stop_new'),
       },
-      ...{ overlap: 10, drain: 0, settle: 0, start_within: 20, command_within: 20, admin_within: 30 },
+      overlap: 10,
+      drain: 0,
+      settle: 0,
+      start_within: 20,
+      command_within: 20,
+      admin_within: 30,
       ...changes,
     };
     const path = chain.file('rollout.yaml');

@@ -149,18 +149,22 @@ export class SimulatedRollout implements World, Memory {
   #config(): EnclaveConfig {
     const other = this.allowed === 'old' ? 'new' : 'old';
     return {
-      ...{
-        id: id('2'),
-        name: 'weather',
-        enclavePackage: id('1'),
-        application: `${id('1')}::weather::WEATHER`,
-      },
-      ...{ image: imageOf(this.allowed), source: null, capabilityId: id('4'), configVersion: this.version },
+      id: id('2'),
+      name: 'weather',
+      enclavePackage: id('1'),
+      application: `${id('1')}::weather::WEATHER`,
+      image: imageOf(this.allowed),
+      source: null,
+      capabilityId: id('4'),
+      configVersion: this.version,
       overlap:
         this.overlapUntil === undefined
           ? null
           : { image: imageOf(other), untilMs: BigInt(this.overlapUntil) },
-      ...{ maxKeyAgeMs: null, registrars: this.registrars, isRetired: false, packageVersion: 1n },
+      maxKeyAgeMs: null,
+      registrars: this.registrars,
+      isRetired: false,
+      packageVersion: 1n,
     };
   }
 

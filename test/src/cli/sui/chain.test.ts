@@ -138,7 +138,11 @@ describe('an expiry that the node sets', () => {
     const { V1 } = bcs.TransactionData.parse(fromBase64(outcome.text ?? ''));
     const expiryAt = (maxTimestamp: bigint) => {
       const ValidDuring = {
-        ...{ minEpoch: 1, maxEpoch: 2, minTimestamp: null, maxTimestamp, nonce: 1 },
+        minEpoch: 1,
+        maxEpoch: 2,
+        minTimestamp: null,
+        maxTimestamp,
+        nonce: 1,
         chain: fixture.node.chainId,
       };
       const data = { V1: { ...V1, expiration: { ValidDuring } } };

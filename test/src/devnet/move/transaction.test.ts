@@ -334,7 +334,11 @@ test("an abort has the module's own name, code and text, and the command's numbe
     ],
   });
   expect(errorOf(refused)).toMatchObject({
-    ...{ constant: 'ESoldOut', code: 7n, text: 'There is none left', functionName: 'order', command: 2n },
+    constant: 'ESoldOut',
+    code: 7n,
+    text: 'There is none left',
+    functionName: 'order',
+    command: 2n,
   });
 });
 

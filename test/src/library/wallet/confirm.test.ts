@@ -5,7 +5,11 @@ import { oneAtATime } from '../../../../src/library/wallet/confirm.ts';
 import type { ConfirmRequest } from '../../../../src/library/wallet/index.ts';
 
 const question = (wallet: string): ConfirmRequest => ({
-  ...{ kind: 'message', wallet, address: '0x1', chain: 'sui:localnet', message: new Uint8Array() },
+  kind: 'message',
+  wallet,
+  address: '0x1',
+  chain: 'sui:localnet',
+  message: new Uint8Array(),
 });
 
 /** Questions that the test answers, and pauses that it ends. */

@@ -25,8 +25,11 @@ import {
 const page = usePage();
 
 const ADDRESS = deriveAddress({
-  ...{ issuer: 'https://accounts.google.com', subject: SUBJECT, audience: CLIENT_ID },
-  ...{ salt: SALT, legacyAddress: false },
+  issuer: 'https://accounts.google.com',
+  subject: SUBJECT,
+  audience: CLIENT_ID,
+  salt: SALT,
+  legacyAddress: false,
 });
 
 /** Where the latest window was sent. */

@@ -97,8 +97,13 @@ export function redirectOf(sent: URL, changed: Record<string, string> = {}, clai
   const of = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);
   const token = jwtOf({
-    ...{ iss: 'https://accounts.google.com', aud: of('client_id'), sub: SUBJECT, nonce: of('nonce') },
-    ...{ iat, exp: iat + 3600, ...claims },
+    iss: 'https://accounts.google.com',
+    aud: of('client_id'),
+    sub: SUBJECT,
+    nonce: of('nonce'),
+    iat,
+    exp: iat + 3600,
+    ...claims,
   });
   const parameters = new URLSearchParams({ state: of('state'), id_token: token, ...changed });
   return `${of('redirect_uri')}#${parameters}`;

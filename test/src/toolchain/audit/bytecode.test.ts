@@ -91,7 +91,9 @@ async function compare(
   const chain = new Chain({ 'rpc-url': node.url }, {});
   const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
   const packages = await comparePackages({
-    ...{ config, own, releases: [ownRelease('0.1.0', own), ...older] },
+    config,
+    own,
+    releases: [ownRelease('0.1.0', own), ...older],
     contracts: await readContracts(config, chain),
     isDecisive: isModelChain(await chain.identifier()),
     commits: (async function* () {

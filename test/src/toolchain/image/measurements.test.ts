@@ -46,8 +46,12 @@ describe('the measurements', () => {
     relay: Buffer.from('r'),
   });
   const inClone = () => ({
-    ...{ framework: root, root, app: join(root, 'src/apps/weather'), appDir: 'src/apps/weather' },
-    ...{ isApart: false, name: 'weather' },
+    framework: root,
+    root,
+    app: join(root, 'src/apps/weather'),
+    appDir: 'src/apps/weather',
+    isApart: false,
+    name: 'weather',
   });
 
   test('name what the image was made from, and what it measures', () => {

@@ -290,13 +290,15 @@ export const chainCases: Case[] = [
 /** Sui's verifier looks for keyUsage and basicConstraints, finds neither where it is there twice, and looks for no other. */
 function twice(): Case[] {
   const keyUsage = new Extension({
-    ...{ extnID: id_ce_keyUsage, critical: true },
+    extnID: id_ce_keyUsage,
+    critical: true,
     // A bit string with digitalSignature and keyCertSign.
     extnValue: new OctetString(Uint8Array.of(3, 2, 2, 0x84).buffer),
   });
   const constraints = (ca: boolean) =>
     new Extension({
-      ...{ extnID: id_ce_basicConstraints, critical: true },
+      extnID: id_ce_basicConstraints,
+      critical: true,
       extnValue: new OctetString(Uint8Array.from(ca ? [0x30, 3, 1, 1, 0xff] : [0x30, 0]).buffer),
     });
   const more = (level: IssuedLevel, ...moreExtensions: Extension[]) => under({ [level]: { moreExtensions } });
