@@ -1,4 +1,4 @@
-/** By which an error is known whose class is another copy's: each published package has its own copy of this module. */
+/** Mark of an error of any copy of this module: each published package has a copy of its own. */
 const MARK = Symbol.for('sui-enclave.EnclaveError');
 
 /**
@@ -9,7 +9,7 @@ const MARK = Symbol.for('sui-enclave.EnclaveError');
  * of a foreign error into one.
  */
 export abstract class EnclaveError extends Error {
-  /** In the prototype: printed with no error. */
+  /** The mark is in the prototype, so that printing an error does not show it. */
   static {
     Object.defineProperty(EnclaveError.prototype, MARK, { value: true });
   }
@@ -54,12 +54,12 @@ export class ApplicationMistake extends EnclaveError {
   readonly code = 'APPLICATION';
 }
 
-/** Whether this is an EnclaveError, of this copy of the class or of another package's. */
+/** Returns whether this is an EnclaveError, of this copy of the class or of another package's. */
 export function isEnclaveError(error: unknown): error is EnclaveError {
   return error instanceof Error && MARK in error;
 }
 
-/** Whether this is a ConfigError, of this copy of the class or of another package's. */
+/** Returns whether this is a ConfigError, of this copy of the class or of another package's. */
 export function isConfigError(error: unknown): error is ConfigError {
   return isEnclaveError(error) && error.code === 'CONFIG';
 }

@@ -4,11 +4,11 @@ import { platformFetch } from '#platform_fetch';
 export { platformFetch };
 
 export interface Bounds {
-  /** Default: `platformFetch`. */
+  /** The function that sends the request. Default: `platformFetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** For the whole exchange, including the body of the response. */
+  /** Time limit of the whole exchange, including the body of the response, in milliseconds. */
   readonly timeoutMs: number;
-  /** Of the response body, in bytes. */
+  /** Maximum size of the response body, in bytes. */
   readonly maxSize: number;
   /** Ends the exchange early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -21,9 +21,9 @@ interface Outcome {
   readonly status: number;
   /** Whether the status is 200 to 299. */
   readonly ok: boolean;
-  /** From `Retry-After`, where it is a number of seconds (RFC 9110, section 10.2.3). */
+  /** The value of `Retry-After`, if it is a number of seconds (RFC 9110, section 10.2.3). */
   readonly retryAfterSeconds?: number | undefined;
-  /** From `X-Enclave-Key`, where it is 32 bytes in hex. */
+  /** The value of `X-Enclave-Key`, if it is 32 bytes in hexadecimal. */
   readonly enclaveKey?: string;
 }
 
@@ -48,7 +48,7 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** Why there was no complete answer, as far as the platform says. */
+/** Reasons for an incomplete answer, as far as the platform gives them. */
 export const UNREACHABLE = {
   /** No complete answer within `timeoutMs`, or no connection within the platform's own limit. */
   timeout: 'it took too long',
@@ -58,7 +58,7 @@ export const UNREACHABLE = {
   /** The certificate is not valid for this host, or the peer doesn't speak TLS. */
   tls: 'no secure connection could be made (TLS)',
   redirect: 'it redirects, and redirects are not followed: give the URL that it redirects to',
-  /** In Node alone, where no answer is decoded. */
+  /** The answer is encoded. Known in Node only, where answers are not decoded. */
   encoding: 'its answer has a Content-Encoding, though the request accepts none',
   /** The answer began, but did not complete. */
   broken: 'the connection broke in the middle of the answer',
@@ -87,7 +87,7 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 }
 
 /**
- * The platform's code of what caused the failure, such as ECONNREFUSED; null where there is none, as in browsers.
+ * The platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives no code, as in browsers.
  *
  * @param error of `fetch`
  */
@@ -101,7 +101,7 @@ export function causeCode(error: unknown): string | null {
 }
 
 /**
- * Whether the exchange failed while it was connecting, so that no byte of the request has left. False where the
+ * Returns whether the exchange failed while it was connecting, so that no byte of the request has left. False where the
  * platform doesn't say, as in browsers.
  *
  * @param cause of a NoAnswerError
@@ -120,7 +120,7 @@ function isConnectFailure(error: unknown): boolean {
   return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT';
 }
 
-/** Whether a timer accepts the value, in milliseconds (WHATWG HTML, "Timers"). */
+/** Returns whether a timer accepts the value, in milliseconds (WHATWG HTML, "Timers"). */
 export function isTimeout(value: unknown): value is number {
   return typeof value === 'number' && value > 0 && value <= 2_147_483_647;
 }
@@ -128,7 +128,7 @@ export function isTimeout(value: unknown): value is number {
 /** The range that isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
-/** As `fetchBytes`; what is not UTF-8 becomes U+FFFD. @throws NoAnswerError; the signal's reason */
+/** Does the same as `fetchBytes`, and decodes UTF-8; an invalid sequence becomes U+FFFD. @throws NoAnswerError; the signal's reason */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
   const { bytes, type: _, ...outcome } = await fetchBytes(url, init, bounds);
   return { ...outcome, text: new TextDecoder().decode(bytes) };

@@ -1,5 +1,5 @@
 /**
- * How a request is sent by default in Node: by `node:http` and `node:https`, which decode nothing. Node's own fetch
+ * The default way to send a request in Node: `node:http` and `node:https`, which decode nothing. Node's own fetch
  * decodes what a server declares in `Content-Encoding`, even if the request accepts `identity` only, and a dispatcher can't
  * prevent that. The only module of the library that imports from Node: see `imports` in package.json.
  */
@@ -16,7 +16,7 @@ const DEFAULT_HEADERS = {
 
 /** They are about the connection, which is not the caller's. Node's fetch refuses all but `trailer`. */
 const REFUSED_HEADERS = ['expect', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
-/** Those are set here: see the forbidden request-headers of the Fetch standard. */
+/** Headers that this module sets itself: see the forbidden request-headers of the Fetch standard. */
 const REPLACED_HEADERS = ['connection', 'content-length', 'host'];
 
 /** Fetch standard, "redirect status" and "null body status". */
@@ -35,7 +35,7 @@ const BAD_PORTS = new Set([
   ...[3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080],
 ]);
 
-/** For the DNS query, the connection and TLS, as in Node's fetch. */
+/** Time limit of DNS query, connection and TLS handshake, in milliseconds, as in Node's fetch. */
 const CONNECT_MS = 10_000;
 
 /**
@@ -90,7 +90,7 @@ function limitConnecting(sent: http.ClientRequest): void {
   });
 }
 
-/** Of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two. */
+/** Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two. */
 const MAX_INTERIM = 16;
 
 /** @throws what Node reports; an Error for an answer that is refused */

@@ -51,7 +51,7 @@ export class CborFloat {
 
 export type CborForm = 'strict' | 'lenient' | 'sui';
 
-/** How deep arrays, maps and tags may nest: Sui's reader has the same limit. */
+/** Maximum nesting of arrays, maps and tags, the same as that of Sui's reader. */
 const MAX_DEPTH = 256;
 /** First bytes of strings of indefinite length (RFC 8949 section 3.2.3), which `cborg` doesn't read. */
 const INDEFINITE_BYTES = 0x5f;

@@ -54,7 +54,7 @@ export interface ParsedCertificate {
 }
 
 const ID_EC_PUBLIC_KEY = '1.2.840.10045.2.1';
-/** By the DER of their OIDs, prime256v1 and secp384r1 (RFC 5480 section 2.1.1.1). */
+/** The supported curves, by the DER of their OIDs prime256v1 and secp384r1 (RFC 5480 section 2.1.1.1). */
 const CURVES = new Map<string, Curve>([
   ['06082a8648ce3d030107', 'P-256'],
   ['06052b81040022', 'P-384'],

@@ -12,9 +12,9 @@ import type { Passed } from './rules.ts';
 
 /** An attestation document as received. Don't trust anything in it until `verifyAttestation` accepts it. */
 export interface AttestationDocument {
-  /** The enclave: `i-<instance>-enc<enclave>`. */
+  /** Name of the enclave, such as `i-<instance>-enc<enclave>`. */
   readonly moduleId: string;
-  /** When the NSM made the document, in milliseconds since 1970. */
+  /** Time at which the NSM (Nitro Security Module) made the document, in milliseconds since 1970. */
   readonly timestamp: number;
   /** The hash of the registers: always SHA-384. */
   readonly digest: 'SHA384';

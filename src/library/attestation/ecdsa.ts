@@ -24,7 +24,7 @@ export interface EcdsaInput {
   readonly message: Uint8Array;
 }
 
-/** Whether the signature is valid. It isn't if the point is off the curve, or if r or s is out of range. */
+/** Returns whether the signature is valid: the point is on the curve, and r and s are in range. */
 export async function verifyEcdsa(input: EcdsaInput): Promise<boolean> {
   // Undefined on pages without a secure context, although the DOM types don't say so.
   const subtle: SubtleCrypto | undefined = globalThis.crypto?.subtle;

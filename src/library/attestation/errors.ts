@@ -72,7 +72,7 @@ export class FieldError extends AttestationError {
 
 /** An error about one certificate of the chain. */
 export class CertificateError extends AttestationError {
-  /** In the chain: 0 is the root, the last one is the leaf. */
+  /** Position in the chain: 0 is the root, the last one is the leaf. */
   readonly position: number;
 
   /** @param what follows the number of the certificate in the message */

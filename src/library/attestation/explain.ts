@@ -12,7 +12,7 @@ import {
 
 /** The code for which a rule failed although the rule before it shares its step: the reader checks both, byte by byte. */
 const INDEFINITE_LENGTH = 'CBOR_INDEFINITE_LENGTH';
-/** In UTF-16 code units. */
+/** Maximum length of `found`, in UTF-16 code units. */
 const MAX_FOUND = 400;
 /** Control, format and unpaired characters, and separators of lines: what could disturb a terminal or a page. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
@@ -23,13 +23,13 @@ export interface RuleResult {
   readonly rule: number;
   /** The name of the rule, such as `chain.issuer`. It never changes, unlike its number. */
   readonly id: RuleId;
-  /** A few words. */
+  /** The rule in a few words, for a list. */
   readonly title: string;
-  /** A rule of the policy for which the policy doesn't ask is passed, and `found` is "not asked". */
+  /** The outcome. A rule about a property that the policy lacks is passed, and `found` is "not asked". */
   readonly state: 'passed' | 'failed' | 'not reached';
   /**
-   * What the document has, or why it is refused: one line without control characters, of 400 characters at most.
-   * Left out where it would repeat the rule. Its content is the sender's unless the document is `verified`.
+   * The document's value, or the reason of the refusal: one line without control characters, of 400 characters at
+   * most. Left out where it would repeat the rule. Don't trust it unless the document is `verified`.
    */
   readonly found?: string;
 }
@@ -37,13 +37,13 @@ export interface RuleResult {
 interface Explanation {
   /** All rules in order. */
   readonly rules: readonly RuleResult[];
-  /** As soon as it could be decoded. Don't trust anything in it without `verified`. */
+  /** The decoded document, if it could be decoded. Don't trust anything in it without `verified`. */
   readonly document?: AttestationDocument;
-  /** Root first, as soon as it starts with a pinned root and could be parsed: also when it has expired. */
+  /** The chain, root first, if it starts with a pinned root and could be parsed, even if it has expired. */
   readonly chain?: readonly ChainEntry[];
 }
 
-/** What became of each rule, and either the verified document or the error that `verifyAttestation` throws. */
+/** The outcome of each rule, and either the verified document or the error that `verifyAttestation` throws. */
 export type AttestationExplanation =
   | (Explanation & { readonly verified: VerifiedAttestation; readonly error?: never })
   | (Explanation & { readonly error: AttestationError; readonly verified?: never });

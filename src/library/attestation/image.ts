@@ -7,7 +7,7 @@ export interface Image {
   readonly pcr0: string;
   /** Kernel, command line and the first ramdisk. */
   readonly pcr1: string;
-  /** The remaining ramdisks. */
+  /** Register 2, which measures the application: the remaining ramdisks. */
   readonly pcr2: string;
 }
 

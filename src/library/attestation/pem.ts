@@ -20,7 +20,7 @@ export function certificatesFromPem(text: string): Uint8Array[] {
   });
 }
 
-/** Ignores white space. @throws DOMException when the string is not base64 */
+/** Decodes base64, and ignores white space. @throws DOMException when the string is not base64 */
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
 }

@@ -8,7 +8,7 @@ import type { Passed } from './rules.ts';
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
   readonly images: readonly Image[];
-  /** Also accept enclaves in debug mode, which prove nothing about what they run. Default: false. */
+  /** Accepts enclaves in debug mode too, which prove nothing about the code that they run. Default: false. */
   readonly allowDebug?: boolean;
   /** The `public_key` that the document must bind, byte for byte. */
   readonly publicKey?: Uint8Array;

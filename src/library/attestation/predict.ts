@@ -23,7 +23,7 @@ export interface RegistrationPrediction {
   readonly accepted: boolean;
   /** The code with which it aborts, or null: 1 can't parse, 2 does not verify. */
   readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | null;
-  /** Why it aborts, in words; null when it does not. */
+  /** Reason of the abort, in words; null if the document is accepted. */
   readonly reason: string | null;
   /** The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to register. */
   readonly until: Date | null;
@@ -186,7 +186,7 @@ function isU64(item: CborItem | undefined): boolean {
   return (typeof item === 'number' || typeof item === 'bigint') && item >= 0;
 }
 
-/** None has to be listed: the rule that aborted with 3 is gone. */
+/** No register is required: the rule that aborted with 3 was removed. */
 function checkRegisters(item: CborItem | undefined): void {
   parseRule(item instanceof CborMap && item.entries.length <= 32, 'pcrs is not a map of at most 32 entries');
   const seen = new Set<number>();
@@ -204,7 +204,7 @@ function checkRegisters(item: CborItem | undefined): void {
   }
 }
 
-/** Leaf first. */
+/** A chain in the order of Sui's verifier: the leaf first. */
 type Chain = readonly ParsedCertificate[];
 
 async function checkSignature(
@@ -243,7 +243,7 @@ async function checkChain(chain: Chain, root: ParsedCertificate, clock: number):
     const issuer = chain[index + 1] ?? root;
     const hint =
       issuer === root
-        ? ": the certificates do not lead to AWS's root, which Sui pins. An emulated enclave can be registered on the chain of make dev-sui alone, with --root out/dev-root.pem"
+        ? ": the chain does not end at AWS's root, which Sui pins. An emulated enclave can be registered on the chain of make dev-sui alone, with --root out/dev-root.pem"
         : '';
     verifyRule(
       equalBytes(certificate.issuer, issuer.subject),

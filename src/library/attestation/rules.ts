@@ -5,7 +5,7 @@
 import type { AttestationCode } from './errors.ts';
 
 interface RuleEntry {
-  /** What it is about, and which property of that. */
+  /** Name of the rule: what it is about, and the property that it checks. It never changes. */
   readonly id: string;
   /** A few words, for a list of results. */
   readonly title: string;
@@ -14,7 +14,7 @@ interface RuleEntry {
   /** The codes of the errors for a document that breaks it. */
   readonly codes: readonly AttestationCode[];
   /**
-   * How Sui's verifier compares: it has the same rule, it accepts some documents that this rule refuses, or it leaves the check
+   * Comparison with Sui's verifier: it has the same rule, it accepts some documents that this rule refuses, or it leaves the check
    * to the contract.
    */
   readonly sui: 'same' | 'stricter' | 'caller';
@@ -357,8 +357,8 @@ export function getRuleNumber(id: RuleId): number {
 }
 
 /**
- * Is called for each rule that a document passes, in the order of the list: the first rule for which it is not called is the one
- * that failed.
+ * Receives each rule that a document passes, in the order of the list: the first rule that it does not receive is the
+ * one that failed.
  *
  * @param found what the document has, where that says more than the rule. Not bounded, and not of trusted origin
  */

@@ -3,8 +3,8 @@ import type { AttestationDocument } from './decode.ts';
 import { AttestationError } from './errors.ts';
 
 /**
- * What an enclave says about itself in its `user_data`: the key to seal to, the application's name and version. As
- * true as the document: verify it first.
+ * Reads the `user_data` of a document: the key to seal to, and the application's name and version. Verify the document
+ * first: its user data are as trustworthy as the document.
  *
  * Exported as `sui-enclave/attestation`.
  *

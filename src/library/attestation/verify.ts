@@ -21,7 +21,7 @@ export interface VerifyOptions {
   /** The requirements that the enclave must meet. */
   readonly policy: AttestationPolicy;
   /**
-   * DER of the roots to trust instead of AWS's. For development: whoever holds the key of such a root can attest
+   * DER of the roots to trust instead of AWS's. For development: anyone who holds the key of such a root can attest
    * anything.
    */
   readonly roots?: readonly Uint8Array[];
@@ -29,7 +29,7 @@ export interface VerifyOptions {
 
 /** A certificate of a verified chain. */
 export interface ChainEntry {
-  /** `CN=…, O=…` */
+  /** The subject as text, such as `CN=…, O=…`. */
   readonly subject: string;
   readonly notBefore: Date;
   /** The last second at which it is valid. */
@@ -116,7 +116,7 @@ export async function judge(
 
 /** Options that were checked and copied. */
 export interface VettedOptions {
-  /** Milliseconds since 1970. */
+  /** The time of the verification, in milliseconds since 1970. */
   readonly now: number;
   readonly policy: AttestationPolicy;
   readonly roots: readonly Uint8Array[];

@@ -11,7 +11,7 @@ export interface ReceivedAnswer<Data> {
   readonly data: Data;
   readonly intent: number;
   readonly timestampMs: bigint;
-  /** 64 bytes. */
+  /** The Ed25519 signature, 64 bytes. */
   readonly signature: Uint8Array;
   /** BCS of the intent message, rebuilt from the answer. */
   readonly signedBytes: Uint8Array;

@@ -12,7 +12,7 @@ import type { Trust } from './trust.ts';
 
 /** The server has the same limit. */
 const MAX_AHEAD_MS = 60_000;
-/** How often one call is sealed, at most, while its messages come to other enclaves than they are sealed to. */
+/** Maximum number of times that one call is sealed, while its messages reach enclaves with other keys. */
 const MAX_SEALED = 16;
 
 export class Calls {
@@ -122,7 +122,7 @@ export class Calls {
   }
 }
 
-/** As it is at the call: it is sent after an attestation, and perhaps again. @throws ClientError: CLIENT_OPTION */
+/** Copies the body as it is at the call, since it is sent later, after an attestation, and perhaps again. @throws ClientError: CLIENT_OPTION */
 function copyBody(body: unknown): unknown {
   if (body === undefined) return undefined;
   let text: string | undefined;
@@ -135,7 +135,7 @@ function copyBody(body: unknown): unknown {
   return JSON.parse(text);
 }
 
-/** Of an endpoint, for messages: a query may be confidential. */
+/** Returns the name of an endpoint for messages, without its query, which may be confidential. */
 function nameOf(endpoint: string): string {
   const [name = endpoint] = endpoint.split('?');
   return name;

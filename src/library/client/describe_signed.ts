@@ -7,11 +7,11 @@ import { ClientError } from './errors.ts';
 export interface SignedField {
   /** `intent`, `timestamp_ms`, or below `payload`: `payload.legs[2].price`. */
   readonly path: string;
-  /** As Move's sources write it. */
+  /** The type as Move's sources write it. */
   readonly type: string;
-  /** Of its first byte. */
+  /** Offset of its first byte. */
   readonly from: number;
-  /** Of the byte after its last. */
+  /** Offset of the byte after its last. */
   readonly to: number;
   /**
    * An integer in decimal, `true` or `false`, a String's text as it is, an address or a `vector<u8>` as `0x` and
@@ -34,7 +34,7 @@ const ADDRESS_SIZE = 32;
 const MAX_LENGTH = 2 ** 31 - 1;
 
 /**
- * What each byte of a signed message means: of `IntentMessage { intent, timestamp_ms, payload }` in BCS, as
+ * Describes each byte of a signed message, an `IntentMessage { intent, timestamp_ms, payload }` in BCS, as
  * `signedType(…).message` serializes it. The entries are in the order of the bytes, and cover each byte once.
  *
  * Exported as `sui-enclave/client`.
@@ -149,7 +149,7 @@ class FieldReader {
   }
 }
 
-/** Of a vector or an Option. */
+/** Returns the type of the items of a vector or an Option. */
 function itemOf(type: string): string {
   return type.slice(type.indexOf('<') + 1, -1);
 }

@@ -51,7 +51,7 @@ type RefusedProperties = Pick<
 
 /** The enclave answered with an error. */
 export class EnclaveRefusedError extends ClientError {
-  /** HTTP status. */
+  /** The HTTP status of the answer. */
   readonly status: number;
   /** The stable code that the enclave gave, if any. */
   readonly serverCode: string | null;
@@ -60,7 +60,7 @@ export class EnclaveRefusedError extends ClientError {
    * have written it: show it as plain text, and don't act on it.
    */
   readonly serverMessage: string | null;
-  /** In how many seconds to ask again, by a plain answer's `Retry-After` or its place in a sealed one; or null. */
+  /** Seconds until the next attempt, from `Retry-After` or its counterpart in a sealed answer; null if not given. */
   readonly retryAfterSeconds: number | null;
 
   constructor(path: string, { status, serverCode, serverMessage, retryAfterSeconds }: RefusedProperties) {
@@ -82,7 +82,7 @@ export class EnclaveRefusedError extends ClientError {
  * (`BODY_TOO_LARGE`, `OVERLOADED`, `SEALED_KEY_UNKNOWN`), but anyone on the path can too: don't act on it.
  */
 export class UnauthenticatedError extends ClientError {
-  /** HTTP status. */
+  /** The HTTP status of the answer. */
   readonly status: number;
   /** The code in the answer, if any; not authenticated. */
   readonly serverCode: string | null;
@@ -98,7 +98,7 @@ export class UnauthenticatedError extends ClientError {
 
 /** The signed answer is older than `maxAnswerAgeMs`, or dated more than a minute in the future. */
 export class AnswerTimeError extends ClientError {
-  /** Of the signed data, in milliseconds since 1970. */
+  /** Time of the signed data, in milliseconds since 1970. */
   readonly timestampMs: bigint;
 
   constructor(code: 'CLIENT_STALE' | 'CLIENT_FUTURE', timestampMs: bigint, limitMs: number) {
@@ -110,7 +110,7 @@ export class AnswerTimeError extends ClientError {
     this.timestampMs = timestampMs;
   }
 
-  /** For `JSON.stringify`, which throws on a bigint: `timestampMs` in decimal, as in the JSON of an answer. */
+  /** Returns `timestampMs` in decimal, as in the JSON of an answer: `JSON.stringify` throws on a bigint. */
   toJSON(): object {
     return { ...this, timestampMs: this.timestampMs.toString() };
   }
@@ -139,7 +139,7 @@ const NOT_REGISTERED = {
   retired: 'the config is retired',
 } as const;
 
-/** Only of `EnclaveClient.forConfig`: no contract would accept the answer, or any answer if the config is retired. */
+/** No contract would accept the answer, or any answer if the config is retired. Thrown by clients of `forConfig` only. */
 export class NotRegisteredError extends ClientError {
   readonly reason: keyof typeof NOT_REGISTERED;
   /** The key that signed, 32 bytes; null if the config is retired. */

@@ -13,7 +13,7 @@ export interface Http {
   readonly base: URL;
   /** Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** For one request, including the body of the answer. */
+  /** Time limit of one request, including the body of the answer, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -24,9 +24,9 @@ export interface JsonAnswer {
   readonly enclaveKey: string | undefined;
 }
 
-/** In bytes: far more than an attestation document in hexadecimal (33 KB) or a signed answer needs. */
+/** Maximum size of an answer in bytes: an attestation document in hexadecimal has 33 KB at most. */
 export const MAX_ENCLAVE_ANSWER_SIZE = 1_048_576;
-/** In characters: far more than the server's own messages need. */
+/** Maximum length of a message of the server, in characters. */
 const MAX_MESSAGE_LENGTH = 500;
 
 /**

@@ -17,15 +17,16 @@ import type { Requirements, Trust } from './trust.ts';
 /** The keys of an attested enclave. */
 export interface EnclaveKeys {
   readonly hex: string;
-  /** Ed25519, 32 bytes. */
+  /** The enclave's Ed25519 public key, 32 bytes. */
   readonly publicKey: Uint8Array;
-  /** X25519, 32 bytes; undefined unless requests are sealed. */
+  /** The enclave's X25519 public key, 32 bytes; undefined unless requests are sealed. */
   readonly sealingKey: Uint8Array | undefined;
   readonly attestation: VerifiedAttestation;
-  /** When it was attested, in milliseconds since 1970, and under which version of the requirements. */
+  /** Time of the attestation, in milliseconds since 1970. */
   readonly at: number;
+  /** Version of the requirements under which it was attested. */
   readonly version: bigint;
-  /** How often in a row a message that was sealed to it came to another enclave. */
+  /** Number of messages in a row that were sealed to this key and reached another enclave. */
   misses: number;
 }
 
@@ -40,12 +41,12 @@ export interface KeysOptions {
 
 /** More enclaves than this behind one URL cost an attestation now and then. */
 const MAX_KEYS = 16;
-/** For one answer. */
+/** Maximum number of attestations for one answer. */
 const MAX_ATTESTATIONS = 16;
 
 export class KnownKeys {
   readonly #options: KeysOptions;
-  /** By the ed25519 key, the latest attested last. */
+  /** The attested keys by Ed25519 key, the latest attested last. */
   readonly #keys = new Map<string, EnclaveKeys>();
   #attesting: Promise<EnclaveKeys> | undefined;
 
@@ -57,7 +58,7 @@ export class KnownKeys {
     this.#keys.clear();
   }
 
-  /** Those that are trusted now, the latest attested first: at least one, which is attested if need be. */
+  /** Returns the keys that are trusted now, the latest attested first. Attests an enclave if there would be none. */
   async trusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);
     const now = this.#options.now();
@@ -70,7 +71,7 @@ export class KnownKeys {
     return this.#keys.size > 0 ? [...this.#keys.values()].reverse() : [await this.attest(signal)];
   }
 
-  /** Attests whichever enclave answers. Concurrent calls share one attestation. @throws ClientError, AttestationError */
+  /** Attests the enclave that answers. Concurrent calls share one attestation. @throws ClientError, AttestationError */
   async attest(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     this.#attesting ??= this.#attestOnce().finally(() => {
       this.#attesting = undefined;
@@ -96,7 +97,7 @@ export class KnownKeys {
     return key;
   }
 
-  /** Also by requirements that have changed in the meantime. */
+  /** Verifies a document, by the new requirements too if they have changed in the meantime. */
   async #verify(
     document: Uint8Array,
     nonce: Uint8Array,
@@ -149,7 +150,7 @@ export class KnownKeys {
     return isVouchedFor ? publicKey : undefined;
   }
 
-  /** Attests until it meets the enclave that signed: a balancer may lead to another one each time. */
+  /** Attests until it reaches the enclave that signed: a balancer may choose another one each time. */
   async #newSigner(
     answer: ReceivedAnswer<unknown>,
     known: readonly EnclaveKeys[],

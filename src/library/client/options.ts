@@ -5,7 +5,7 @@ import { invalidOption } from './http.ts';
 
 export interface EnclaveClientOptions {
   /**
-   * What the enclave must be. The client makes the nonce itself. Set `publicKey` to accept only one key, such as
+   * The requirements that the enclave must meet. The client makes the nonce itself. Set `publicKey` to accept only one key, such as
    * the one that is registered on chain.
    */
   readonly policy: Omit<AttestationPolicy, 'nonce'>;
@@ -18,14 +18,14 @@ export interface EnclaveClientOptions {
   readonly sealed?: boolean;
   /** Sealed requests are padded to a multiple of this number of bytes, at most 65536. Default: 0, no padding. */
   readonly paddingBytes?: number;
-  /** How long an attested key is used before the enclave is attested again. Default: 1 hour. */
+  /** Maximum age of an attested key, in milliseconds; an older one is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;
   /**
    * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for data that
    * doesn't age. The timestamp may always be up to a minute ahead.
    */
   readonly maxAnswerAgeMs?: number;
-  /** For one request; an idempotent call may make several. Default: 10 seconds. */
+  /** Time limit of one request, in milliseconds; an idempotent call may make several. Default: 10 seconds. */
   readonly timeoutMs?: number;
   /** The current time in milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
@@ -33,7 +33,7 @@ export interface EnclaveClientOptions {
 }
 
 export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
-  /** How long the config is used before it is read again, and what is known of its enclaves. Default: 1 minute. */
+  /** Maximum age of what was read about the config and its enclaves, in milliseconds. Default: 1 minute. */
   readonly configMaxAgeMs?: number;
   /** Ends `forConfig` itself early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -44,7 +44,7 @@ export interface AttestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** For one call whose answer is not signed. */
+/** Options of one call whose answer is not signed. */
 export interface RequestOptions extends AttestOptions {
   /**
    * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway fails, or an
@@ -54,7 +54,7 @@ export interface RequestOptions extends AttestOptions {
   readonly idempotent?: boolean;
 }
 
-/** For one call. */
+/** Options of one call. */
 export interface CallOptions<Input> extends RequestOptions {
   /**
    * Properties that the signed data must have: those in which the answer repeats the request, since a host can send

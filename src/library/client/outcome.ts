@@ -19,13 +19,13 @@ const unknownOutcomes = new WeakSet<object>();
 const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
 
 /**
- * Whether the enclave may have executed the call that threw this error: then find out before you call again, unless
+ * Returns whether the enclave may have executed the call that threw this error: then find out before you call again, unless
  * repeating it is harmless. False if nothing was sent, or it was refused with a status from 400 to 499. (A refusal in
  * clear is its host's word, as is everything that a host could repeat by itself.) Also true for the error of a Sui
  * transaction that was executed, or may have been (UnknownOutcomeError, NotVisibleError): look up its `digest`.
  *
  * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a transaction threw;
- *   true for what is no object
+ *   true for a value that is not an object
  */
 export function mayHaveExecuted(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || unknownOutcomes.has(error)) return true;
@@ -55,9 +55,9 @@ function isWithoutEffect(error: unknown): boolean {
   return error instanceof EnclaveRefusedError && error.status < 500;
 }
 
-/** Of an idempotent call, in all. */
+/** Maximum number of attempts of an idempotent call. */
 const ATTEMPTS = 5;
-/** Before the second attempt; then twice as long each time, 1.5 s in all. */
+/** Pause before the second attempt, in milliseconds. Each further pause is twice as long, 1.5 s in all. */
 const FIRST_PAUSE_MS = 100;
 
 export interface RetryOptions {
@@ -110,7 +110,7 @@ function isTransient(error: unknown): boolean {
   );
 }
 
-/** Whether the answer says that the request was sealed to another key. */
+/** Returns whether the answer says that the request was sealed to another key. */
 export function isKeyUnknown(error: unknown): error is UnauthenticatedError {
   return error instanceof UnauthenticatedError && error.serverCode === 'SEALED_KEY_UNKNOWN';
 }

@@ -38,7 +38,7 @@ interface Snapshot {
   readonly config: EnclaveConfig;
   readonly requirements: Requirements;
   readonly at: number;
-  /** When it must be read again, whatever its age: the end of an overlap. */
+  /** Time at which an overlap ends, in milliseconds since 1970: the config must then be read again. */
   readonly endsAt: number;
   /** The id of the enclave, by its key in hex. */
   readonly registered: Map<string, string>;

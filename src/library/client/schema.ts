@@ -20,7 +20,7 @@ export interface SchemaEndpoint {
 
 /** `schema.json` of an application. */
 export interface AppSchema {
-  /** Of this form. */
+  /** Version of the format of `schema.json`. */
   readonly version: 1;
   readonly signs: readonly SchemaType[];
   readonly endpoints: readonly SchemaEndpoint[];
@@ -70,9 +70,9 @@ export function readSchema(value: unknown): AppSchema {
   return schema;
 }
 
-/** For one request. */
+/** Options of one request for a schema. */
 export interface SchemaOptions {
-  /** Default: 10 seconds. */
+  /** Time limit of the request, in milliseconds. Default: 10 seconds. */
   readonly timeoutMs?: number;
   readonly fetch?: typeof globalThis.fetch;
   /** Ends it early: it then rejects with the signal's reason. */
@@ -145,7 +145,7 @@ function fieldOf(value: unknown, where: string): SchemaField {
   }
   const isPlain = isPlainType(leaf);
   if (!isPlain) named(leaf, STRUCT_NAME, `${where}.type`);
-  if (isPlain && 'fields' in given) throw invalidSchema(`${where} has fields, but is no struct`);
+  if (isPlain && 'fields' in given) throw invalidSchema(`${where} has fields, but is not a struct`);
   const fields = isPlain ? undefined : fieldsOf(given['fields'], where);
   const width = widthOf(type, fields);
   if (given['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
@@ -173,7 +173,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @throws ClientError if it is no object, or has another property than these */
+/** @throws ClientError if it is not an object, or has a property other than these */
 function record(value: unknown, where: string, keys: readonly string[]): Readonly<Record<string, unknown>> {
   if (!isObject(value)) throw invalidSchema(`${where} is not an object`);
   if (Object.keys(value).some((key) => !keys.includes(key))) {

@@ -1,4 +1,4 @@
-/** Where a client learns which enclaves to trust: from its caller's policy here, from the chain in `registered.ts`. */
+/** Sources of trust of a client: its caller's policy, here, and the chain, in `registered.ts`. */
 import { AttestationError, type AttestationPolicy } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
 
@@ -13,7 +13,7 @@ export interface Trust {
   current(): Promise<Requirements>;
   /** Called when an attestation showed another image. Resolves to newer requirements, or to null if nothing has changed. */
   renewed(outdated: Requirements): Promise<Requirements | null>;
-  /** Whether a key that a hint names is accepted without an attestation for this client. */
+  /** Returns whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;
   /** The last word on a key that signed: the id of its enclave on chain, if there is one. */
   admit(publicKey: Uint8Array): Promise<string | undefined>;

@@ -1,4 +1,4 @@
-/** Why something sealed can't be used: one stable `code` for each cause. */
+/** Errors of sealed messages: one stable `code` for each cause. */
 import { CodedError } from '../errors.ts';
 
 /** Every code of a SealingError, and what it means. The server answers with the first five. */

@@ -20,9 +20,9 @@ import { SealingError } from './errors.ts';
 /** The identifiers of the algorithms (RFC 9180, section 7). */
 export const ALGORITHM_IDS = { kem: 0x0020, kdf: 0x0001, aead: 0x0002 } as const;
 
-/** Of a public key and of an encapsulated key, in bytes. */
+/** Size of a public key and of an encapsulated key, in bytes. */
 export const KEY_SIZE = 32;
-/** Of the authentication tag at the end of a ciphertext, in bytes. */
+/** Size of the authentication tag at the end of a ciphertext, in bytes. */
 export const TAG_SIZE = 16;
 
 /** The same algorithms, implemented by a platform. */
@@ -105,7 +105,7 @@ export async function openWith(
   }
 }
 
-/** Without a cause: nothing about why a ciphertext fails may reach its sender. */
+/** The error for any altered message. It has no cause: the sender must not learn why its ciphertext failed. */
 export function altered(): SealingError {
   const message = 'the message was sealed in another way, or was changed on its way';
   return new SealingError('SEALED_ALTERED', message);

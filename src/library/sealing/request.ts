@@ -6,7 +6,7 @@ import { SealingError } from './errors.ts';
 import { KEY_SIZE, openWith, type Suite, sealTo, TAG_SIZE, webCryptoSuite } from './hpke.ts';
 import { type Answer, type AnswerSecret, answerSecret, openAnswer } from './response.ts';
 
-/** Where sealed requests are sent, by POST. */
+/** Path to which sealed requests are sent, by POST. */
 export const SEALED_PATH = 'sealed';
 /** The media type of sealed requests and their answers. */
 export const SEALED_TYPE = 'application/vnd.sui-enclave.sealed';
@@ -20,7 +20,7 @@ const MIN_SIZE = HEADER_SIZE + KEY_SIZE + TAG_SIZE;
 /** The part of a request that the host can't read. */
 export interface SealedCall {
   readonly method: 'GET' | 'POST';
-  /** With its query, such as `/draw?note=a`. */
+  /** Path of the endpoint with its query, such as `/draw?note=a`. */
   readonly path: string;
   /** The JSON body of the plain request. Undefined for GET. */
   readonly body?: unknown;
@@ -59,14 +59,14 @@ export async function sealRequest(
 
 /** The enclave's own private key, in the form that its suite takes. */
 export interface RecipientKey extends Key {
-  /** 32 bytes. */
+  /** The enclave's X25519 public key, 32 bytes. */
   readonly publicKey: Uint8Array;
 }
 
 /** A request that was opened: its sender knew the key and nobody changed it, but the content is not checked yet. */
 export interface OpenedRequest {
   readonly content: Uint8Array;
-  /** For one answer. */
+  /** The secret that seals the answer to this request. */
   readonly answer: AnswerSecret;
 }
 

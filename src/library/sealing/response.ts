@@ -15,7 +15,7 @@ const SECRET_SIZE = 32;
 
 /** An answer that the enclave sealed for one request. */
 export interface Answer {
-  /** HTTP status. */
+  /** The HTTP status of the answer. */
   readonly status: number;
   /** The JSON body of the plain answer. */
   readonly body: unknown;
@@ -25,11 +25,11 @@ export interface Answer {
   readonly requestId: string | undefined;
 }
 
-/** With what one answer is sealed. */
+/** The secret that seals one answer. */
 export interface AnswerSecret {
   /** Version and nonce: the beginning of the answer, authenticated. */
   readonly header: Uint8Array;
-  /** Of AES-256-GCM. */
+  /** The key of AES-256-GCM, 32 bytes. */
   readonly key: Uint8Array;
 }
 
@@ -54,10 +54,10 @@ export async function answerSecret(
   return { header: concatBytes(Uint8Array.of(VERSION), nonce), key };
 }
 
-/** What is sealed. */
+/** The content of a sealed answer. */
 export interface SealedContent {
   readonly status: number;
-  /** The body, as a plain answer would have it. */
+  /** The body, the same as in a plain answer. */
   readonly json: string;
   readonly retryAfterSeconds?: number | undefined;
   /** A UUID in lower case. */

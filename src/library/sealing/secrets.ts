@@ -19,7 +19,7 @@ import {
 import type { RecipientKey } from './request.ts';
 import { type Answer, type AnswerSecret, answerSecret, openAnswer } from './response.ts';
 
-/** Where sealed secrets are sent, by POST. */
+/** Path to which sealed secrets are sent, by POST. */
 export const SECRETS_PATH = 'secrets';
 
 const VERSION = 1;
@@ -34,7 +34,7 @@ const SIGNATURE_SIZE = 64;
 const RECEIPT_KEY_SIZE = 32;
 /** Lengths of values say something about them. */
 const PADDING = 256;
-/** Of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB. */
+/** Maximum size of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB. */
 const MAX_CONTENT_SIZE = 48_000;
 
 /** The recipient of a set of secrets: one start of one image. */
@@ -43,7 +43,7 @@ export interface EnclaveState {
   readonly version: string;
   /** PCR0 to PCR2, 48 bytes each. */
   readonly registers: readonly [Uint8Array, Uint8Array, Uint8Array];
-  /** ed25519, 32 bytes. */
+  /** The Ed25519 key that signs the receipt, 32 bytes. */
   readonly signingKey: Uint8Array;
 }
 
@@ -55,7 +55,7 @@ export interface SealedSecrets {
   readonly enc: Uint8Array;
   readonly ciphertext: Uint8Array;
   readonly signed?: {
-    /** ed25519, 32 bytes. */
+    /** The provisioner's Ed25519 public key, 32 bytes. */
     readonly provisioner: Uint8Array;
     /** 64 bytes, over `provisionedBytes`. */
     readonly signature: Uint8Array;
@@ -64,7 +64,7 @@ export interface SealedSecrets {
 
 /** An ed25519 key that signs sealed secrets. It may be kept offline or in hardware. */
 export interface ProvisionerKey {
-  /** 32 bytes. */
+  /** The Ed25519 public key of the provisioner, 32 bytes. */
   readonly publicKey: Uint8Array;
   /** @returns 64 bytes */
   sign(message: Uint8Array): Uint8Array | Promise<Uint8Array>;
@@ -113,7 +113,7 @@ export function provisionedBytes({ key, enc, ciphertext }: SealedSecrets, state:
 }
 
 export interface SealSecretsOptions {
-  /** Who signs. Without one, only a hand-off to an enclave without provisioners accepts the message. */
+  /** Key that signs the message. Without one, only a hand-off to an enclave without provisioners accepts the message. */
   readonly provisioner?: ProvisionerKey | undefined;
   readonly suite?: Suite;
 }
@@ -124,7 +124,7 @@ export interface SealedMessage {
   readonly json: string;
   /** @throws SealingError: SEALED_MALFORMED, SEALED_ALTERED, SEALED_CONTENT */
   openAnswer(message: Uint8Array): Promise<Answer>;
-  /** Whether these names and values, and no others, are what the receipt is for. */
+  /** Returns whether the receipt is for exactly these names and values. */
   isReceipt(body: unknown): boolean;
 }
 
@@ -171,7 +171,7 @@ export function encodeSealedSecrets({ key, enc, ciphertext, signed }: SealedSecr
   return JSON.stringify({ sealed });
 }
 
-/** Whether a hand-off is meant to be sealed: no secret has a name in lower case. */
+/** Returns whether a hand-off is meant to be sealed: no secret has a name in lower case. */
 export function isSealed(json: unknown): boolean {
   return typeof json === 'object' && json !== null && Object.hasOwn(json, 'sealed');
 }
@@ -203,7 +203,7 @@ export function decodeSealedSecrets(json: unknown): SealedSecrets {
 /** Secrets that were opened: they were sealed for this state, but not checked yet. */
 export interface OpenedSecrets {
   readonly content: Uint8Array;
-  /** For one answer. */
+  /** The secret that seals the receipt. */
   readonly answer: AnswerSecret;
   readonly receiptKey: Uint8Array;
 }

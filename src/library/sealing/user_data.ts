@@ -11,7 +11,7 @@ export interface UserData {
   readonly sealingKey: Uint8Array;
   /** The application's name: a letter, then letters, digits, `_` and `-` in lower case, 64 characters at most. */
   readonly application: string;
-  /** Of application and server, which are one image: 1 to 64 printable ASCII characters without spaces. */
+  /** Version of the image, application and server together: 1 to 64 printable ASCII characters without spaces. */
   readonly version: string;
 }
 

@@ -6,11 +6,11 @@ import { BcsType, bcs } from '@mysten/bcs';
 
 /** The properties of a type in Move. A type of `@mysten/bcs` does not have them. */
 export interface InMove {
-  /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
+  /** The type as Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly move: string;
   /** The type of an item, of a vector or an Option. */
   readonly item?: MoveType;
-  /** Of a struct, in the order of their bytes. */
+  /** The fields of a struct, in the order of their bytes. */
   readonly fields?: readonly Field[];
 }
 

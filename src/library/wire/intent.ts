@@ -1,5 +1,5 @@
 /**
- * What is signed: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same fields as
+ * The signed message: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same fields as
  * in Move. Browser-safe: clients serialize answers with it to verify their signatures.
  */
 import { type BcsType, bcs } from '@mysten/bcs';
@@ -15,7 +15,7 @@ export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
  * another.
  */
 export interface SignedType<Data, Input> {
-  /** 0 to 255. */
+  /** First byte of the signed message, 0 to 255. */
   readonly intent: number;
   readonly payload: BcsType<Data, Input>;
   readonly message: ReturnType<typeof IntentMessage<Data, Input>>;

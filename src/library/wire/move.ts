@@ -2,7 +2,7 @@
 import { type BcsType, bcs, fromHex, toHex } from '@mysten/bcs';
 import { exactly, type InMove, inMove, requireMoveType, type U64Input, wholeNumber } from './bcs.ts';
 
-/** Move's `bool`. */
+/** The type `bool` of Move. */
 export const bool = inMove('bool', bcs.bool());
 
 /** Move's `u16`: an integer from 0 to 65,535. */

@@ -5,24 +5,24 @@ import type { DeclaredStruct } from './intent.ts';
 /** A field of a struct. */
 export interface SchemaField {
   readonly name: string;
-  /** As Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
+  /** The type as Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly type: string;
   /** Its size in bytes, where all values have the same. */
   readonly width?: number;
-  /** Of the struct that the type is, or that its items are. In the order of their bytes. */
+  /** The fields of the struct that the type is or contains, in the order of their bytes. */
   readonly fields?: readonly SchemaField[];
 }
 
-/** A struct. */
+/** A struct of a signed type. */
 export interface SchemaStruct {
   readonly name: string;
-  /** In the order of their bytes. */
+  /** The fields in the order of their bytes. */
   readonly fields: readonly SchemaField[];
 }
 
 /** A type that an enclave signs. */
 export interface SchemaType extends SchemaStruct {
-  /** 0 to 255. */
+  /** First byte of the signed message, 0 to 255. */
   readonly intent: number;
 }
 
@@ -41,7 +41,7 @@ const TEXT = 'String';
 
 /** A type without its vectors and Options. */
 export interface Unwrapped {
-  /** From the outside in. */
+  /** The types around the leaf, the outermost first. */
   readonly wrappers: readonly ('vector' | 'Option')[];
   /** A type of Move, `String`, or the name of a struct. */
   readonly leaf: string;
@@ -59,7 +59,7 @@ export function unwrapped(type: string): Unwrapped {
   }
 }
 
-/** Whether it is a type of Move or `String`, and not the name of a struct. */
+/** Returns whether it is a type of Move or `String`, and not the name of a struct. */
 export function isPlainType(leaf: string): boolean {
   return leaf === TEXT || WIDTHS.has(leaf);
 }

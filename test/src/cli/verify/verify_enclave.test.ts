@@ -151,7 +151,7 @@ describe('1: any other verdict', () => {
     expect(exit).toBe(1);
     expect(out).toContain('REFUSED (CHAIN_ROOT)');
     expect(out).toContain('--root');
-    expect(out).toMatch(/Registration on Sui\n.*do not lead to AWS's root/);
+    expect(out).toMatch(/Registration on Sui\n.*does not end at AWS's root/);
   });
 
   test('a running enclave that answers with an old document', async () => {
