@@ -39,20 +39,20 @@ export interface BootOptions {
   readonly nsm: NsmTransport;
   /** The server's version, for the boot report. */
   readonly version?: string;
-  /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
+  /** Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set them. */
   readonly origins?: Readonly<Record<string, string>>;
-  /** For development and tests, never from the environment: the secrets, instead of those of the environment. */
+  /** Secrets instead of those of the environment, for development and tests. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** For development and tests, never from the environment: the signing key's seed, 32 bytes, instead of a new one. */
+  /** Seed of the signing key, 32 bytes, instead of a new one. For development and tests: the environment can't set it. */
   readonly signingSeed?: Uint8Array;
 }
 
 export interface RunningServer {
   readonly url: string;
   readonly publicKey: Uint8Array;
-  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  /** URL of the metrics. Undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
-  /** To be told of errors that no request has answered. */
+  /** Receives errors that no request has answered. */
   onUncaught(error: unknown): void;
   /** Refuses new connections, finishes the requests in flight within the grace period, then stops. */
   close(): Promise<void>;
@@ -139,7 +139,7 @@ interface Enclave {
   readonly sealingKey: SealingKey;
   readonly documents: Documents;
   readonly clock: Clock;
-  /** Undefined without an NSM. */
+  /** Registers of the image. Undefined without an NSM. */
   readonly registers: EnclaveState['registers'] | undefined;
   readonly report: BootReport;
   close(): void;

@@ -24,7 +24,7 @@ export interface Config extends Address, Limits {
   readonly logLevel: string;
   /** `'*'`, or the only origins whose pages may read answers. `none` in the environment is an empty list. */
   readonly corsOrigins: '*' | Origins;
-  /** How many proxies in front of this server add to `X-Forwarded-For`. 0: callers have no address. */
+  /** Number of proxies in front of this server that add to `X-Forwarded-For`. With 0, callers have no address. */
   readonly trustedProxies: number;
   /** `sealed`: the application's endpoints take sealed requests only. */
   readonly requests: 'any' | 'sealed';
@@ -32,7 +32,7 @@ export interface Config extends Address, Limits {
   readonly secrets: 'any' | 'sealed';
   /** Sealed answers are padded to a multiple of this number of bytes. 0: no padding. */
   readonly sealedPaddingBytes: number;
-  /** How long SIGTERM waits for requests in flight. */
+  /** Time for which SIGTERM waits for requests in flight, in milliseconds. */
   readonly shutdownGraceMs: number;
   readonly nsmRequired: boolean;
   /** True: sign only while a document from the NSM confirms the clock. */

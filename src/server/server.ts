@@ -50,7 +50,7 @@ export interface ServerParts {
   readonly secrets: Secrets;
   readonly provisioning: Provisioning;
   readonly health: EndpointHealth;
-  /** How many hosts the application may ask. */
+  /** Number of hosts that the application may call. */
   readonly upstreamHosts: number;
   readonly documents: Documents;
   readonly clock: Clock;
@@ -98,7 +98,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
   });
 }
 
-/** @returns undefined if nobody is to be told */
+/** @returns undefined if nobody listens */
 function endOf({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
   if (!metrics && !events) return undefined;
   return (end) => {
@@ -236,7 +236,7 @@ async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Only those have checked their definition. @throws ConfigError */
+/** Refuses endpoints that `endpoint()` has not made, and so has not checked. @throws ConfigError */
 function requireMade({ method, path, accept }: Partial<Endpoint>): void {
   if (typeof accept === 'function') return;
   throw new ConfigError(`the endpoint ${method} ${path} must be made by endpoint() or processData()`);

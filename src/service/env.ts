@@ -26,12 +26,12 @@ export function integer(
   return readSetting(env, name, { schema: integerBetween(from, to) });
 }
 
-/** `true` or `false`. @throws ConfigError */
+/** Reads a variable that is `true` or `false`. @throws ConfigError */
 export function boolean(env: Env, name: string, unset: boolean): boolean {
   return readSetting(env, name, { schema: trueOrFalse, default: `${unset}` });
 }
 
-/** For services that pages call. */
+/** Settings of services that pages call. */
 export const CORS_SETTINGS = {
   CORS_ORIGINS: {
     schema: v.pipe(

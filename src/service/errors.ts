@@ -26,7 +26,7 @@ export type ErrorTable<Code extends string = string> = Readonly<
 >;
 
 export interface HttpErrorOptions extends ErrorOptions {
-  /** Sent as `Retry-After`. */
+  /** Seconds until the next attempt, sent as `Retry-After`. */
   readonly retryAfterSeconds?: number;
 }
 

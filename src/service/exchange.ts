@@ -13,7 +13,7 @@ export interface ExchangeRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Never text: Node would encode the headers as UTF-8 with it, though they are Latin-1. */
   readonly body: Uint8Array | undefined;
-  /** For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
+  /** Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. */
   readonly timeoutMs: number;
   /** Maximum size of the answer's body, in bytes. */
   readonly maxSize: number;
@@ -37,7 +37,7 @@ export interface ExchangeAnswer {
  */
 export type Exchange = (request: ExchangeRequest) => Promise<ExchangeAnswer>;
 
-/** Internal: that there is no complete answer. upstream_answer.ts turns it into an error of axios. */
+/** Internal: the answer is incomplete or missing. upstream_answer.ts turns it into an error of axios. */
 export class ExchangeFailed extends Error {
   /**
    * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
@@ -116,7 +116,7 @@ function withLength({ headers, body }: ExchangeRequest): ExchangeRequest['header
 }
 
 /**
- * Whether the host had closed a kept connection when a request was sent on it that can be repeated (RFC 9112, section
+ * Returns whether the host had closed a kept connection when a request was sent on it that can be repeated (RFC 9112, section
  * 9.3.1). Each repetition uses another connection, and a new one is the last.
  */
 function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
@@ -126,7 +126,7 @@ function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown)
   return error.reason === 'unreachable' && (code === 'ECONNRESET' || code === 'EPIPE');
 }
 
-/** Of interim answers (RFC 9110, section 15.2): each costs time, and hosts send one or two. */
+/** Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and hosts send one or two. */
 const MAX_INTERIM = 16;
 
 /** Sends a request's body and receives the answer. */

@@ -7,13 +7,13 @@ import { upstreamError } from './upstream_answer.ts';
 
 /** An application's own error. The compiler accepts only codes of its class. */
 export interface JsonErrors<Code extends string> {
-  /** Made by `errorClass`. */
+  /** An error class that `errorClass` made. */
   readonly class: new (
     code: Code,
     message: string,
     options: HttpErrorOptions,
   ) => Error;
-  /** In time, but no complete answer, a status other than 200, or no JSON of the schema. */
+  /** Code for an answer in time that is incomplete, has a status other than 200, or is not JSON of the schema. */
   readonly unavailable: NoInfer<Code>;
   /** No complete answer in time. */
   readonly timeout: NoInfer<Code>;
@@ -22,7 +22,7 @@ export interface JsonErrors<Code extends string> {
 export interface JsonRequest<Code extends string> {
   readonly errors: JsonErrors<Code>;
   readonly params?: Readonly<Record<string, string | number | boolean>>;
-  /** Default: `Accept: application/json`. */
+  /** Headers of the request. Default: `Accept: application/json`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Where a service listens. */
+/** The address at which a service listens. */
 export interface Address {
   readonly host: string;
   /** 0: the system chooses a free port (tests). */

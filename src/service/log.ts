@@ -16,7 +16,7 @@ export type { Logger };
 const REDACTOR = Symbol('redactor');
 
 export interface LogOptions {
-  /** For development only: prints the messages of foreign errors and their causes, which may contain anything. */
+  /** Prints the messages of foreign errors and their causes, which may contain anything. For development only. */
   readonly withMessages?: boolean;
 }
 
@@ -59,7 +59,7 @@ export function createLog(
   } as object);
 }
 
-/** From now on the log and its children redact properties with these names. */
+/** Makes the log and its children redact properties with these names. */
 export function hideFromLog(log: Logger, names: readonly string[]): void {
   (log as unknown as { [REDACTOR]: Redactor })[REDACTOR].add(names);
 }

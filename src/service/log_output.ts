@@ -6,14 +6,14 @@ import { write, writeSync } from 'node:fs';
  * that has no memory left.
  */
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
-/** How long to wait when a pipe that does not block is full. */
+/** Pause before the next attempt when a non-blocking pipe is full, in milliseconds. */
 const RETRY_MS = 10;
 
 export class LogOutput {
   readonly #fd: number;
   readonly #onLost: (lines: number) => void;
   #lines: string[] = [];
-  /** Of the lines that wait or are being written. */
+  /** Size of the lines that wait or are being written, in bytes. */
   #bytes = 0;
   #isWriting = false;
   #lost = 0;
@@ -33,7 +33,7 @@ export class LogOutput {
     return this.#bytes;
   }
 
-  /** Never throws. */
+  /** Writes a line. Never throws. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.#bytes + bytes > MAX_WAITING_BYTES) {
@@ -73,7 +73,7 @@ export class LogOutput {
     if (lost > 0) this.#onLost(lost);
   }
 
-  /** What is being written, Node completes by itself. */
+  /** Writes the lines that wait; Node completes a write that has begun. */
   #flush(): void {
     let rest: Uint8Array = Buffer.from(this.#lines.join(''));
     try {

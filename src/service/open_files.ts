@@ -1,16 +1,16 @@
-/** How a server's connections and its upstreams share the process's limit on open files (RLIMIT_NOFILE). */
+/** Shares the process's limit on open files (RLIMIT_NOFILE) between a server's connections and its upstreams. */
 import { readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
 
-/** For everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files, the NSM. */
+/** Files for everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files, the NSM. */
 const OTHERS = 64;
 const MAX_SOCKETS_PER_HOST = 256;
 /** The minimum of MAX_CONNECTIONS. */
 export const FEWEST_CONNECTIONS = 16;
 
 /**
- * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity where there is none, or
+ * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity without a limit, or
  * where the system does not say, as macOS.
  */
 export function openFilesLimit(path = '/proc/self/limits'): number {
@@ -25,7 +25,7 @@ export function openFilesLimit(path = '/proc/self/limits'): number {
 }
 
 /**
- * Upstreams get at most half of what there is, so that each connection can have a request to one.
+ * Upstreams get at most half of the limit, so that each connection can have a request to one.
  *
  * @param hosts how many hosts the server asks, each over connections of its own
  * @throws ConfigError if the limit is too low for any server
@@ -46,8 +46,8 @@ export function shareOpenFiles(
 }
 
 /**
- * As many connections as are wanted, or as the limit on open files allows: beyond it, the system would refuse every new
- * connection, instead of this server closing an idle one for it.
+ * Returns the number of connections that are wanted, or that the limit on open files allows: beyond it, the system
+ * would refuse every new connection, where this server closes an idle one for it.
  *
  * @throws as `shareOpenFiles`
  */

@@ -4,11 +4,11 @@
 const MAX_KEYS = 100_000;
 const MINUTE_MS = 60_000;
 
-/** At most `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a minute. */
+/** Limit of `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a minute. */
 export class RateLimit {
   readonly #perMinute: number;
   readonly #now: () => number;
-  /** When a key's allowance is full again; sorted by last use. */
+  /** Times at which the allowances of keys are full again; sorted by last use. */
   readonly #fullAt = new Map<string, number>();
 
   /** @param now a monotonic clock in milliseconds */

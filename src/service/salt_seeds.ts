@@ -4,7 +4,7 @@ import { ConfigError } from 'sui-enclave/errors';
 
 const FINGERPRINT_BYTES = 16;
 
-/** How the seed of `make dev-wallet` begins in its file, so that nobody takes it for another. */
+/** First words of the file with the seed of `make dev-wallet`, so that nobody takes it for a real one. */
 export const DEVELOPMENT_SEED_MARK = 'sui-enclave development seed: ';
 
 /** Identifies a seed without revealing it: 32 hex characters of HMAC-SHA-256. */

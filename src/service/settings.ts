@@ -13,9 +13,9 @@ export interface Setting {
   readonly schema: v.GenericSchema<string, unknown>;
   /** The text that applies if the variable is not set. Only a variable whose default is '' may be set to ''. */
   readonly default?: string;
-  /** Without a default: the variable may be unset, and the value is then undefined. */
+  /** Allows a variable without a default to be unset; its value is then undefined. */
   readonly optional?: true;
-  /** For the README, in Markdown; its links are relative to the folder of the README. */
+  /** Text for the README, in Markdown; its links are relative to the folder of the README. */
   readonly meaning: string;
 }
 
@@ -52,7 +52,7 @@ export function readSetting<Value>(
   return result.output;
 }
 
-/** At most 15 decimal digits, so that every one is a safe integer. */
+/** Accepts decimal integers of at most 15 digits, so that each is a safe integer. */
 export const integerBetween = (from: number, to: number) =>
   v.pipe(
     v.string(),
@@ -76,7 +76,7 @@ export const trueOrFalse = v.pipe(
   v.transform((word) => word === 'true'),
 );
 
-/** `1` is true. */
+/** A switch: `1` is true, and `0` is false. */
 export const zeroOrOne = v.pipe(
   oneOf('0', '1'),
   v.transform((digit) => digit === '1'),

@@ -1,5 +1,5 @@
 /**
- * Within this time, a further signal counts as a repetition: Ctrl-C in a terminal, or a service manager that signals
+ * Time within which a further signal counts as a repetition, in milliseconds: Ctrl-C in a terminal, or a service manager that signals
  * a whole process group, reaches a process twice, once directly and once forwarded by npm.
  */
 const REPETITION_MS = 500;

@@ -7,9 +7,9 @@ import { quantity } from 'sui-enclave/wording';
 
 /** Causes of causes beyond this depth are not printed, so that a cycle ends. */
 const MAX_CAUSES = 4;
-/** Of a message, in UTF-16 code units. */
+/** Maximum length of a message, in UTF-16 code units. */
 const MAX_MESSAGE = 8192;
-/** Of the text after a message that is searched for places, and of each place, in UTF-16 code units. */
+/** Maximum length of the text that is searched for places, and of each place, in UTF-16 code units. */
 const MAX_STACK = 65_536;
 const MAX_PLACE = 1024;
 const MAX_PLACES = 50;
@@ -23,7 +23,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-/** As `instanceof`, and false for a value that can't say. */
+/** Returns the result of `instanceof`, or false for a value on which it throws. */
 export function isInstance<T>(thrown: unknown, type: abstract new (...args: never[]) => T): thrown is T {
   return attempt(() => thrown instanceof type) ?? false;
 }
@@ -67,7 +67,7 @@ export function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
 }
 
-/** Undefined if there is no text. Only that of an error of this project is for a log: see EnclaveError. */
+/** Returns the message, or undefined. Only the message of an error of this project may be logged: see EnclaveError. */
 export function messageOf(thrown: unknown): string | undefined {
   const message = textIn(attempt(() => (thrown as Error).message));
   if (message === undefined || message.length <= MAX_MESSAGE) return message;

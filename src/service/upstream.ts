@@ -49,13 +49,13 @@ export interface UpstreamClient extends AxiosInstance {
 export interface UpstreamHosts {
   /** Host names, asked by https on port 443. */
   readonly endpoints: readonly string[];
-  /** By pinned host: PEM of the only authorities that are trusted for it. */
+  /** PEM of the only authorities that are trusted for a host, by host. */
   readonly authorities?: Readonly<Record<string, string>>;
 }
 
 export interface UpstreamBounds {
   /**
-   * For the whole exchange in milliseconds, from the DNS query to the last byte of the answer. A request's `timeout`
+   * Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. A request's `timeout`
    * may lower it. Default: 5000.
    */
   readonly timeoutMs?: number;

@@ -1,4 +1,4 @@
-/** What a client of an upstream returns and throws: as axios does, but nothing that prints it shows a request or a body. */
+/** Answers and errors of a client of an upstream: those of axios, but printing them shows neither request nor body. */
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
@@ -22,7 +22,7 @@ export interface UpstreamError<T = unknown> extends AxiosError<T> {
 
 const errors = new WeakSet<object>();
 
-/** Whether an upstream gave no answer that the request accepts. */
+/** Returns whether the error is that of an upstream that gave no answer that the request accepts. */
 export function isUpstreamError(thrown: unknown): thrown is UpstreamError {
   return errors.has(thrown as object);
 }
@@ -70,7 +70,7 @@ export const HIDDEN = Object.create(null, {
   hasOwnProperty: { value: Object.prototype.hasOwnProperty },
 });
 
-/** As AxiosResponse. Prints, serialises and copies only its status. */
+/** An AxiosResponse of which printing, serialising and copying show only the status. */
 export class UpstreamResponse implements AxiosResponse {
   readonly status: number;
   readonly statusText: string;

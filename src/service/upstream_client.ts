@@ -19,7 +19,7 @@ import {
 /** A host, and the bounds of a client for it. */
 export interface Site {
   readonly exchange: Exchange;
-  /** Of the URLs that requests name. */
+  /** Origin of the URLs that requests name. */
   readonly origin: string;
   readonly timeoutMs: number;
   readonly maxSize: number;
@@ -52,7 +52,7 @@ function buildBody(this: Config, data: unknown, headers: Config['headers']): unk
 
 const isSuccess = (status: number) => status >= 200 && status < 300;
 
-/** Of defaults: headers of all requests, and of those with a method. */
+/** Groups of default headers: those of all requests, and those of a method. */
 const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'patch', 'query'];
 
 function defaultsOf({ origin }: Site): object {
@@ -114,7 +114,7 @@ export function createAxios(site: Site, defaults = defaultsOf(site)) {
   return { axios, interceptors: Object.freeze({ request, response }) };
 }
 
-/** What axios sends next: a new object, which no code of the application ever gets. */
+/** Returns the request that axios sends next: a new object, which no code of the application ever gets. */
 function prepare(given: unknown, site: Site): object {
   // Read once: a getter could answer differently later.
   const config: Config = Object.assign(Object.create(HIDDEN), given);

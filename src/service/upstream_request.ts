@@ -111,7 +111,7 @@ export function buildHeaders(
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'];
 const RESPONSE_TYPES = [undefined, null, 'json', 'text', 'arraybuffer', 'stream'];
 
-/** Also checks the options whose values depend on nothing else. */
+/** Returns the method, after a check of the options whose values depend on nothing else. */
 export function methodOf(config: InternalAxiosRequestConfig): string {
   const method = String(config.method).toUpperCase();
   const { data = null, signal, cancelToken, responseType, validateStatus } = config;
@@ -148,7 +148,7 @@ export function requireThat(isFit: boolean, rule: string): asserts isFit {
   if (!isFit) throw new ApplicationMistake(rule);
 }
 
-/** What the URL parser would drop or change. */
+/** Characters that the URL parser would drop or change. */
 const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
 
 /**
@@ -174,7 +174,7 @@ export function pathOf(url: unknown, uri: string, origin: string): string {
   return target.pathname + target.search;
 }
 
-/** Of a body that must be read first, in bytes, unless `maxBodyLength` says otherwise. */
+/** Maximum size of a body that must be read first, in bytes, unless `maxBodyLength` is set. */
 const MAX_READ_BODY = 1024 * 1024;
 
 /**
@@ -214,7 +214,7 @@ export function copyBody(data: unknown): Buffer | undefined {
 }
 
 /**
- * Undefined for what is neither a form nor a Blob. Its size is checked first: Node serialises a form whole, and if its
+ * Reads a form or a Blob; returns undefined for anything else. Its size is checked first: Node serialises a form whole, and if its
  * stream is cancelled, rejects a promise that nobody can catch.
  */
 function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {

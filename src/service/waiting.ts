@@ -22,7 +22,7 @@ type Ends = readonly (AbortSignal | undefined)[];
 export interface Work {
   /** Whether the request came sealed: what it causes must not be counted or reported. */
   readonly isSealed: boolean;
-  /** As in the header `x-request-id`. */
+  /** The id in the header `x-request-id`. */
   readonly id: string;
   waitFor<T>(call: Promise<T>, ends: Ends): Promise<T>;
   /** Ends all waits of this work. Undefined: they end with their calls. */
@@ -52,7 +52,7 @@ export function startShared<T>(start: () => T, abandoned?: AbortSignal): T {
   return work ? present.run({ ...work, left: () => abandoned }, start) : start();
 }
 
-/** What causes the present call: a request that came plain or sealed. Undefined: none that is known. */
+/** Returns the kind of request that causes the present call; undefined if none is known. */
 export function presentCause(): 'plain' | 'sealed' | undefined {
   const work = present.getStore();
   if (!work) return undefined;
@@ -76,7 +76,7 @@ export function waitForOther<T>(call: Promise<T>, gone?: AbortSignal): Promise<T
   return work ? work.waitFor(call, [gone, work.left()]) : untilGone(call, gone);
 }
 
-/** Waits for a call, whoever began it, outside of the limits on requests that wait. @throws the reason of `gone` */
+/** Waits for a call, no matter who began it, outside of the limits on requests that wait. @throws the reason of `gone` */
 export function untilGone<T>(call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
   return untilOneEnds(call, [gone]);
 }
@@ -87,7 +87,7 @@ interface Waiter {
 }
 
 /**
- * Those who wait for a call. The call itself has one reaction for all of them, since a promise keeps each of its
+ * The waiters of a call. The call itself has one reaction for all of them, since a promise keeps each of its
  * reactions until it is settled, also for those who have left.
  */
 const waitersOf = new WeakMap<Promise<unknown>, Set<Waiter>>();
@@ -141,7 +141,7 @@ export class WaitingRoom {
     return this.#taken;
   }
 
-  /** @throws OVERLOADED without waiting if there is no place; what the call throws; the reason of a signal */
+  /** @throws OVERLOADED without waiting if the queue is full; what the call throws; the reason of a signal */
   async waitFor<T>(call: Promise<T>, ends: Ends = []): Promise<T> {
     const same = this.#ofCall.get(call) ?? 0;
     if (this.#taken >= this.#places || same >= this.#places / 2) {

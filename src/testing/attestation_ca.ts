@@ -251,7 +251,7 @@ export function measure(content: string | Uint8Array): Uint8Array {
 export interface DocumentFields {
   module_id: string;
   digest: string;
-  /** Milliseconds since 1970. */
+  /** Time of the document, in milliseconds since 1970. */
   timestamp: number | bigint;
   pcrs: ReadonlyMap<number, Uint8Array>;
   certificate: Uint8Array;

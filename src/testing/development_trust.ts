@@ -66,7 +66,7 @@ export class DevelopmentTrust {
   }
 }
 
-/** Undefined if the root is missing, damaged, about to expire, of another key, or readable by others. */
+/** Reads the root; returns undefined if it is missing, damaged, about to expire, of another key, or readable by others. */
 function readRoot(folder: URL, now: number): Identity | undefined {
   const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];
   if (!existsSync(pemFile) || !existsSync(keyFile)) return undefined;

@@ -9,7 +9,7 @@ import { listenOnLoopback } from './fakes.ts';
 /** An issuer on this machine, over http. */
 export interface LocalIssuer {
   readonly issuer: string;
-  /** Where it serves its JWKS. */
+  /** URL of its JWKS (JSON Web Key Set). */
   readonly jwksUrl: string;
 }
 
@@ -44,7 +44,7 @@ export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   return { issuer: origin, jwksUrl: `${origin}/jwks`, requestUrl: `${origin}/request`, request, close };
 }
 
-/** As a wallet makes it, with an ephemeral key that is forgotten at once. */
+/** Makes a request as a wallet does, with an ephemeral key that is forgotten at once. */
 async function requestOf(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();

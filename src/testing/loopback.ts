@@ -1,6 +1,6 @@
 /**
- * Who may ask the servers of development: programs and pages of this machine. They protect nothing, and pages of other
- * sites are kept out, whether they ask under their own origin or under a name that leads here (DNS rebinding).
+ * Restricts the servers of development, which protect nothing, to programs and pages of this machine. Pages of other
+ * sites are refused, whether they use their own origin or a name that resolves to this machine (DNS rebinding).
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -20,7 +20,7 @@ export const isLoopbackOrigin = (origin: string): boolean => ORIGIN.test(origin)
 export const isLoopback = (address: string): boolean => ['127.0.0.1', 'localhost', '::1'].includes(address);
 
 /**
- * Whether a request asks for a name of loopback, and comes from no page or from one of these origins.
+ * Returns whether a request asks for a name of loopback, and comes from no page or from one of these origins.
  *
  * @param fakedHost that the server is a fake of: programs ask it under this name too, through a proxy
  */
@@ -34,7 +34,7 @@ export function comesFromHere(
   return isOwnHost && (origin === undefined || includes(origin));
 }
 
-/** In place of a list of origins, for services that are made for production. */
+/** A replacement for a list of origins, for services that are made for production. */
 export const LOOPBACK_ORIGINS = {
   includes: isLoopbackOrigin,
   admits: (request: IncomingMessage) => comesFromHere(request),

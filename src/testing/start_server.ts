@@ -1,4 +1,4 @@
-/** For tests: a server as `boot` makes it, on a free port, with its log recorded. */
+/** Starts, for tests, a server as `boot` makes it, on a free port, and records its log. */
 import { fileURLToPath } from 'node:url';
 import { type BootOptions, boot, type RunningServer } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -24,7 +24,7 @@ export interface TestOptions extends Partial<BootOptions> {
   readonly application?: URL;
   /** Ends in a slash: the folder of the applications, of which `APP` names one. Default: those of a clone. */
   readonly apps?: URL;
-  /** In place of REQUEST_TIMEOUT_MS: it may be below the minimum of that. */
+  /** Replaces REQUEST_TIMEOUT_MS, and may be below its minimum. */
   readonly requestTimeoutMs?: number;
 }
 

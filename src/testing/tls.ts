@@ -7,7 +7,7 @@ import { createCertificate, type Identity, toPem } from './attestation_ca.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** In PEM. */
+/** A certificate, its key and its authority, in PEM. */
 export interface TlsFiles {
   readonly ca: string;
   readonly cert: string;

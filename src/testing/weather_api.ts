@@ -9,7 +9,7 @@ import { type Loopback, listenOnLoopback } from './fakes.ts';
 /** The only API key that the fake accepts. */
 export const DEV_API_KEY = 'key-of-the-fake-weather-api';
 
-/** How many of the places that were asked for are remembered. */
+/** Maximum number of requested places that are remembered. */
 const MAX_ASKED = 10_000;
 
 /** The real service refreshes a place about every 15 minutes. */
@@ -57,7 +57,7 @@ function now(): number {
   return Math.floor(Date.now() / 1000);
 }
 
-/** From 0 to 34.9 °C, derived from the SHA-256 of the location, regardless of case. */
+/** Returns a temperature from 0 to 34.9 °C, derived from the SHA-256 of the location, regardless of case. */
 export function temperatureOf(place: string): number {
   return (createHash('sha256').update(place.toLowerCase()).digest().readUInt16BE() % 350) / 10;
 }

@@ -92,7 +92,7 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
 
 export default defineApp({ signs: [WeatherResponse, Temperature], create });
 
-/** How long to cache a failure: as long as a reading if it is about the place, not at all if it is not the service's. */
+/** Returns the time for which a failure is cached: that of a reading if it is about the place, 0 if the service is not its source. */
 function keepFailureMs(error: unknown, ttlMs: number): number {
   if (!(error instanceof WeatherError)) return 0;
   return error.status === 422 ? ttlMs : Math.min(ttlMs, FAILURE_MS);

@@ -1,9 +1,9 @@
 import { startShared, waitForOther } from 'sui-enclave-server';
 
 export interface CacheBounds {
-  /** How long to keep a result. 0 keeps nothing, but concurrent requests still share a load. */
+  /** Lifetime of a result, in milliseconds. With 0 nothing is kept, but concurrent requests still share a load. */
   readonly ttlMs: number;
-  /** How long to keep a failure. */
+  /** Returns the lifetime of a failure, in milliseconds. */
   failureMs(error: unknown): number;
   readonly maxEntries: number;
 }

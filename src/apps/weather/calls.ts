@@ -24,7 +24,7 @@ export type TemperatureReading = SubmittedAnswer<{
 
 interface WeatherCall<Reading> {
   readonly appPackage: string;
-  /** Default: `weather`. */
+  /** Name of the Move module. Default: `weather`. */
   readonly moduleName?: string;
   readonly enclaveId: ObjectInput;
   /** The config of that enclave. */

@@ -1,4 +1,4 @@
-/** weatherapi.com, `GET /v1/current.json`. */
+/** Client of weatherapi.com, `GET /v1/current.json`. */
 import type { AxiosInstance } from 'axios';
 import { isUpstreamError, type UpstreamError } from 'sui-enclave-server';
 import * as v from 'valibot';
@@ -12,7 +12,7 @@ export const BOUNDS = { timeoutMs: 5000, maxSize: 64 * 1024 };
 export interface Reading {
   /** Degrees Celsius, from -100 to 100. */
   readonly celsius: number;
-  /** When the service last updated the place, in milliseconds since the Unix epoch. */
+  /** Time at which the service last updated the place, in milliseconds since the Unix epoch. */
   readonly timestampMs: bigint;
 }
 

@@ -188,7 +188,7 @@ interface Unchecked {
   readonly query?: unknown;
 }
 
-/** Of what the compiler has not seen. @throws ConfigError */
+/** Checks an endpoint as JavaScript may pass it, without types. @throws ConfigError */
 function checkEndpoint({ method, path, body, query }: Unchecked): void {
   if (method !== 'GET' && method !== 'POST') {
     throw new ConfigError(`the endpoint ${path} must have the method GET or POST`);

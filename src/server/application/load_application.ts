@@ -71,7 +71,7 @@ export function readManifest(
   }
   if (given !== undefined && given !== name) {
     throw new ConfigError(
-      `APP=${given}: its app.yaml has the name ${name}: name the folder so too, or remove the name there`,
+      `APP=${given}: its app.yaml has the name ${name}: rename the folder to match, or remove the name from app.yaml`,
     );
   }
   return { name, manifest };
@@ -85,8 +85,7 @@ export function applicationNames(appsDir: string): string[] {
 /** @throws ConfigError */
 export function manifestIn(folder: string): Manifest {
   const yaml = readYaml(folder);
-  if (yaml === undefined)
-    throw new ConfigError(`${folder} is no folder of an application: it has no app.yaml`);
+  if (yaml === undefined) throw new ConfigError(`${folder} is not an application folder: it has no app.yaml`);
   return parseManifest(yaml);
 }
 

@@ -11,7 +11,7 @@ import { parseYaml } from './parse_yaml.ts';
 
 /** The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a map. */
 export const MAX_MANIFEST_BYTES = 64 * 1024;
-/** The most endpoints. */
+/** Maximum number of endpoints of an application. */
 const MAX_ENDPOINTS = 64;
 /** The most bytes that `app.json` may have: aliases of YAML can repeat a text of `app.yaml` for each endpoint. */
 const MAX_JSON_BYTES = MAX_ENDPOINTS * MAX_MANIFEST_BYTES;
@@ -32,7 +32,7 @@ const unique = <T>(nameOf: (entry: T) => string) =>
     'has a duplicate name',
   );
 
-/** Of an event, or of one of its fields. */
+/** Name of an event or of one of its fields. */
 const EventName = v.pipe(v.string(), v.regex(/^[a-z][a-z0-9_]{0,31}$/));
 /** Fields that every event has. */
 const OWN_FIELDS = ['event', 'time_ms', 'name', 'request_id'];
@@ -55,14 +55,14 @@ const Provisioner = v.pipe(
   }),
 );
 
-/** Of a folder, from that of app.yaml. */
+/** Path of a folder, relative to that of app.yaml. */
 const FilesFolder = v.pipe(
   v.string(),
   v.maxLength(200),
   v.regex(/^[A-Za-z0-9_][A-Za-z0-9._-]*(\/[A-Za-z0-9_][A-Za-z0-9._-]*)*$/),
 );
 
-/** As `APP` names it. */
+/** Name of an application, as in `APP`. */
 export const APPLICATION_NAME = /^[a-z][a-z0-9_-]{0,63}$/;
 
 const ManifestFile = v.strictObject({
@@ -103,7 +103,7 @@ export interface Manifest {
   readonly name?: string;
   /** Host names that the application may connect to, by https on port 443. */
   readonly endpoints: readonly string[];
-  /** By pinned host: PEM of the only authorities that are trusted for it. */
+  /** PEM of the only authorities that are trusted for a host, by host. */
   readonly authorities?: Readonly<Record<string, string>>;
   /** Names of the secrets that it needs. */
   readonly secrets: readonly string[];
@@ -112,15 +112,15 @@ export interface Manifest {
    * one of these keys, and `POST /secrets` accepts it too.
    */
   readonly provisioners?: readonly string[];
-  /** With `REQUESTS=sealed`: the application's routes may be refused. Without it, such a start fails. */
+  /** Allows a start with `REQUESTS=sealed`, which refuses the application's routes. Without it, such a start fails. */
   readonly plain?: true;
-  /** With `EVENTS`: the events that the application may send, with the names of their fields, which are numbers. */
+  /** Events that the application may send with `EVENTS`, and the names of their fields, which are numbers. */
   readonly events?: Readonly<Record<string, readonly string[]>>;
   /** Folders whose files the image has too, from the folder of app.yaml. */
   readonly files?: readonly string[];
 }
 
-/** Parses `app.yaml`. @throws ConfigError that names the invalid property */
+/** Parses the content of `app.yaml`. @throws ConfigError that names the invalid property */
 export function parseManifest(yaml: string): Manifest {
   if (Buffer.byteLength(yaml) > MAX_MANIFEST_BYTES) {
     throw new ConfigError(`app.yaml has more than ${MAX_MANIFEST_BYTES} bytes`);

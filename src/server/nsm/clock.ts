@@ -4,9 +4,9 @@ import { EnclaveServerError } from '../enclave_errors.ts';
 
 /** Beyond this difference, the time in signed answers and checks of foreign timestamps are unreliable. */
 const MAX_DIFFERENCE_MS = 5000;
-/** How long a document from the NSM confirms the clock. */
+/** Time for which a document from the NSM confirms the clock, in milliseconds. */
 const CONFIRMED_MS = 10 * 60_000;
-/** How often the server requests such a document. */
+/** Interval at which the server requests such a document, in milliseconds. */
 export const CONFIRM_EVERY_MS = 60_000;
 
 /** The sources that init may steer the clock by, and their names in a warning. */
@@ -23,7 +23,7 @@ const State = v.union([
 export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
 
 /**
- * Whether the system clock is right, judged by init's report (the clock's source, and its error when init last
+ * Judges whether the system clock is right, by init's report (the clock's source, and its error when init last
  * corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing corrects
  * the clock.
  */
@@ -91,7 +91,7 @@ export class Clock {
     });
   }
 
-  /** For `/readyz`: problems that an operator should know, although the server works. */
+  /** Lists, for `/readyz`, the problems that an operator should know, although the server works. */
   warnings(): string[] {
     const state = this.state();
     const warnings: string[] = [];

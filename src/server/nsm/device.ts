@@ -15,9 +15,9 @@ export interface NsmDeviceOptions {
   path?: string;
   /** Absolute path of the native addon. */
   addonPath: string;
-  /** How long a call may take, including the wait in the queue, in milliseconds; default 5000. */
+  /** Time limit of a call, including the wait in the queue, in milliseconds. Default: 5000. */
   deadlineMs?: number;
-  /** How many calls may wait while one is in flight; default 128. */
+  /** Maximum number of calls that wait while one is in flight. Default: 128. */
   maxWaiting?: number;
 }
 
@@ -56,7 +56,7 @@ export class NsmDevice implements NsmTransport {
   #handle: Handle | undefined;
   #closed = false;
 
-  /** Opens nothing yet. @throws NSM_INPUT if an option is out of bounds */
+  /** Stores the options; the first call opens the device. @throws NSM_INPUT if an option is out of bounds */
   constructor(options: NsmDeviceOptions) {
     this.#path = options.path ?? DEFAULT_PATH;
     this.#addonPath = options.addonPath;

@@ -2,9 +2,9 @@ import { decode } from 'cborg';
 import { NsmBusy, unusableAnswer } from './errors.ts';
 import type { Nsm } from './nsm.ts';
 
-/** How long one document serves all callers without a nonce. */
+/** Time for which one document serves all callers without a nonce, in milliseconds. */
 const SHARED_MS = 5000;
-/** How many callers may wait for a document with their own nonce. */
+/** Maximum number of callers that wait for a document with their own nonce. */
 const MAX_WAITING = 256;
 /** The longest wait that a caller is allowed, estimated from how long recent documents took. */
 const MAX_WAIT_MS = 8000;
@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 8000;
 interface Waiting {
   /** Up to 512 bytes; null in the shared document. */
   readonly nonce: Uint8Array | null;
-  /** Who holds this place in the queue; null for the server itself. */
+  /** Holder of this place in the queue; null for the server itself. */
   readonly owner: object | null;
   resolve(document: Uint8Array): void;
   reject(error: unknown): void;
@@ -30,7 +30,7 @@ export class Documents {
   readonly #waiting: Waiting[] = [];
   readonly #owners = new Set<object>();
   #working = false;
-  /** How long one document takes, in milliseconds: a moving average. */
+  /** Duration of one document, in milliseconds: a moving average. */
   #takesMs = 0;
   #shared: { readonly document: Promise<Uint8Array>; madeAt: number } | undefined;
 
@@ -125,7 +125,7 @@ export class Documents {
 }
 
 /**
- * When the NSM made a document, in milliseconds since the Unix epoch. The signature is not verified: inside the
+ * Reads the time at which the NSM made a document, in milliseconds since the Unix epoch. The signature is not verified: inside the
  * enclave, the document is trusted because it was read from the device.
  *
  * @throws NSM_PROTOCOL

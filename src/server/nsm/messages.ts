@@ -25,9 +25,9 @@ const DIGEST_BYTES = [32, 48, 64];
 export interface AttestationRequest {
   /** 1 to 1024 bytes. */
   publicKey: Uint8Array | null;
-  /** At most 512 bytes. */
+  /** The nonce, at most 512 bytes. */
   nonce: Uint8Array | null;
-  /** At most 512 bytes. */
+  /** The user data, at most 512 bytes. */
   userData: Uint8Array | null;
 }
 
@@ -35,7 +35,7 @@ export interface NsmDescription {
   versionMajor: number;
   versionMinor: number;
   versionPatch: number;
-  /** Not empty: instance id and enclave id, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
+  /** Instance id and enclave id, never empty, for example `i-0123456789abcdef0-enc0123456789abcdef`. */
   moduleId: string;
   maxPcrs: number;
   /** Ascending, without duplicates, each below `maxPcrs`. */

@@ -57,7 +57,7 @@ export async function keepClockConfirmed(
 const REGISTER_BYTES = 48;
 
 /**
- * PCR0 to PCR2.
+ * Reads PCR0 to PCR2.
  *
  * @returns undefined if they can't be read, and no NSM is required
  * @throws NsmError

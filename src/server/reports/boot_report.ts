@@ -7,14 +7,14 @@ export interface BootReport {
   readonly event: 'boot';
   readonly version: string;
   readonly app: string;
-  /** From the NSM, in hex; null without an NSM. */
+  /** PCR0 from the NSM, in hexadecimal; null without an NSM. */
   readonly pcr0: string | null;
   /** True if the registers are zero, as in an enclave that runs with --debug-mode; null without an NSM. */
   readonly debug: boolean | null;
   readonly entropy: readonly string[];
   readonly memory_mib: number;
   readonly clock: ClockState;
-  /** See readLastEnd. */
+  /** The result of `readLastEnd`. */
   readonly last_end: string | null;
 }
 
@@ -41,7 +41,7 @@ export function makeBootReport(parts: {
 }
 
 /**
- * Why a part of this enclave (a bridge, the console, the clock) last ended, such as `the inbound bridge was
+ * Reads the reason why a part of this enclave (a bridge, the console, the clock) last ended, such as `the inbound bridge was
  * ended by signal 9`; init has restarted it. Null if none has ended, or outside an image, where nothing records it.
  * The parent's log port reports why an enclave as a whole ended: an enclave can't know its predecessor.
  */

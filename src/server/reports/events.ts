@@ -1,7 +1,7 @@
 /**
- * What leaves a production enclave beside its answers: events with fixed fields, one line of JSON each, for the parent
- * instance. Never a line of the log, in which an application may have written anything, and nothing of a sealed request but
- * that it arrived.
+ * The only output of a production enclave beside its answers: events with fixed fields, one line of JSON each, for the parent
+ * instance. An event never contains a line of the log, in which an application may have written anything, and of a sealed
+ * request it reports only the arrival.
  */
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -16,7 +16,7 @@ import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
 export interface ServerEvents {
   /** The server listens, so long after the start of its process. */
   listening: { readonly ms: number };
-  /** A plain request was answered with an error, or its caller has left. `code` is null where there is none. */
+  /** A plain request was answered with an error, or its caller has left. `code` is null for an error without one. */
   request: {
     readonly request_id: string;
     readonly status: number;
@@ -25,17 +25,17 @@ export interface ServerEvents {
   };
   /** The head of a sealed request has arrived. */
   sealed: { readonly request_id: string };
-  /** A set of secrets was accepted; so many are missing. */
+  /** A set of secrets was accepted; `missing` counts those that it lacks. */
   secrets: { readonly missing: number };
   /** The NSM confirms the clock from now on, or does not. */
   clock: { readonly code: 'CLOCK_CONFIRMED' | 'CLOCK_UNCONFIRMED'; readonly difference_ms: number };
   /** An error that no request has answered: its class, and file, line and column. */
   uncaught: { readonly class: string; readonly place: string };
-  /** So many events were dropped before this one. */
+  /** Events were dropped before this one; `events` is their number. */
   lost: { readonly events: number };
 }
 
-/** Of each request or application there may be many; of the others only a few. */
+/** Maximum number of events a minute: many of requests and applications, few of the others. */
 const BUDGETS = { many: 1200, few: 60 } as const;
 const FEW: ReadonlySet<string> = new Set([
   'listening',
@@ -56,7 +56,7 @@ export interface ApplicationEvent {
 }
 
 export interface EventSink {
-  /** Never waits. @returns false if there is no room for the line */
+  /** Writes a line without waiting. @returns false if there is no room for it */
   write(line: string): boolean;
   close(): void;
 }
@@ -65,14 +65,14 @@ export class Events {
   readonly #sink: EventSink;
   readonly #budgets = { many: new RateLimit(BUDGETS.many), few: new RateLimit(BUDGETS.few) };
   #dropped = 0;
-  /** Of these, the ones that `lost` has not reported. */
+  /** Number of dropped events that `lost` has not reported. */
   #unreported = 0;
 
   constructor(sink: EventSink) {
     this.#sink = sink;
   }
 
-  /** How many events were dropped. */
+  /** Number of events that were dropped. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -124,7 +124,7 @@ function codeIn(code: string | undefined): string | null {
   return code !== undefined && /^[A-Z][A-Z0-9_]{0,63}$/.test(code) ? code : null;
 }
 
-/** Only of a location, never of a message or of a function's name, which may be computed. */
+/** Returns the location of an error, never its message or a function's name, which may be computed. */
 function placeOf(error: unknown): string {
   const [first = ''] = (isInstance(error, Error) && placesOf(error)) || [];
   return /[\w.-]{1,64}:\d{1,7}:\d{1,7}(?=\)?$)/.exec(first)?.[0] ?? 'unknown';
@@ -148,7 +148,7 @@ export function pipeSink(fd: number): EventSink {
   };
 }
 
-/** For development, where nobody reads a pipe. */
+/** Returns a sink that logs events, for development, where nobody reads a pipe. */
 export function logSink(log: Logger): EventSink {
   return {
     write(line) {

@@ -3,14 +3,14 @@ import { isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
 import { startShared, waitForOther } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
-/** How long after the start of a round a caller starts the next one, so that a GET can't serve as an amplifier. */
+/** Minimum time between the starts of two rounds, in milliseconds, so that a GET can't serve as an amplifier. */
 const ROUND_MS = 10_000;
-/** How long after its start a finished round still answers, while the next one runs. */
+/** Maximum age of a finished round that answers while the next one runs, in milliseconds. */
 const MAX_AGE_MS = 20_000;
 
 type Statuses = Record<string, boolean>;
 
-/** Whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
+/** Checks whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
 export class EndpointHealth {
   readonly #clients: readonly (readonly [host: string, client: AxiosInstance])[];
   #round: Promise<Statuses> | undefined;
@@ -38,7 +38,7 @@ export class EndpointHealth {
     this.#startedAt = startedAt;
     const round = startShared(() => this.#probeAll());
     this.#round = round;
-    // Whoever waits for the round learns why it failed, and the next caller starts another.
+    // Those who wait for the round learn why it failed, and the next caller starts another.
     round
       .then((statuses) => {
         this.#finished = { statuses, startedAt };

@@ -17,7 +17,7 @@ import {
   openMetrics,
 } from './open_metrics.ts';
 
-/** Between two snapshots: whoever asks more often gets the same bytes again. */
+/** Interval between two snapshots: anyone who asks more often gets the same bytes again. */
 export const SNAPSHOT_MS = 15_000;
 
 const MIB = 1024 ** 2;
@@ -36,7 +36,7 @@ export interface ServerState {
   readonly isClockConfirmed: boolean;
   /** Whether init has restarted a part of the enclave. */
   readonly hasPartEnded: boolean;
-  /** Undefined without events. */
+  /** Number of dropped events. Undefined without events. */
   readonly eventsDropped: number | undefined;
 }
 
@@ -143,7 +143,7 @@ export class Metrics {
     ];
   }
 
-  /** Of requests that were not sealed. */
+  /** Returns the figures of requests that were not sealed. */
   #ofRequests(): Family[] {
     const own = 'sui_enclave_plain_';
     return [

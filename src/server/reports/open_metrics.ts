@@ -1,11 +1,11 @@
 /** The text format of OpenMetrics 1.0 (openmetrics.io), for a few figures whose names and labels are constants. */
 
 export interface Family {
-  /** Without `_total`, which its samples have if it is a counter. */
+  /** Name without `_total`, the suffix of the samples of a counter. */
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** By what follows the name, such as `_total{outcome="failed"}`. */
+  /** Values by the suffix of the name, such as `_total{outcome="failed"}`. */
   readonly samples: Readonly<Record<string, number>>;
 }
 

@@ -7,7 +7,7 @@ import { wrapAnswers } from 'sui-enclave-service/http/respond';
 import { EnclaveServerError } from '../enclave_errors.ts';
 import { sealAesGcm } from './sealing_key.ts';
 
-/** From here on, whatever answers this request is sealed. @param padding see `SEALED_PADDING_BYTES` */
+/** Makes every further answer to this request sealed, errors too. @param padding see `SEALED_PADDING_BYTES` */
 export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padding: number): void {
   wrapAnswers(response, {
     mediaType: SEALED_TYPE,

@@ -73,7 +73,7 @@ export class SealingKey {
     return this.#key.publicKey.slice();
   }
 
-  /** For `openWith`, which `open` uses: it can agree on secrets, but not be read. */
+  /** The key for `openWith`, which `open` uses: it can agree on secrets, but can't be read. */
   get key(): Key {
     return this.#key;
   }
@@ -99,7 +99,7 @@ class AgreementKey implements RecipientKey {
   readonly algorithm = { name: 'X25519' };
   readonly extractable = false;
   readonly type = 'private';
-  /** 32 bytes. */
+  /** The X25519 public key, 32 bytes. */
   readonly publicKey: Uint8Array;
   readonly #privateKey: KeyObject;
 
@@ -143,7 +143,7 @@ function hmac(key: Uint8Array, message: Uint8Array): Buffer {
   return Buffer.from(hash('sha256', outer, 'binary'), 'binary');
 }
 
-/** HKDF-SHA256 (RFC 5869). */
+/** The key derivation function HKDF-SHA256 (RFC 5869). */
 const kdf = {
   ...KDF_HKDF_SHA256(),
   Extract: async (salt: Uint8Array, ikm: Uint8Array): Promise<Uint8Array> => hmac(salt, ikm),

@@ -21,11 +21,11 @@ import type { Secrets } from './secrets.ts';
 export interface ProvisioningParts {
   readonly secrets: Secrets;
   readonly key: SealingKey;
-  /** Those of app.yaml: ed25519, in hexadecimal. */
+  /** Ed25519 public keys of app.yaml, in hexadecimal. */
   readonly provisioners: readonly string[];
   /** The start of an image that secrets must be sealed for. Undefined without an NSM. */
   readonly state: EnclaveState | undefined;
-  /** `SECRETS`. */
+  /** The value of `SECRETS`. */
   readonly accepted: 'any' | 'sealed';
 }
 

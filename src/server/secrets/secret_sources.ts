@@ -1,4 +1,4 @@
-/** Where the secrets come from: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
+/** Sources of the secrets: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
 
 import { ConfigError } from 'sui-enclave/errors';
 import type { Env } from 'sui-enclave-service/settings';
@@ -12,7 +12,7 @@ export interface SecretSources {
   readonly env: Env;
   readonly manifest: Pick<Manifest, 'secrets' | 'provisioners'>;
   readonly module: Pick<ApplicationModule, 'secretsNotInEnvironment'>;
-  /** For development and tests: the secrets, instead of those of the environment. */
+  /** Secrets instead of those of the environment, for development and tests. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 

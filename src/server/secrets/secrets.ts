@@ -14,7 +14,7 @@ const MAX_HANDOFF_BYTES = 64 * 1024;
 /** The application's secrets have not arrived yet. */
 export class SecretsMissing extends EnclaveServerError {
   readonly missing: readonly string[];
-  /** Why the last hand-off was refused. */
+  /** Reason for which the last hand-off was refused. */
   readonly refused: string | undefined;
 
   constructor(missing: readonly string[], refused?: string) {
@@ -44,7 +44,7 @@ export class Secrets {
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
   #completed: () => void = () => {};
-  /** Why the last hand-off was refused: the message of a ConfigError, which never contains a value. */
+  /** Reason for which the last hand-off was refused: the message of a ConfigError, which never contains a value. */
   refused: string | undefined;
 
   constructor(names: readonly string[]) {
@@ -82,7 +82,7 @@ export class Secrets {
     this.#completed = completed;
   }
 
-  /** From now on a set must pass this check. A set that was accepted before must pass now. @throws ConfigError */
+  /** Requires that further sets of secrets, and the accepted one, pass this check. @throws ConfigError */
   checkWith(check: SecretsCheck): void {
     if (this.#values) check(Object.fromEntries(this.#values));
     this.#check = check;

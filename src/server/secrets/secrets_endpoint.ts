@@ -11,7 +11,7 @@ export interface SecretsParts {
   readonly bodies: JsonBodies;
   readonly inFlight: InFlight;
   readonly log: Logger;
-  /** `SEALED_PADDING_BYTES`. */
+  /** The value of `SEALED_PADDING_BYTES`. */
   readonly padding: number;
 }
 

@@ -37,7 +37,7 @@ export interface AppParts extends AppOptions {
   readonly inFlight: InFlight;
   readonly bodies: JsonBodies;
   readonly answerError: AnswerError;
-  /** Adds the endpoints. */
+  /** Adds the endpoints of the service. */
   routes(app: Express): void;
 }
 

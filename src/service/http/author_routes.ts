@@ -133,7 +133,7 @@ function requirePrefix(app: Express, prefix: string): void {
     );
 }
 
-/** For CORS. */
+/** Returns the paths of an author's router, for CORS. */
 export function pathsOf({ prefix, router, cors }: MountedRouter): RoutePaths {
   const isBelow = (path: string) => path === prefix || path.startsWith(`${prefix}/`);
   return {
@@ -142,7 +142,7 @@ export function pathsOf({ prefix, router, cors }: MountedRouter): RoutePaths {
   };
 }
 
-/** Those that `readWhole` has made. */
+/** Requests that `readWhole` has made. */
 const whole = new WeakSet<Request>();
 
 /** The request, with a body that has arrived within the server's limits. @throws as `JsonBodies.read` */
@@ -160,7 +160,7 @@ function giveBack(app: Express, request: Request, response: Response): void {
   Object.setPrototypeOf(response, app.response);
 }
 
-/** What `json` and `send` would take for an object is JSON already. */
+/** Makes `json` and `send` pass on a signed answer, which is JSON already. */
 function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void): void {
   const { json } = response;
   response.json = (value) => {
@@ -174,7 +174,7 @@ function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void)
   };
 }
 
-/** Of content that an error replaces. `Content-Range` tells the size of what has no such range. */
+/** Headers of content that an error replaces. `Content-Range` gives the size of content without the requested range. */
 const CONTENT_HEADERS = [
   'accept-ranges',
   'content-disposition',

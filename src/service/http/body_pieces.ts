@@ -9,9 +9,9 @@ import type { Socket } from 'node:net';
 const MAX_PIECES = 256;
 const BYTES_PER_PIECE = 16;
 
-/** Where a request keeps BYTES_PER_PIECE times the number of its pieces, less their bytes. */
+/** Key under which a request keeps BYTES_PER_PIECE times the number of its pieces, less their bytes. */
 const EXCESS = Symbol('excess');
-/** Where a request that has stopped its parser keeps what makes the parser usable again. */
+/** Key under which a request that has stopped its parser keeps the function that resumes it. */
 const RESTORE = Symbol('restore');
 type Counted = IncomingMessage & { [EXCESS]?: number; [RESTORE]?: () => void };
 
@@ -59,7 +59,7 @@ function stopParser(request: Counted): void {
   setImmediate(restore);
 }
 
-/** For pieces of a body. */
+/** Returns whether a parser's callback receives pieces of a body. */
 function isCallback(value: unknown): boolean {
   return typeof value === 'function' && value.name === 'parserOnBody';
 }

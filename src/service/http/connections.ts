@@ -18,11 +18,11 @@ export interface Pending {
 /** The state of an open connection. */
 export interface Connection extends Listed<Connection> {
   readonly socket: Socket;
-  /** By performance.now(). */
+  /** Time at which it was opened, by performance.now(). */
   readonly openedAt: number;
   /** Number of requests so far. */
   requests: number;
-  /** Oldest first. */
+  /** Requests without an answer, the oldest first. */
   readonly pending: Pending[];
   /** The latest request whose answer was sent, if that was before its body had arrived. */
   answered: IncomingMessage | undefined;
@@ -116,7 +116,7 @@ export class Connections {
     this.#idle.add(connection);
   }
 
-  /** Whether all its requests are answered, and the rest of a body is still to come: what is wrong with it needs no answer. */
+  /** Returns whether all its requests are answered, so that a fault in the rest of a body needs no answer. */
   isAnswered(socket: unknown): boolean {
     const { pending, answered } = this.#open.get(socket) ?? {};
     return pending?.length === 0 && answered?.complete === false;

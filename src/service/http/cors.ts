@@ -11,19 +11,19 @@ const EXPOSED_HEADERS = ['x-request-id', 'retry-after'];
 export interface Origins {
   readonly length?: number;
   includes(origin: string): boolean;
-  /** In development: whether the request is answered at all. Default: every request is. */
+  /** Returns whether a server of development answers the request. Default: it answers every request. */
   admits?(request: IncomingMessage): boolean;
 }
 
 /** The paths of handlers that are not the service's own. */
 export interface RoutePaths {
-  /** Whether the handlers of the path answer preflights, and set all headers of CORS, themselves. */
+  /** Returns whether the handlers of the path answer preflights, and set all headers of CORS, themselves. */
   leavesCors(path: string): boolean;
-  /** In upper case. Undefined: the path is not one of them. */
+  /** Returns the methods of a path in upper case; undefined for a path of no route. */
   methodsAt(path: string): readonly string[] | undefined;
 }
 
-/** How long a browser may keep the answer to a preflight. */
+/** Time for which a browser may keep the answer to a preflight, in seconds. */
 const MAX_AGE_SECONDS = '600';
 
 /**

@@ -10,14 +10,14 @@ export type AnswerError = (
   thrown: unknown,
   request: IncomingMessage,
   response: ServerResponse,
-  /** Of the request. */
+  /** The log of the request. */
   log: Logger,
 ) => void;
 
 /** Writes the answer for an error that the caller may see. */
 type WriteError = (response: ServerResponse, error: VisibleError) => void;
 
-/** What callers see of an error. */
+/** The part of an error that callers see. */
 type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 'retryAfterSeconds'>;
 
 /** An error of any other class is a bug, and so is one that can't be read: its message is for the log alone. */
@@ -49,7 +49,7 @@ export function errorAnswers(write: WriteError): AnswerError {
   };
 }
 
-/** Where a response keeps the code of the error that it answers with. */
+/** Key under which a response keeps the code of the error that it answers with. */
 const CODE = Symbol('code');
 type Refusal = ServerResponse & { [CODE]?: string };
 
@@ -119,7 +119,7 @@ export function refuseConnect(socket: Duplex, pending?: ServerResponse): ServerE
 }
 
 /**
- * How long a connection stays open after the answer to malformed HTTP. If it were closed immediately, data that the
+ * Time for which a connection stays open after the answer to malformed HTTP, in milliseconds. If it were closed immediately, data that the
  * peer has sent meanwhile would reset it, and the peer might never read the answer.
  */
 const LINGER_MS = 1000;

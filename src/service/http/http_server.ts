@@ -14,20 +14,20 @@ import { type AnswerError, answerError, endInSilence, onClientError, refuseConne
 import { InFlight, type RequestEnd } from './in_flight.ts';
 import { JsonBodies } from './json_body.ts';
 
-/** How long a connection may take to send a request's headers, and how long it may be idle between requests. */
+/** Time limit for the headers of a request, and for idle connections between requests, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_TIMEOUT_MS = 30_000;
 
 export interface HttpServerParts extends AppOptions {
   readonly limits: Limits;
-  /** How many hosts the server asks by upstreams, which need open files too. */
+  /** Number of hosts that the server calls as upstreams, which need open files too. */
   readonly upstreamHosts: number;
   readonly log: Logger;
   /** Adds the endpoints of the service. */
   routes(app: Express, inFlight: InFlight, bodies: JsonBodies): void;
   /** Answers a request with an error. Never throws. Default: in JSON. */
   readonly answerError?: AnswerError;
-  /** Told of each request that an endpoint could have answered. */
+  /** Receives the end of each request that an endpoint could have answered. */
   readonly onEnd?: ((end: RequestEnd) => void) | undefined;
 }
 

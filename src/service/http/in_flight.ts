@@ -9,7 +9,7 @@ import type { Connection, Connections } from './connections.ts';
 import { refusalCode } from './errors.ts';
 import { addHeader, isAnswered, isWrapped } from './respond.ts';
 
-/** How often deadlines are checked. */
+/** Interval at which deadlines are checked, in milliseconds. */
 const SWEEP_MS = 250;
 /**
  * A connection is closed after this many answers, and after its next answer once it is older than this age, so that
@@ -18,7 +18,7 @@ const SWEEP_MS = 250;
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 
-/** Where a response keeps its entry: a WeakMap would cost the garbage collector more than the rest of a request. */
+/** Key under which a response keeps its entry: a WeakMap would cost the garbage collector more than the rest of a request. */
 const ENTRY = Symbol('entry');
 type Tracked = ServerResponse & { [ENTRY]?: Entry };
 
@@ -47,16 +47,16 @@ export interface InFlightLimits {
   readonly maxWaiting: number;
 }
 
-/** How a request ended. */
+/** The end of a request, for metrics and events. */
 export interface RequestEnd {
-  /** As in the header `x-request-id`. */
+  /** The id in the header `x-request-id`. */
   readonly id: string;
-  /** The path of its endpoint; null if there is none. */
+  /** The path of its endpoint; null for an unknown path. */
   readonly route: string | null;
   /** Whether its answer was sealed: only its id and route may be told then. */
   readonly isSealed: boolean;
   readonly status: number;
-  /** Of the error that answered it. */
+  /** Code of the error that answered it. */
   readonly code: string | undefined;
   /** False: the caller left, or the deadline passed within the answer. */
   readonly isComplete: boolean;
@@ -73,7 +73,7 @@ export class InFlight {
   readonly #connections: Connections;
   readonly #timeoutMs: number;
   readonly #maxRunning: number;
-  /** Sorted by deadline. */
+  /** Entries in the order of their deadlines. */
   readonly #entries = new OrderedList<Entry>();
   readonly #sweeping: NodeJS.Timeout;
   readonly #room: WaitingRoom;
@@ -145,7 +145,7 @@ export class InFlight {
     return true;
   }
 
-  /** As in its header `x-request-id`. */
+  /** Returns the id in its header `x-request-id`. */
   idOf(response: ServerResponse): string {
     return (response as Tracked)[ENTRY]?.id ?? '';
   }
@@ -185,7 +185,7 @@ export class InFlight {
     }
   }
 
-  /** As `work`, for a handler that is done when it returns: it waits for nothing, so it needs no slot of its own. */
+  /** Does the same as `work` for a handler that is done when it returns: it never waits, and needs no slot. */
   workAtOnce(response: ServerResponse, handler: () => void): void {
     if (this.#admit(response)) handler();
   }
@@ -218,7 +218,7 @@ export class InFlight {
     return entry ? signalOf(entry) : AbortSignal.abort(new CallerLeft());
   }
 
-  /** Whether this error only ended a wait of this response's request, whose caller has left. */
+  /** Returns whether this error only ended a wait of this response's request, whose caller has left. */
   isLeaving(response: ServerResponse, error: unknown): boolean {
     const reason: unknown = (response as Tracked)[ENTRY]?.leaving?.signal.reason;
     return reason !== undefined && error === reason;

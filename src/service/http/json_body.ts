@@ -10,12 +10,12 @@ const JSON_TYPE = /^application\/json[ \t]*(;[ \t]*(charset="?utf-8"?[ \t]*)?)?$
 /** A body must arrive within this time, plus one second for every MIN_BYTES_PER_SECOND bytes received. */
 const BODY_TIMEOUT_MS = 5000;
 const MIN_BYTES_PER_SECOND = 16 * 1024;
-/** How often deadlines are checked. */
+/** Interval at which deadlines are checked, in milliseconds. */
 const SWEEP_MS = 250;
 /** Memory limit for all incomplete bodies together; at least four bodies of the maximum size fit. */
 const MAX_INCOMPLETE_BYTES = 16 * 1024 ** 2;
 
-/** Whether a request has a body (RFC 9112, section 6.3). */
+/** Returns whether a request has a body (RFC 9112, section 6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
@@ -42,7 +42,7 @@ export class JsonBodies {
   readonly #limitBytes: number;
   readonly #timeoutMs: number;
   readonly #maxIncompleteBytes: number;
-  /** Oldest first. */
+  /** Bodies that are being read, the oldest first. */
   readonly #readings = new OrderedList<Reading>();
   readonly #sweeping: NodeJS.Timeout;
   #held = 0;

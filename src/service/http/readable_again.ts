@@ -2,7 +2,7 @@
 import { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 
-/** What Node and Express have set by the time that a handler runs. */
+/** Properties that Node and Express have set by the time that a handler runs. */
 const COPIED = [
   'httpVersion',
   'httpVersionMajor',
@@ -50,7 +50,7 @@ function shareRoute(request: Request, again: Request): void {
   });
 }
 
-/** As Node ends a request with its answer, or with its connection. */
+/** Ends the copy of a request with its answer or its connection, as Node does. */
 function endWith(request: IncomingMessage, response: Response): void {
   if (request.destroyed) return;
   if (response.writableFinished) {

@@ -16,7 +16,7 @@ export class JsonText {
     this.headers = headers;
   }
 
-  /** For one within another value. */
+  /** Returns the value for `JSON.stringify`, where the text is within another value. */
   toJSON(): unknown {
     return JSON.parse(this.json);
   }
@@ -27,7 +27,7 @@ export interface InnerAnswer {
   readonly status: number;
   readonly json: string;
   readonly retryAfterSeconds: number | undefined;
-  /** As in the header `x-request-id`. */
+  /** The id in the header `x-request-id`. */
   readonly requestId: string | undefined;
 }
 
@@ -37,14 +37,14 @@ export interface Wrapper {
   wrap(answer: InnerAnswer): Uint8Array;
 }
 
-/** Where a response keeps what its answer must be wrapped by. */
+/** Key under which a response keeps the wrapper of its answer. */
 const WRAPPER = Symbol('wrapper');
 type Wrappable = ServerResponse & { [WRAPPER]?: Wrapper };
 
 /** Headers that say something about the answer, which a wrapped one must not show. */
 const ANSWER_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 
-/** Where a response keeps the headers that are decided before its answer: names and values in turn. */
+/** Key under which a response keeps the headers that precede its answer: names and values in turn. */
 const HEADERS = Symbol('headers');
 type Prepared = ServerResponse & { [HEADERS]?: string[] };
 
@@ -97,7 +97,7 @@ function send(
   discardBody(response.req);
 }
 
-/** Where a response keeps its body until the end of the event loop's turn. */
+/** Key under which a response keeps its body until the end of the event loop's turn. */
 const BODY = Symbol('body');
 type Answered = ServerResponse & { [BODY]?: string | Uint8Array | undefined };
 
@@ -122,12 +122,12 @@ function writeAnswers(): void {
   }
 }
 
-/** Whether the whole answer is decided, though the peer may not have received it. */
+/** Returns whether the whole answer is decided, though the peer may not have received it. */
 export function isAnswered(response: ServerResponse): boolean {
   return response.writableEnded || (response as Answered)[BODY] !== undefined;
 }
 
-/** @throws ApplicationMistake if there is no JSON for the value */
+/** @throws ApplicationMistake if JSON can't represent the value */
 export function sendJson(response: ServerResponse, status: number, value: object): void {
   const isText = value instanceof JsonText;
   const json = isText ? value.json : JSON.stringify(value);
@@ -157,7 +157,7 @@ export function sendText(response: ServerResponse, text: string, status = 200): 
   send(response, status, 'text/plain; charset=utf-8', text, Buffer.byteLength(text));
 }
 
-/** From here on, whatever answers this request is wrapped: results, errors and a passed deadline. */
+/** Makes every further answer to this request wrapped: results, errors and a passed deadline. */
 export function wrapAnswers(response: ServerResponse, wrapper: Wrapper): void {
   (response as Wrappable)[WRAPPER] = wrapper;
 }

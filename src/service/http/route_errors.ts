@@ -1,10 +1,10 @@
-/** Which errors of an application's own routes are the caller's fault. */
+/** Decides which errors of an application's own routes are the caller's fault. */
 import { STATUS_CODES } from 'node:http';
 import { EnclaveError } from 'sui-enclave/errors';
 import { type ServerCode, ServerError } from '../errors.ts';
 import { isInstance, messageOf } from '../thrown.ts';
 
-/** For statuses that have one meaning here. */
+/** Codes of statuses that have one meaning here. */
 const CODES: Readonly<Record<number, ServerCode>> = {
   400: 'INVALID_INPUT',
   404: 'NOT_FOUND',
@@ -16,7 +16,7 @@ const CODES: Readonly<Record<number, ServerCode>> = {
 };
 
 /**
- * What HTTP clients leave in their errors: an upstream's 404 is not the caller's. (`createError(404, error)` of http-errors
+ * Properties of HTTP clients' errors: an upstream's 404 is not the caller's. (`createError(404, error)` of http-errors
  * returns that same error.)
  */
 const MARKS_OF_CLIENTS = ['response', 'request', 'config', 'cause', 'reason', 'isAxiosError'];

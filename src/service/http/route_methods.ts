@@ -5,7 +5,7 @@ import type { Router } from 'express';
 const OF_USE = ['GET', 'HEAD', 'POST'];
 const OF_ALL = [...OF_USE, 'PUT', 'PATCH', 'DELETE'];
 
-/** What Express' router keeps of each handler. */
+/** The record of a handler in Express' router. */
 interface Layer {
   readonly handle: { readonly length: number; readonly stack?: readonly Layer[] };
   readonly route?: { readonly methods: Readonly<Record<string, boolean>> };

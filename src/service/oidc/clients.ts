@@ -7,7 +7,7 @@ import * as v from 'valibot';
 
 /** A client id at an issuer. */
 export interface Client {
-  /** Normalised, or MICROSOFT_ISSUER. */
+  /** The normalised issuer, or MICROSOFT_ISSUER. */
   readonly issuer: string;
   readonly clientId: string;
   readonly jwksUrl: URL;
@@ -15,7 +15,7 @@ export interface Client {
   readonly presenters: readonly string[];
 }
 
-/** Which values a service can use. */
+/** The values that a service can use. */
 export interface UsableValues {
   issuer(value: string): boolean;
   clientId(value: string): boolean;
@@ -119,7 +119,7 @@ function requireOneUrlEach(setting: string, clients: readonly Client[]): void {
   }
 }
 
-/** Whether the pattern is Microsoft's and the issuer one of its tenants. */
+/** Returns whether the pattern is Microsoft's and the issuer one of its tenants. */
 export function isTenant(pattern: string, issuer: string): boolean {
   const tid = issuer.split('/')[3];
   return pattern === MICROSOFT_ISSUER && isIssuedBy(pattern, { iss: issuer, tid });

@@ -30,7 +30,7 @@ const PublicKey = v.looseObject({
   ),
   n: Number64,
   e: Number64,
-  // The private exponent: whoever reads it can sign for the issuer.
+  // The private exponent: anyone who reads it can sign for the issuer.
   d: v.optional(v.never()),
 });
 

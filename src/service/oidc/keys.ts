@@ -14,7 +14,7 @@ const MAX_AGE_MS = 24 * 60 * 60_000;
 const PAUSE_MS = 30_000;
 const PAUSE_AFTER_FAILURE_MS = 5000;
 
-/** For upstream(). The largest key set of the known providers has about 20 KB. */
+/** Limits for upstream(). The largest key set of the known providers has about 20 KB. */
 export const KEYS_BOUNDS = { timeoutMs: 5000, maxSize: 256 * 1024 };
 
 interface Kept {
@@ -27,7 +27,7 @@ export class IssuerKeys {
   readonly #path: string;
   readonly #now: () => number;
   #kept: Kept | undefined;
-  /** Why the last attempt failed: of an upstream, or of the budget of calls to it. */
+  /** Error of the last attempt: of the upstream, or of the budget of calls to it. */
   #failure: unknown;
   #askAgainAt = Number.NEGATIVE_INFINITY;
   #asking: Promise<void> | undefined;
@@ -70,7 +70,7 @@ export class IssuerKeys {
     return kept && this.#now() - kept.at < maxAgeMs ? kept.keys.byId.get(kid) : undefined;
   }
 
-  /** Never rejects. @returns undefined if it is too early to ask again */
+  /** Fetches the keys again; never rejects. @returns undefined if it is too early for that */
   #renew(): Promise<void> | undefined {
     if (this.#now() < this.#askAgainAt) return undefined;
     this.#asking = startShared(() => this.#fetch()).finally(() => {

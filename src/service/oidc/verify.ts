@@ -22,7 +22,7 @@ interface UnverifiedClaims {
   readonly tid: unknown;
 }
 
-/** Without a client id: every client of the issuer. */
+/** A client whose tokens are accepted; without a client id, every client of the issuer. */
 export type AcceptedClient = Pick<Client, 'issuer' | 'presenters'> & Partial<Pick<Client, 'clientId'>>;
 
 export interface Verified<Accepted> {

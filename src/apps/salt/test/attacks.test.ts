@@ -68,7 +68,7 @@ describe('the type', () => {
   });
 
   test.each(['at+jwt', 'application/at+jwt', 'logout+jwt', 'JWS', 'JWT ', 'xJWT', '', null, 5, ['JWT']])(
-    'must not be %o, whoever signed it',
+    'must not be %o, no matter who signed it',
     async (typ) => {
       const { issuer, refusal } = await setUp();
       expect(await refusal(await issuer.token({}, { header: { typ } }))).toEqual([401, 'SALT_TOKEN_TYPE']);

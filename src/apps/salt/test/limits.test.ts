@@ -8,7 +8,7 @@ describe('a rate', () => {
   };
 
   test.each([1, 3, 7, 30, 300])(
-    'of %i a minute allows so many at once, and then one after each share',
+    'of %i a minute allows that number at once, and then one after each share of the minute',
     (perMinute) => {
       const { clock, limit } = setUp(perMinute);
       for (let i = 0; i < perMinute; i++) limit.take('a');

@@ -27,7 +27,7 @@ test.each([100, 99.9, 0, -0.4, -100])('%d °C is a reading', async (temp_c) => {
   });
 });
 
-test.each([100.1, -100.1])('%d °C is none', async (temp_c) => {
+test.each([100.1, -100.1])('%d °C is not a temperature of weather', async (temp_c) => {
   await expect(read({ temp_c, last_updated_epoch: 1_700_000_000 })).rejects.toMatchObject({
     code: 'WEATHER_MALFORMED',
   });
