@@ -29,7 +29,7 @@ export interface Io {
   error(text: string): void;
   /** Reads standard input to its end. */
   stdin(): string;
-  /** Asks the person at the terminal for a line; missing where there is no terminal. */
+  /** Asks the person at the terminal for a line; missing without a terminal. */
   ask?(question: string): Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export type Main = (argv: readonly string[], env: Environment, io: Io) => Promis
 
 /** The result of a command: `text` for people, or `json` for programs if it got `--json`. */
 export interface Result {
-  /** Default: `EXIT.done`. */
+  /** The exit code. Default: `EXIT.done`. */
   readonly exit?: number;
   /** Printed with `--json`; a bigint becomes a string. */
   readonly json: object;
@@ -55,15 +55,15 @@ export class UnreadableFileError extends EnclaveError {
 /** An error as a command reports it. */
 export interface Failure {
   readonly exit: number;
-  /** For people, printed on standard error. */
+  /** Text for people, printed on standard error. */
   readonly text: string;
-  /** For programs, printed on standard output in place of `text` if the command got `--json`: `{"error", "code"}` at least. */
+  /** Report for programs, printed on standard output instead of `text` with `--json`: `{"error", "code"}` at least. */
   readonly json: { readonly code: string; readonly error: string; readonly [name: string]: unknown };
 }
 
 export interface Context {
   readonly env: Environment;
-  /** With `--json`, `log` writes to standard error: standard output holds nothing but the result. */
+  /** Output of the command. With `--json`, `log` writes to standard error, and standard output has the result only. */
   readonly io: Io;
   /** Whether the command got `--json`. */
   readonly asJson: boolean;
@@ -126,7 +126,7 @@ function withoutControls({ ask, ...io }: Io): Io {
 type Reporting = Pick<CommandLine, 'name' | 'program'> &
   Pick<Command<Arguments, Options>, 'exitOf' | 'handlesSecrets' | 'report'>;
 
-/** How a command reports an error; undefined for a fault of the program, which is thrown on. */
+/** Returns the report of an error; undefined for a fault of the program, which is thrown on. */
 function failureOf(error: unknown, spec: Reporting): Failure | undefined {
   const known = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
   const failure = known ?? (spec.handlesSecrets ? INTERNAL : undefined);

@@ -1,4 +1,4 @@
-/** What a command line may contain, and what it contains: split by Node's parser, checked by valibot. */
+/** Definition and parsing of command lines: split by Node's parser, checked by valibot. */
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { EnclaveError } from 'sui-enclave/errors';
 import * as v from 'valibot';
@@ -11,9 +11,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export const EXIT = {
   /** Done, or nothing to do. */
   done: 0,
-  /** Refused or failed. */
+  /** The command was refused or failed. */
   failed: 1,
-  /** Not tried: the command line, or something that it names, can't be used. */
+  /** The command was not tried: the command line, or something that it names, can't be used. */
   notTried: 2,
 } as const;
 
@@ -26,7 +26,7 @@ export class UsageError extends EnclaveError {
 /** Checks the text of an argument or of an option. Its issues continue the name: "must be …". */
 type Schema = v.GenericSchema<string, unknown>;
 
-/** A positional argument. */
+/** A positional argument of a command. */
 export interface Argument {
   readonly schema: Schema;
   /** Its name in the help and in errors. Default: its key. */
@@ -43,7 +43,7 @@ export interface Option {
   readonly value: string;
   readonly help: string;
   readonly schema: Schema;
-  /** As on the command line. */
+  /** Default value, as on the command line. */
   readonly default?: string;
   readonly required?: boolean;
   readonly repeated?: boolean;
@@ -62,11 +62,11 @@ export type Options = Readonly<Record<string, Option | Flag>>;
 
 export interface CommandLine<A extends Arguments = Arguments, O extends Options = Options> {
   readonly name: string;
-  /** What starts it. Default: `sui-enclave <name>`. */
+  /** Words that start the command. Default: `sui-enclave <name>`. */
   readonly program?: string;
-  /** What it does, in lines of 120 characters at most. */
+  /** Description for the help, in lines of 120 characters at most. */
   readonly purpose: string;
-  /** In order. */
+  /** Positional arguments in their order. */
   readonly arguments: A;
   readonly options: O;
   /**
@@ -76,9 +76,9 @@ export interface CommandLine<A extends Arguments = Arguments, O extends Options 
   readonly formerly?: Arguments;
   /** Finds positional arguments that belong elsewhere. @throws UsageError */
   checkPositionals?(positionals: readonly string[]): void;
-  /** What follows the name in a complete command line, for the help. Default: nothing. */
+  /** Words after the name in a complete command line, for the help. Default: none. */
   readonly example?: string;
-  /** What follows the name in the first lines of the help, if there are several forms. */
+  /** Words after the name in the first lines of the help, if there are several forms. */
   readonly forms?: readonly string[];
   /** The last lines of the help. */
   readonly notes?: string;
@@ -148,7 +148,7 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
   return { args, options, positionals };
 }
 
-/** Whether an argument is, or was meant to be, an id on chain. */
+/** Returns whether an argument is, or was meant to be, an id on chain. */
 export function isId(text: string | undefined): boolean {
   return /^0x[^:]*$/i.test(text ?? '');
 }
@@ -249,7 +249,7 @@ function wordsOf(args: Arguments, names: readonly string[] = Object.keys(args)):
   return names.map((name) => wordOf(name, args[name])).join(' ');
 }
 
-/** What follows the name in a command line, such as `<from> [<to>] [options]`. */
+/** Returns the words after the name in a command line, such as `<from> [<to>] [options]`. */
 function formOf(args: Arguments): string {
   const words = Object.entries(args).map(([name, argument]) => {
     const word = `${wordOf(name, argument)}${argument.repeated ? '...' : ''}`;
@@ -258,7 +258,7 @@ function formOf(args: Arguments): string {
   return [...words, '[options]'].join(' ');
 }
 
-/** What starts a command. */
+/** Returns the words that start a command. */
 export function programOf({
   name,
   program = `sui-enclave ${name}`,

@@ -1,7 +1,7 @@
 /** The commands of the program, each loaded only if it runs. */
 import { type CommandModule, loadToolchain } from './toolchain.ts';
 
-/** Who runs them, in the order of the help. */
+/** The readers of the help, in its order. */
 export const READERS = {
   author: 'Write an application',
   admin: 'Register enclaves on Sui, and manage them',
@@ -21,7 +21,7 @@ export interface Entry {
 
 const toolchainLoaders = new Set<Entry['load']>();
 
-/** Whether the command is in the toolchain, a package of its own. */
+/** Returns whether the command is in the toolchain, which is a separate package. */
 export const needsToolchain = ({ load }: Entry): boolean => toolchainLoaders.has(load);
 
 /** Loads a command of the toolchain. */
@@ -170,7 +170,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   audit: {
     reader: 'admin',
-    summary: 'find out which sources are behind a config, and whether they are',
+    summary: 'find the sources that a config names, and check that its image was built from them',
     load: fromToolchain('audit'),
   },
   provision: {

@@ -1,4 +1,4 @@
-/** Where the program is: in a clone of this repository, or in the installed package. */
+/** Location of the program: in a clone of this repository, or in the installed package. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 /** The folder above `src`, if this is a clone. */
 export const CLONE = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Whether the program is that of a clone: else it is installed. */
+/** Whether the program is that of a clone; otherwise it is installed. */
 export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 
 /** The file of the program, for Node. */

@@ -24,7 +24,7 @@ export function boundLines(
   ].join('\n');
 }
 
-/** What a terminal would take for a command, and what hides or reorders text: without it, whole lines stay as they are. */
+/** Characters that a terminal would take for a command, or that hide or reorder text. */
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** The output of a command, in which part may come from outside. */

@@ -55,7 +55,7 @@ export class ToolchainError extends EnclaveError {
  */
 export async function loadToolchain(): Promise<Toolchain> {
   const version = readVersion();
-  // From files: no registry has the name yet, and whoever took it there would run code here.
+  // From files: no registry has the name yet, and anyone who claimed it there would run code here.
   const files = [TOOLCHAIN, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
   const advice = `npm install --save-dev ${files.join(' ')}`;
   const manifest = findManifest();
@@ -73,10 +73,10 @@ export async function loadToolchain(): Promise<Toolchain> {
   return await import(import.meta.resolve(TOOLCHAIN));
 }
 
-/** Whether a toolchain, of whatever version, is installed beside this program. */
+/** Returns whether a toolchain of any version is installed beside this program. */
 export const isToolchainInstalled = (): boolean => findManifest() !== undefined;
 
-/** Undefined without the toolchain. */
+/** Returns the path of its package.json; undefined without the toolchain. */
 function findManifest(): string | undefined {
   try {
     return findPackageJSON(TOOLCHAIN, import.meta.url);

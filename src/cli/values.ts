@@ -80,5 +80,5 @@ export const enclaveName = v.pipe(
   v.check((name) => name !== 'relay', 'must not be relay, which has a folder of its own there'),
 );
 
-/** Of zkLogin's circuit. */
+/** Size of zkLogin's circuit. */
 export const circuitSize = v.picklist(['small', 'full'], 'must be small or full');

@@ -87,7 +87,7 @@ export function makeEnvironment(
   return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
-/** /app/enclave.conf. */
+/** Returns the content of /app/enclave.conf. */
 export function makeSettings(manifest: Manifest, environment: readonly string[]): string {
   return [
     ...environment.map((line) => `env ${line}`),
@@ -99,7 +99,7 @@ export function makeSettings(manifest: Manifest, environment: readonly string[])
   ].join('\n');
 }
 
-/** What init opens towards the parent instance beside the server's port. */
+/** Lists the ports that init opens towards the parent instance beside the server's port. */
 function inboundTo(environment: readonly string[]): string[] {
   const port = environment.find((line) => line.startsWith('METRICS_PORT='))?.split('=')[1];
   return port === undefined ? [] : [`inbound vsock:${METRICS_PORT} tcp:127.0.0.1:${port}`];

@@ -3,20 +3,20 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Alert, causeOf } from './alerts.ts';
 import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
 
-/** What one node shows. */
+/** The state that one node shows. */
 export interface Reading {
-  /** Its host. */
+  /** Host of the node. */
   readonly node: string;
   readonly registered: Registered;
 }
 
-/** Why one node shows nothing. */
+/** The reason why one node shows nothing. */
 export interface Silence {
   readonly node: string;
   readonly error: unknown;
 }
 
-/** What the nodes show, which are at least one, and the nodes that show nothing. */
+/** The states that nodes show, at least one, and the nodes that show none. */
 export interface Readings {
   readonly readings: readonly [Reading, ...Reading[]];
   readonly silences: readonly Silence[];
@@ -26,7 +26,7 @@ type Judged = Reading & { readonly decision: Decision };
 
 /**
  * Takes the alerts of all nodes, and only those changes and accepted enclaves that all agree on. Where their configs differ,
- * or one of them shows nothing, there are no changes.
+ * or one of them shows nothing, nothing is changed.
  */
 export function decideTogether(
   { readings, silences }: Readings,
@@ -87,7 +87,7 @@ function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
   return disputes;
 }
 
-/** By the ids of enclaves. */
+/** Returns the states of enclaves by their ids. */
 function listStates({ accepted, actions }: Decision): ReadonlyMap<string, string> {
   return new Map([
     ...accepted.map(({ id }) => [id, 'accepted'] as const),
@@ -113,7 +113,7 @@ function reportSilence({ node, error }: Silence): Alert {
   return { code: 'NODE_UNREADABLE', subject: node, message: `${code}: ${reason}` };
 }
 
-/** Of the nodes' alerts about the same, the first. */
+/** Keeps the first of the nodes' alerts about the same subject. */
 function withoutDuplicates(alerts: readonly Alert[]): Alert[] {
   const byName = new Map<string, Alert>();
   for (const alert of alerts) {

@@ -1,4 +1,4 @@
-/** What a keeper reports: one `code` for each cause. */
+/** Reports of a keeper: one `code` for each cause. */
 import { isEnclaveError } from 'sui-enclave/errors';
 
 /** Every code of an alert: whether it is only a warning, and its meaning. */
@@ -37,13 +37,13 @@ export type AlertCode = keyof typeof ALERTS;
 
 export interface Alert {
   readonly code: AlertCode;
-  /** What it is about: a URL, or the id of an object. */
+  /** Subject of the alert: a URL, or the id of an object. */
   readonly subject: string;
-  /** For people, without keys or secrets. */
+  /** Text for people, without keys or secrets. */
   readonly message: string;
 }
 
-/** Whether someone has to do something. */
+/** Returns whether an operator must act. */
 export function isAlarm({ code }: Alert): boolean {
   return ALERTS[code][0] === 'alert';
 }

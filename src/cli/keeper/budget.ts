@@ -8,21 +8,21 @@ export const DAY_MS = 24 * 60 * 60_000;
 
 /** A transaction that was signed, or was about to be. */
 export interface Signed {
-  /** How long ago, in milliseconds. */
+  /** Age of the transaction, in milliseconds. */
   readonly ageMs: number;
-  /** Its gas budget. */
+  /** Its gas budget in MIST. */
   readonly mist: bigint;
 }
 
-/** What outlasts the process. */
+/** The record of signed transactions, which outlasts the process. */
 export interface SigningRecord {
   /** The transactions of earlier processes. */
   readonly signed: readonly Signed[];
-  /** Replaces the record. @throws EnclaveError if it can't be kept */
+  /** Replaces the whole record. @throws EnclaveError if it can't be stored */
   replace(signed: readonly Signed[]): void;
 }
 
-/** Of a process that signs nothing. */
+/** The record of a process that signs nothing. */
 export const NO_RECORD: SigningRecord = { signed: [], replace() {} };
 
 /** One more transaction would exceed `gas_a_day`. */
@@ -31,7 +31,7 @@ export class GasADayError extends EnclaveError {
 }
 
 interface Cost {
-  /** By the monotonic clock. */
+  /** Time of the signature by the monotonic clock. */
   readonly at: number;
   readonly mist: bigint;
 }
@@ -69,7 +69,7 @@ export class GasBudget {
     this.#costs = costs;
   }
 
-  /** What may be signed now, in MIST. */
+  /** Returns the gas that may be signed now, in MIST. */
   left(): bigint {
     const left = this.#mistADay - this.spent();
     return left > 0n ? left : 0n;

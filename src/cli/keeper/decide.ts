@@ -15,7 +15,7 @@ import type { Alert } from './alerts.ts';
 /** The chain accepts a document for about three hours. */
 const UNREGISTERED_MS = 2 * 60 * 60_000;
 
-/** What the chain shows. */
+/** The state of the chain. */
 export interface Registered {
   readonly config: EnclaveConfig;
   /** Every enclave of the config that exists, of all versions. */
@@ -31,7 +31,7 @@ export interface Trusted extends Candidate {
   readonly attestedAtMs: number;
 }
 
-/** Why nothing at a URL is trusted. */
+/** The reason why no enclave at a URL is trusted. */
 export interface Untrusted {
   readonly url: string;
   readonly trusted: false;
@@ -43,13 +43,13 @@ export type Answer = Trusted | Untrusted;
 
 export interface Seen extends Registered {
   readonly answers: readonly Answer[];
-  /** How long ago each unregistered key was seen first, by its hexadecimal digits, in milliseconds. */
+  /** Time since each unregistered key was first seen, in milliseconds, by the key in hexadecimal. */
   readonly seenForMs: ReadonlyMap<string, number>;
-  /** In milliseconds since 1970. */
+  /** The present time, in milliseconds since 1970. */
   readonly now: number;
 }
 
-/** What a keeper may do. */
+/** The actions that a keeper may take. */
 export interface Rules {
   readonly image: Image;
   readonly registrarId: string;
@@ -70,13 +70,13 @@ export interface Decision {
   readonly alerts: readonly Alert[];
   /** The enclaves that contracts accept. */
   readonly accepted: readonly Enclave[];
-  /** Of these, the ones that answered nowhere. */
+  /** The stale enclaves that answered at no URL. */
   readonly silent: readonly Enclave[];
   /** The trusted keys that are not registered, in hexadecimal digits. */
   readonly unregistered: readonly string[];
 }
 
-/** Whether the config's registers are those that the keeper's file names. */
+/** Returns whether the config's registers are those that the keeper's file names. */
 export function mayAct({ config }: Pick<Registered, 'config'>, { image }: Rules): boolean {
   return isSameImage(config.image, image);
 }
@@ -128,7 +128,7 @@ interface Running {
   readonly state: 'free' | 'destroyed' | Enclave;
 }
 
-/** Each key once: several URLs may lead to one enclave. */
+/** Keeps each key once: several URLs may reach one enclave. */
 function runningOf({ config, enclaves, destroyed, answers }: Seen): Running[] {
   const running = new Map<string, Running>();
   for (const answer of answers) {

@@ -12,7 +12,7 @@ import type { Registered } from './decide.ts';
 /** A list is read again after this time, in milliseconds, whatever the version: a node may have left something out. */
 const MAX_AGE_MS = 60 * 60_000;
 
-/** What was read last. */
+/** The result of the last read. */
 interface LastRead {
   readonly configVersion: string;
   readonly readAt: number;

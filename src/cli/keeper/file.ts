@@ -71,7 +71,7 @@ const KeeperYaml = v.pipe(
 
 export interface KeeperFile {
   readonly network: Network | undefined;
-  /** In place of the network's own; empty if that is used. */
+  /** URLs of nodes instead of the network's own node; empty if that is used. */
   readonly nodes: readonly string[];
   /** The latest version of the package that has `enclave::enclave`. */
   readonly enclavePackage: string;
@@ -92,7 +92,7 @@ export interface KeeperFile {
   readonly gasBudget: bigint;
   /** The highest price of a unit of gas that it signs, in MIST. */
   readonly maxGasPrice: bigint;
-  /** On loopback. */
+  /** Port of the metrics on loopback. */
   readonly metricsPort: number | undefined;
 }
 

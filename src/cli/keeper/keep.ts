@@ -45,10 +45,10 @@ exit codes: 0 ended, or one round without an alert; 1 one round with an alert; 2
   },
 });
 
-/** What a keeper starts with. */
+/** The settings with which a keeper starts. */
 interface Start {
   readonly file: KeeperFile;
-  /** Of the file. */
+  /** Path of the file. */
   readonly path: string;
   /** The path of the record. */
   readonly record: string;

@@ -9,7 +9,7 @@ export interface Loop extends Pauses {
   note(report: Report | undefined): void;
   /** Writes a line, without keys or secrets. */
   log(line: string): void;
-  /** Waits so many milliseconds, or until `stop` is aborted. */
+  /** Waits for a number of milliseconds, or until `stop` is aborted. */
   pause(ms: number, stop: AbortSignal): Promise<void>;
 }
 

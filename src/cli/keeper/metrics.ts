@@ -9,11 +9,11 @@ import type { Report } from './round.ts';
 const PREFIX = 'sui_enclave_keeper';
 const CODES = Object.keys(ALERTS) as AlertCode[];
 
-/** In MIST. */
+/** Gas of the keeper, in MIST. */
 export interface Gas {
   /** The budgets of what was signed in the last 24 hours. */
   spent(): bigint;
-  /** What `gas_a_day` leaves. */
+  /** Returns the part of `gas_a_day` that may still be signed, in MIST. */
   left(): bigint;
 }
 

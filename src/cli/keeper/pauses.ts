@@ -1,11 +1,11 @@
-/** How long to wait after failures. */
+/** Pauses between rounds, which grow after failures. */
 
 export interface Pauses {
-  /** Without a failure, in milliseconds. */
+  /** Pause after a round without a failure, in milliseconds. */
   readonly intervalMs: number;
   /** The longest, in milliseconds. */
   readonly maxPauseMs: number;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random(): number;
 }
 

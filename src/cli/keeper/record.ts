@@ -8,7 +8,7 @@ import { KeeperFileError } from './file.ts';
 const RecordFile = v.strictObject({
   signed: v.array(
     v.strictObject({
-      /** In milliseconds since 1970. */
+      /** Time of the signature, in milliseconds since 1970. */
       at: v.pipe(v.number(), v.safeInteger(), v.minValue(0)),
       mist: v.pipe(
         v.string(),

@@ -16,7 +16,7 @@ import {
 import { type Pauses, pauseAfter } from './pauses.ts';
 import type { Done, World } from './world.ts';
 
-/** What a round found and did. */
+/** Findings and actions of a round. */
 export interface Report {
   readonly done: readonly {
     readonly kind: Action['kind'];
@@ -33,7 +33,7 @@ export interface Report {
   readonly hasFailed: boolean;
 }
 
-/** After these, another transaction in this round would fail as well, or make it worse. */
+/** Errors after which another transaction in this round would fail too, or do harm. */
 const ENDS_ROUND: readonly SuiCode[] = [
   'SUI_NODE_UNREACHABLE',
   'SUI_NODE_ANSWER',
@@ -47,7 +47,7 @@ const ENDS_ROUND: readonly SuiCode[] = [
 export interface Settings extends Rules, Pauses {
   readonly configId: string;
   readonly urls: readonly string[];
-  /** In milliseconds since 1970: only for times of the chain and of documents. */
+  /** Returns the time in milliseconds since 1970, to compare with times of the chain and of documents. */
   now(): number;
   /** A monotonic clock in milliseconds, for durations. */
   clock(): number;
@@ -100,7 +100,7 @@ export class Keeper {
     };
   }
 
-  /** Of all nodes at once. */
+  /** Reads the state of all nodes at once. */
   async #read(signal: AbortSignal): Promise<{ readings: Reading[]; silences: Silence[] }> {
     const { nodes } = this.#world;
     const results = await Promise.allSettled(nodes.map(({ read }) => read(signal)));
@@ -187,7 +187,7 @@ function describeContradiction(action: Action): string {
   return `the node said that it is ${done}, and ${shown}, so nothing more is signed for it: if this lasts for minutes, compare with another node, name that one, and restart the keeper`;
 }
 
-/** Undefined once `stop` is aborted. */
+/** Returns the result of the work, or undefined once `stop` is aborted. */
 async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
   const { promise: stopped, resolve } = Promise.withResolvers<undefined>();
   const end = () => resolve(undefined);

@@ -1,4 +1,4 @@
-/** What a keeper sees and changes: the chain and the enclaves. */
+/** The environment that a keeper reads and changes: the chain and the enclaves. */
 import { Transaction } from '@mysten/sui/transactions';
 import { decodeAttestation } from 'sui-enclave/attestation';
 import { MoveAbortError, ObjectNotFoundError, type SuiCode, SuiError } from 'sui-enclave/sui/errors';
@@ -15,7 +15,7 @@ import type { Registered, Trusted } from './decide.ts';
 import { EnclaveList } from './enclave_list.ts';
 import type { KeeperFile } from './file.ts';
 
-/** How an action ended without an error: `theirs` if the chain was in that state already, by another keeper. */
+/** The end of an action without an error: `theirs` if another keeper had done it before. */
 export type Done = 'done' | 'theirs' | 'simulated';
 
 /** Through what the chain is seen. */
@@ -27,7 +27,7 @@ export interface KeeperNode {
 }
 
 export interface World {
-  /** At least one. */
+  /** The nodes, at least one. */
   readonly nodes: readonly KeeperNode[];
   /** @throws EnclaveError: why nothing there is trusted */
   attest(url: string): Promise<Trusted>;
@@ -142,10 +142,10 @@ function doneOf(status: string): Done {
   return status === 'dry-run' ? 'simulated' : 'done';
 }
 
-/** What a node may say of a transaction with an object that another one has deleted. */
+/** Codes of a node for a transaction with an object that another transaction has deleted. */
 const DELETED: readonly SuiCode[] = ['SUI_OBJECT_NOT_FOUND', 'SUI_OBJECT_CHANGED', 'SUI_EXECUTION'];
 
-/** Whether a transaction failed because the enclave does not exist any more. */
+/** Returns whether a transaction failed because the enclave no longer exists. */
 async function isGone({ client }: Chain, enclaveId: string, error: unknown): Promise<boolean> {
   if (!(error instanceof SuiError) || !DELETED.includes(error.code)) return false;
   return await readEnclave(client, enclaveId).then(

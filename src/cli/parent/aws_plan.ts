@@ -242,7 +242,7 @@ export function planInstance(options: AwsOptions): Step[] {
   ];
 }
 
-/** Only a "not found" error means that a resource is missing: any other failure ends the script. */
+/** A command that finds a resource. Only a "not found" error means that a resource is missing: any other failure ends the script. */
 const LOOK = `errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 look() {

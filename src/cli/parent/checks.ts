@@ -107,7 +107,7 @@ function examineNode(eif: string): Finding {
   return { ok: true, text: `Node ${process.versions.node} runs this; the image has Node ${built}${doubt}` };
 }
 
-/** What the build wrote beside an image that has another Node than the pinned one; nothing measures that file. */
+/** Reads the file that the build writes beside an image with a Node other than the pinned one; it is not measured. */
 function recordedNode(eif: string): string | undefined {
   const name = basename(eif, '.eif');
   const file = join(dirname(eif), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
@@ -160,7 +160,7 @@ function examineGroup(env: Environment): Finding {
     : { ok, text: 'the user is not in the group ne: sudo usermod -aG ne $USER, and log in again' };
 }
 
-/** What the allocator reserves, less what the running enclaves use. */
+/** Compares the memory that the allocator reserves with the memory that the running enclaves use. */
 function examineAllocator(
   path: string,
   needed: { readonly memory: number; readonly cpus: number },

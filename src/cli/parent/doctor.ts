@@ -28,7 +28,7 @@ export const main = command({
     },
     port: {
       value: '<port>',
-      help: 'the port of this instance that is to lead to the enclave',
+      help: 'the port of this instance to forward to the enclave',
       schema: integer(1, 65_535),
       default: '3000',
     },

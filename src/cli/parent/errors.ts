@@ -1,4 +1,4 @@
-/** Why a command on the parent instance failed: one `code` for each cause. No message contains a secret. */
+/** Errors of commands on the parent instance: one `code` for each cause. No message contains a secret. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ParentError, and what it means. */

@@ -24,7 +24,7 @@ const POLL_MS = 100;
 /** Far more than an answer of /readyz has. */
 const MAX_READINESS_BYTES = 65_536;
 
-/** The parent's address and port that lead to the server. */
+/** Address and port of the parent that are forwarded to the server. */
 export interface Listen {
   readonly address: string;
   readonly port: number;
@@ -34,16 +34,17 @@ export interface Exposure {
   readonly cid: number;
   readonly manifest: Manifest;
   readonly listen: Listen;
-  /** A port on loopback that leads to the server's figures; undefined: whatever leads there stays. */
+  /** Port on loopback that is forwarded to the server's metrics; undefined keeps the present one. */
   readonly metricsPort: number | undefined;
   /** Whether to take the port from another enclave, whose open connections then end in their own time. */
   readonly takesPort: boolean;
 }
 
 /**
- * What the file of an enclave must say so that this address leads to its server, and nothing else that it said changes.
+ * Returns the content of an enclave's file that forwards this address to its server, and otherwise the file's content.
  *
- * @throws ParentError: WRONG_STATE, if the address leads to another enclave; PROGRAM_FAILED, if another program has it
+ * @throws ParentError: WRONG_STATE, if the address is forwarded to another enclave; PROGRAM_FAILED, if another program
+ *   has it
  */
 export async function exposedConf(
   env: Environment,
@@ -63,7 +64,7 @@ export async function exposedConf(
     if (owner !== undefined) {
       throw new ParentError(
         'WRONG_STATE',
-        `port ${line.port} leads to the enclave ${owner}: give --take-port to lead it to ${name} instead`,
+        `port ${line.port} is forwarded to the enclave ${owner}: pass --take-port to forward it to ${name} instead`,
       );
     }
     if (!isOurs) await requireFree(line);
@@ -72,7 +73,7 @@ export async function exposedConf(
   return confOf(cid, manifest, [...others, ...wanted]);
 }
 
-/** Takes a port from the enclave that it leads to, if that is another than this. @returns whether one had it */
+/** Takes a port from the other enclave to which it is forwarded. @returns whether there was one */
 function takePort(env: Environment, name: string, port: number): boolean {
   let isTaken = false;
   for (const other of confNames(env)) {
@@ -169,7 +170,7 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
     if (performance.now() > until) {
       throw new ParentError(
         'PROGRAM_FAILED',
-        `the server does not answer at ${urlOf(listen)}, which the relay leads to it`,
+        `the server does not answer at ${urlOf(listen)}, which the relay forwards to it`,
       );
     }
     await new Promise((done) => setTimeout(done, POLL_MS));
@@ -187,7 +188,7 @@ async function readiness(listen: Listen): Promise<{ status?: number; body?: unkn
   }
 }
 
-/** Where the server answers on this machine. */
+/** Returns the URL at which the server answers on this machine. */
 export function urlOf({ address, port }: Listen): string {
   return `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
 }

@@ -22,7 +22,7 @@ import { ensureRelay, relayOf, reportsFolder, requireRelay, writeConf } from './
 import { lastEnd, reportsPath } from './reports.ts';
 import { stateFolder } from './services.ts';
 
-/** For the attestation document. */
+/** Time limit of a request for the attestation document, in milliseconds. */
 const ATTEST_MS = 10_000;
 
 const PROXY_LINES = `Only programs on this instance reach it, such as your proxy: the image has TRUSTED_PROXIES, so callers who reach the port
@@ -182,13 +182,13 @@ function secretsLine(wasReady: boolean, hasSecrets: boolean, { secrets }: Manife
   return 'The enclave has accepted its secrets. They were sealed for it: the relay read nothing; root on this instance can read where they came from.';
 }
 
-/** How secrets are sealed. */
+/** The key and the provisioner with which secrets are sealed. */
 interface Sealing {
   readonly requirements: Requirements;
   readonly provisioner: ProvisionerKey | undefined;
 }
 
-/** @throws UsageError, if the image needs a signature and there is no key; ProvisionFileError: PROVISIONER_KEY */
+/** @throws UsageError, if the image needs a signature and no key is given; ProvisionFileError: PROVISIONER_KEY */
 async function sealingFor(
   { debug, root, 'provisioner-key': path }: Options,
   { registers }: EnclaveImage,

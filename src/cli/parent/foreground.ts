@@ -78,7 +78,7 @@ async function afterStarts(env: Environment, name: string): Promise<RunningEncla
   }
 }
 
-/** Whether a process starts or keeps an enclave of this name: nitro-cli's helper has the arguments of its start. */
+/** Returns whether a process starts or keeps an enclave of this name: nitro-cli's helper has the arguments of its start. */
 function hasStarter(name: string): boolean {
   return readdirSync('/proc').some((pid) => {
     if (!/^\d+$/.test(pid)) return false;

@@ -27,7 +27,7 @@ import { type EnclaveImage, loadImage } from './image.ts';
 import { find, run } from './programs.ts';
 
 /**
- * Where files go, below the root: settings and secrets; images and the relay; state, for the services to write, and that of
+ * Folders below the root: settings and secrets; images and the relay; state, for the services to write, and that of
  * the relay, for it alone.
  */
 export const FOLDERS = {
@@ -41,7 +41,7 @@ export const USERS = 'etc/sysusers.d/sui-enclave.conf';
 /** A file for each enclave. */
 export const TMPFILES = 'etc/tmpfiles.d';
 
-/** Of all enclaves together. */
+/** Units that all enclaves share. */
 const SHARED_UNITS = [
   'sui-enclave-relay.service',
   'sui-enclave-relay.path',
@@ -49,7 +49,7 @@ const SHARED_UNITS = [
 ];
 /** One for each enclave. */
 const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
-/** What the units in this folder start. */
+/** Command that the units in this folder start. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
 
 /** The folder of the relay's configuration is beside those of the enclaves. */
@@ -59,11 +59,11 @@ export interface Host {
   /** The folder that holds the machine's files: `/`. */
   readonly root: string;
   readonly env: Environment;
-  /** What the units start: Node, and the program. */
+  /** Command that the units start: Node, and the program. */
   readonly program: readonly [node: string, main: string];
 }
 
-/** This machine. @throws UsageError, without root's rights, or if services may not read the program */
+/** Describes this machine. @throws UsageError, without root's rights, or if services may not read the program */
 export function thisHost(env: Environment): Host {
   if (process.getuid?.() !== 0) throw new UsageError('it writes units and users: run it as root, with sudo');
   const main = fileURLToPath(new URL(IS_CLONE ? '../main.ts' : '../bin.cjs', import.meta.url));
@@ -212,7 +212,7 @@ function formatProgram([node, main]: Host['program']): string {
   return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
 }
 
-/** systemd reads them when it is told to. */
+/** Makes systemd read the units again. */
 export function writeUnits({ root, program }: Host): void {
   mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
@@ -289,7 +289,7 @@ export function removeTree(host: Host, ...paths: string[]): void {
   must(host, 'rm', '-rf', '--', ...paths);
 }
 
-/** Whether the unit of the enclave is started, starting or stopping. */
+/** Returns whether the unit of the enclave is started, starting or stopping. */
 export function isActive({ env }: Host, name: string): boolean {
   if (!find(env, 'systemctl')) return false;
   const { stdout } = run(env, 'systemctl', ['is-active', unitsOf(name)[0]]);

@@ -10,7 +10,7 @@ import { FOLDERS, type Host, installed, must, removeTree, TMPFILES, USERS, write
 import { run } from './programs.ts';
 
 const RELAY_UNIT = 'sui-enclave-relay.service';
-/** What the relay writes to the folder of an enclave. */
+/** Files that the relay writes to the folder of an enclave. */
 const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
 
 /**
@@ -69,8 +69,8 @@ d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
 }
 
 /**
- * Until this version, the relay's user wrote into the folders of the state too. Reports go to its own folder. Everything else
- * of its user is removed: the relay makes it anew, or has no business there. Nothing of it is opened or followed.
+ * Cleans the folders of the state, into which the relay's user wrote before this version. Reports move to the relay's
+ * folder, and everything else of its user is removed; no link of it is followed, and no file opened.
  *
  * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file can't be moved
  */

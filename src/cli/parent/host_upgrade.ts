@@ -17,7 +17,7 @@ import { memoryOf } from './nitro_cli.ts';
 export const main = command({
   name: 'host_upgrade',
   purpose: `Places another image for the next start of an installed enclave, with the relay and the units of this version. The
-enclave that runs goes on as it is, and so does the relay, unless an older version has installed it: then its files are moved
+enclave that runs continues, and so does the relay, unless an older version has installed it: then its files are moved
 to a folder of its own, and it is restarted, which ends connections but no enclave.`,
   example: 'weather --eif out/nitro.eif',
   arguments: { name: { schema: enclaveName } },

@@ -15,7 +15,7 @@ const MAX_RAMDISK_BYTES = 256 * 1024 ** 2;
 export interface EnclaveImage {
   readonly bytes: number;
   readonly eif: Eif;
-  /** What it is measured as, in hexadecimal; nitro-cli prints PCR0. */
+  /** Its registers, in hexadecimal; nitro-cli prints PCR0. */
   readonly registers: Image;
 }
 

@@ -1,4 +1,4 @@
-/** Which types of EC2 instances can run this project's images, as far as their names tell; AWS knows all of them. */
+/** Judges by their names which types of EC2 instances can run this project's images; only AWS knows all types. */
 
 /** Families without the Nitro hypervisor. */
 const WITHOUT_NITRO = /^([cm][1-4]|[rp][23]|r4|[dhi][12]|i3|g[23]|cc\d|cr1|hs1|cg1|x1e?|f1|t1)$/;
@@ -8,7 +8,7 @@ const SMALL = /^(nano|micro|small|medium|large)$/;
 
 export const INSTEAD = 'm5.xlarge, c6i.xlarge or a larger type of these families';
 
-/** Why the type can't run an image; undefined if nothing is known against it. */
+/** Returns the reason why the type can't run an image; undefined if none is known. */
 export function refusalOf(type: string): string | undefined {
   const [family = '', size = ''] = type.split('.');
   if (GRAVITON.test(family)) return 'is arm64 (Graviton), and images are built for x86-64';

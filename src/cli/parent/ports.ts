@@ -1,4 +1,4 @@
-/** Who holds a port of this machine. */
+/** Finds the holder of a port of this machine. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Environment } from '../command.ts';

@@ -28,7 +28,7 @@ const NAME = 'relay';
 const SUFFIX = '.conf';
 
 /**
- * Whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which nothing here may send
+ * Returns whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which nothing here may send
  * signals. A path unit has it read its folder again when `CHANGED` is written.
  */
 const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
@@ -51,17 +51,17 @@ const CHANGED = 'changed';
 const ACCEPT_MS = 5000;
 const POLL_MS = 20;
 
-/** An address and port of this instance that lead to a port of the enclave. */
+/** An address and port of this instance that are forwarded to a port of the enclave. */
 export interface ListenLine {
   readonly address: string;
   readonly port: number;
   readonly vsockPort: number;
 }
 
-/** What the relay does for one enclave: enclave/relay/conf.h. */
+/** Settings of the relay for one enclave: see enclave/relay/conf.h. */
 export interface RelayConf {
   readonly cid: number;
-  /** The vsock ports of this instance that lead to a host, at port 443. */
+  /** The vsock ports of this instance that are forwarded to a host, at port 443. */
   readonly upstreams: readonly { readonly port: number; readonly host: string }[];
   readonly listens: readonly ListenLine[];
 }
@@ -107,7 +107,7 @@ export function writeConf(env: Environment, name: string, conf: RelayConf): void
   replaceFile(join(relayFolder(env), `${name}${SUFFIX}`), formatConf(conf), 0o640);
 }
 
-/** What the file of an enclave says; undefined if there is none. */
+/** Reads the file of an enclave; returns undefined if it is missing. */
 export function readConf(env: Environment, name: string): RelayConf | undefined {
   let text: string;
   try {
@@ -166,7 +166,7 @@ export function freeCid(env: Environment, running: readonly number[]): number {
 }
 
 /**
- * Has the relay read its folder, and starts it in the background if it does not run. One that runs is kept, whichever
+ * Makes the relay read its folder, and starts it in the background if it does not run. One that runs is kept, whichever
  * image it came with: other enclaves' connections are open in it.
  *
  * @param name whose file must be in effect then
@@ -191,7 +191,7 @@ export async function ensureRelay(
   return state;
 }
 
-/** What the relay serves, after an empty line. @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay */
+/** Returns the ports that the relay serves, after an empty line. @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay */
 function inEffect(env: Environment): string {
   return `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
 }

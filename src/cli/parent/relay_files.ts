@@ -14,7 +14,7 @@ export function sizeOfRelayFile(path: string): number {
 }
 
 /**
- * The content from an offset in bytes on, which is chosen by the present size of the file; undefined if there is no file.
+ * Reads the content from an offset in bytes, which the present size of the file determines; undefined without a file.
  *
  * @throws ParentError: PROGRAM_FAILED, as `sizeOfRelayFile`
  */

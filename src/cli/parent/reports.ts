@@ -27,7 +27,7 @@ export function reportsSize(dir: string): number {
 }
 
 /**
- * Why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
+ * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
  * reported no end, or another enclave has booted since. If the file can't be read, says so.
  *
  * @param from the offset in bytes after which reports count
@@ -41,7 +41,7 @@ export function lastEnd(dir: string, from = 0): string | undefined {
   );
 }
 
-/** What a relay that was taken over has made of its file must not stop a command. */
+/** Reads a file of the relay. A relay that was taken over may have damaged it; that must not stop a command. */
 function unlessUnusable<T>(read: () => T, otherwise: (reason: string) => T): T {
   try {
     return read();

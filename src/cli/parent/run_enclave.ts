@@ -115,7 +115,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
     io.log(`${id} runs as CID ${cid} with ${memoryMib} MiB. PCR0 ${pcr0}`);
   } else {
     await connect(env, options, enclave, { pcr0, dir }).catch((error) => {
-      // The enclave is to be watched all the same.
+      // The enclave must be watched all the same.
       if (!(error instanceof ParentError)) throw error;
       io.error(`${error.code}: ${error.message}`);
     });

@@ -11,14 +11,14 @@ import type { Environment } from '../command.ts';
 import { ParentError } from './errors.ts';
 
 export interface Service {
-  /** Also the name of its record and its log. */
+  /** Name of the service, its record and its log. */
   readonly name: string;
   readonly command: readonly [string, ...string[]];
 }
 
 const ServiceRecord = v.strictObject({
   pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
-  /** In ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
+  /** Start of the process in ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
   startedAt: v.string(),
   command: v.array(v.string()),
 });
@@ -163,7 +163,7 @@ async function stop(record: ServiceRecord): Promise<void> {
   }
 }
 
-/** To its whole process group. */
+/** Sends a signal to the whole process group of a service. */
 function send({ pid }: ServiceRecord, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);

@@ -17,7 +17,7 @@ export interface Requirements {
   readonly allowDebug?: boolean;
 }
 
-/** For whom secrets are sealed. */
+/** The enclave to which secrets are sealed. */
 export interface Recipient {
   readonly sealingKey: Uint8Array;
   readonly state: EnclaveState;
@@ -41,7 +41,7 @@ export async function attest(
 }
 
 /**
- * Whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only causes delay:
+ * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only causes delay:
  * secrets are sealed for an attested enclave only.
  *
  * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any other answer than those of the server

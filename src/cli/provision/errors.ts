@@ -1,4 +1,4 @@
-/** Why secrets were not provisioned: one `code` for each cause. No message contains a secret. */
+/** Errors of provisioning: one `code` for each cause. No message contains a secret. */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from '../command.ts';
 

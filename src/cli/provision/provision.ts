@@ -34,7 +34,7 @@ interface Options {
   readonly key: string | undefined;
   readonly root: string | undefined;
   readonly watch: boolean;
-  /** In seconds. */
+  /** Pause between two polls, in seconds. */
   readonly interval: number | undefined;
   readonly 'metrics-port': number | undefined;
 }

@@ -3,13 +3,13 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
- * What a poll found: an enclave that claims to have secrets; one that got them; one that lacks them, and did not get them;
+ * Result of a poll: an enclave that claims to have secrets; one that got them; one that lacks them, and did not get them;
  * none that answers.
  */
 export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
 
 export interface Watched {
-  /** Whether the enclave waits for its secrets. */
+  /** Returns whether the enclave waits for its secrets. */
   needsSecrets(): Promise<boolean>;
   provision(): Promise<void>;
   /** Writes a line, which never contains a secret. */

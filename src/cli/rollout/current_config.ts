@@ -4,13 +4,13 @@ import { RolloutError } from './errors.ts';
 import type { Memory } from './memory.ts';
 import type { World } from './world.ts';
 
-/** What shows the config, and what the rollout has seen of it. */
+/** The node that shows the config, and the versions of it that the rollout has seen. */
 interface Seen {
   readonly world: World;
   readonly memory: Memory;
 }
 
-/** How often a state is looked at while it is awaited, in milliseconds. */
+/** Interval at which an awaited state is read, in milliseconds. */
 export const LOOK_MS = 500;
 /** The longest that a node takes to show what was executed, in milliseconds. */
 export const SHOWN_MS = 60_000;

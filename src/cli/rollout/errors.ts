@@ -1,4 +1,4 @@
-/** Why a rollout stopped: one `code` for each cause. */
+/** Errors that stop a rollout: one `code` for each cause. */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from '../command.ts';
 

@@ -1,4 +1,4 @@
-/** What a rollout can't see later: the steps outside the chain and the enclaves. A file without secrets. */
+/** The steps that a rollout can't read from the chain or the enclaves later. Stored in a file without secrets. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from 'sui-enclave-service/replace_file';
@@ -6,18 +6,18 @@ import * as v from 'valibot';
 import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
 
-/** In milliseconds since 1970, by the clock of the process that noted it: another one bounds what it waits. */
+/** Time in milliseconds since 1970, by the clock of the process that noted it: another process bounds its wait. */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const Remembered = v.strictObject({
   /** The digest of what the rollout is from and to. */
   rollout: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** When the commands `switch` were begun, and when they had ended: from then on, callers reach the new enclaves. */
+  /** Times at which the commands `switch` began and had ended: since the second, callers reach the new enclaves. */
   switching: v.optional(time),
   switched: v.optional(time),
-  /** When the commands `switch_back` had ended. */
+  /** Time at which the commands `switch_back` had ended. */
   switchedBack: v.optional(time),
-  /** When the commands `stop_old` were begun, after which there is no way back, and when they had ended. */
+  /** Times at which the commands `stop_old` began, which can't be undone, and had ended. */
   stopping: v.optional(time),
   stopped: v.optional(time),
   /** The newest version of the config that the rollout has seen: a node that shows an older one lags behind. */

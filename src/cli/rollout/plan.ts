@@ -24,9 +24,9 @@ export class RolloutPlanError extends YamlFileError {
 const MAX_ENCLAVES = 16;
 const MAX_COMMANDS = 64;
 const MAX_WORDS = 64;
-/** In minutes: a day less a minute. The contract's limit is a day by the clock of the chain, which may be behind. */
+/** Longest overlap in minutes: a day less a minute. The contract's limit is a day by the clock of the chain, which may be behind. */
 const MAX_OVERLAP = 1439;
-/** In seconds. */
+/** Length of a day in seconds. */
 const DAY = 86_400;
 
 const word = v.pipe(
@@ -106,7 +106,7 @@ export interface Plan {
   readonly folder: string;
   readonly network: Network;
   readonly app: string | undefined;
-  /** In place of the network's own; empty if that is used. */
+  /** URLs of nodes instead of the network's own node; empty if that is used. */
   readonly nodes: readonly string[];
   readonly registrarId: string;
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
@@ -119,13 +119,13 @@ export interface Plan {
   readonly sourceUrl: string | undefined;
   /** Each a program and its arguments; empty if the plan has none. */
   readonly commands: Readonly<Record<CommandName, readonly (readonly string[])[]>>;
-  /** In minutes. */
+  /** Length of the overlap in minutes. */
   readonly overlap: number;
   /** Whether the admin ends the overlap, once the old enclaves are stopped; otherwise its time does. */
   readonly isEndedByAdmin: boolean;
-  /** In which requests end that a stopped enclave has begun, in milliseconds. */
+  /** Time in which the requests of a stopped enclave end, in milliseconds. */
   readonly drainMs: number;
-  /** In which users submit the last answers of the old enclaves, in milliseconds. */
+  /** Time in which users submit the last answers of the old enclaves, in milliseconds. */
   readonly settleMs: number;
   /** The longest that an enclave takes to start, a command to run, and the admin to act, in milliseconds. */
   readonly startMs: number;

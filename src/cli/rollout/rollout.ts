@@ -23,7 +23,7 @@ export const main = command({
   name: 'rollout',
   purpose: `Replaces the old enclaves of a plan by new ones of another image: starts, attests and provisions the new ones, awaits the
 transaction in which the admin allows the image, registers them with a RegistrarCap, has callers sent to them, and stops
-the old ones. It holds no EnclaveCap. Stopped anywhere and run again, it goes on from what it finds.`,
+the old ones. It holds no EnclaveCap. You can stop it at any point; run it again and it resumes.`,
   example: 'rollout.yaml --dry-run',
   arguments: { plan: { schema: path } },
   options: {

@@ -1,6 +1,6 @@
 /**
  * The steps of a rollout, and of the way back. Each looks first whether it is done: a rollout that was stopped anywhere
- * goes on from what it finds.
+ * resumes from the state that it finds.
  */
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
@@ -13,13 +13,13 @@ import type { World } from './world.ts';
 
 export interface Step {
   readonly name: string;
-  /** What is to be done, as it is found; undefined if nothing is. */
+  /** Returns the work that remains, in words; undefined if nothing remains. */
   missing(): Promise<string | undefined>;
   /** Returns when it is done. @throws EnclaveError */
   act(): Promise<void>;
 }
 
-/** What the steps need. */
+/** Everything that the steps need. */
 export interface Rollout {
   readonly plan: Plan;
   readonly world: World;
@@ -250,15 +250,15 @@ async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
   if (reason !== undefined) throw notServing(side, [reason]);
 }
 
-/** Why callers do not reach a side alone; undefined if they do, or if the plan does not say where to look. */
+/** Returns the reason why callers reach more than one side; undefined if not, or if the plan names no balancer. */
 async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
   const { balancer } = plan;
   if (balancer === undefined) return undefined;
-  // By turns, it leads to each enclave at least twice.
+  // A balancer that takes turns chooses each enclave at least twice.
   const requests = 2 * (plan.old.urls.length + plan.new.urls.length);
   for (let request = 0; request < requests; request += 1) {
     if (!(await world.isRunning(balancer, side)))
-      return `${balancer} does not lead to ${side} enclaves alone`;
+      return `${balancer} does not forward to ${side} enclaves alone`;
   }
   return undefined;
 }
@@ -275,7 +275,7 @@ function notServing(side: SideName, faults: readonly string[]): RolloutError {
   );
 }
 
-/** Whether callers can use what is at a URL; otherwise `fault` continues the URL. */
+/** State of the enclave at a URL: usable by callers, or with a `fault`, a phrase that continues the URL. */
 interface Serving {
   readonly url: string;
   readonly fault: string | undefined;

@@ -1,4 +1,4 @@
-/** What a rollout sees and changes: the chain, the enclaves, and the operator's commands. */
+/** The environment that a rollout reads and changes: the chain, the enclaves, and the operator's commands. */
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -32,30 +32,30 @@ import { type Candidate, register } from '../sui/registration.ts';
 import { RolloutError } from './errors.ts';
 import { type CommandName, type Plan, RolloutPlanError, type SideName } from './plan.ts';
 
-/** What is at a URL. */
+/** The enclave at a URL, or the reason why there is none. */
 export type Found =
   | { readonly url: string; readonly answers: true; readonly candidate: Candidate }
   | { readonly url: string; readonly answers: false; readonly reason: string };
 
-/** Whether contracts accept a key. `free`: it is not registered at a version that they accept. */
+/** State of a key for contracts. `free`: it is not registered at a version that they accept. */
 export type KeyState = 'accepted' | 'free' | 'destroyed' | 'too old';
 
 export interface World {
   readonly plan: Plan;
   /** @throws RolloutError: ROLLOUT_CONFIG if it allows neither image; EnclaveError */
   config(): Promise<EnclaveConfig>;
-  /** Of a side's image. */
+  /** Returns the registers of a side's image. */
   registersOf(side: SideName): Image;
   /** The side whose image the config allows. */
   sideOf(config: EnclaveConfig): SideName;
   /** Attests with a nonce of its own. @throws EnclaveError if what answers is not an enclave of the side's image */
   look(url: string, side: SideName): Promise<Found>;
-  /** Whether an enclave of the side's image answers. */
+  /** Returns whether an enclave of the side's image answers. */
   isRunning(url: string, side: SideName): Promise<boolean>;
-  /** Whether it has its secrets, as it says itself. */
+  /** Returns whether the enclave reports that it has its secrets. */
   isReady(url: string): Promise<boolean>;
   stateOf(candidate: Candidate, config: EnclaveConfig): Promise<KeyState>;
-  /** In one transaction. @throws EnclaveError */
+  /** Registers all candidates in one transaction. @throws EnclaveError */
   register(candidates: readonly Candidate[], config: EnclaveConfig): Promise<void>;
   /** Runs the plan's commands of this name, one after the other. @throws RolloutError: ROLLOUT_COMMAND */
   run(name: CommandName): Promise<void>;
@@ -63,27 +63,27 @@ export interface World {
   adminCommand(name: string, ...args: readonly string[]): string;
   /** Writes a line, without keys or secrets. */
   log(line: string): void;
-  /** In milliseconds since 1970: only for times of the chain. */
+  /** Returns the time in milliseconds since 1970, to compare with times of the chain. */
   now(): number;
-  /** For durations: in milliseconds since 1970 at the start of the process, and monotonic from then on. */
+  /** Returns a monotonic time for durations: milliseconds since 1970 at the start of the process. */
   clock(): number;
   pause(ms: number): Promise<void>;
 }
 
 export type Signing = Pick<CommonOptions, 'address' | 'keystore'>;
 
-/** Where a rollout takes place. */
+/** The surroundings of a rollout. */
 export interface Surroundings {
   readonly plan: Plan;
   readonly deployments: Deployments;
   readonly signing: Signing;
   readonly env: Environment;
   readonly io: Pick<Io, 'log'>;
-  /** How long the plan's nodes may take to show the same, in milliseconds. Default: a minute. */
+  /** Time limit within which the plan's nodes must agree, in milliseconds. Default: a minute. */
   readonly agreeMs?: number;
 }
 
-/** Nodes lag behind each other: they are asked again after so many milliseconds. */
+/** Pause in milliseconds before nodes that lag behind each other are read again. */
 const LOOK_MS = 500;
 const AGREE_MS = 60_000;
 
@@ -125,7 +125,7 @@ export async function worldOf({
   if (plan.root !== undefined) io.log(`Trusts the certificates of ${plan.root} in place of AWS's root.`);
   const childEnv = withoutKey(env);
 
-  /** What all nodes show. @throws RolloutError: ROLLOUT_NODES_DISAGREE; as `read` */
+  /** Reads the state on which all nodes agree. @throws RolloutError: ROLLOUT_NODES_DISAGREE; as `read` */
   async function readAgreed<T>(read: (node: Chain) => Promise<T>): Promise<T> {
     const end = performance.now() + agreeMs;
     for (;;) {
@@ -238,7 +238,7 @@ export async function worldOf({
   return world;
 }
 
-/** Whether nothing that could be an enclave answers, such as a proxy in front of none. */
+/** Returns whether nothing that could be an enclave answers, such as a proxy in front of none. */
 function isNoAnswer(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code !== 'CLIENT_ATTESTED_KEY';
 }
@@ -250,7 +250,7 @@ function withoutKey({ SUI_PRIVATE_KEY: _, ...others }: Environment): NodeJS.Proc
   return others;
 }
 
-/** What it prints goes to standard error. */
+/** Runs a program, whose output goes to standard error. */
 async function runProgram(
   name: CommandName,
   program: string,

@@ -167,7 +167,7 @@ const PATHS = {
 
 type Action = keyof typeof PATHS;
 
-/** How many shares there are, and how many of them restore the seed. */
+/** Number of shares, and number of those that restore the seed. */
 const count = integer(2, 255);
 
 export const main = command({

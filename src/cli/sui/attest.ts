@@ -66,7 +66,7 @@ export async function attestedKeyOf(
   }
 }
 
-/** Of an enclave with other registers and of the config, as far as they are known. The document's signature is verified. */
+/** Names the applications of an enclave with other registers and of the config, if known. Verifies the document. */
 async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
   let runs: string;
   try {

@@ -9,7 +9,7 @@ import { NETWORKS, type Network } from './network.ts';
 export interface Bytecode {
   /** The packages of `move/` whose modules these are, dependencies first. */
   readonly packages: readonly string[];
-  /** Base64, dependencies first. */
+  /** Modules in base64, dependencies first. */
   readonly modules: readonly string[];
   /** Ids of the published packages that the modules link to. */
   readonly dependencies: readonly string[];

@@ -7,11 +7,11 @@ import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import { type Chain, type Executed, fromNode } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 
-/** How long a node that shows a transaction may take to list what it made, in milliseconds, and how often it is asked. */
+/** Time limit within which a node that shows a transaction must list its objects, and interval of the reads, in ms. */
 const LISTING_MS = 5000;
 const ASK_MS = 100;
 
-/** What a transaction created that is an EnclaveCap. */
+/** Returns the EnclaveCaps that a transaction created. */
 export function capabilitiesIn(created: Executed['created']): Executed['created'] {
   return created.filter(({ type }) => type.includes('::enclave::EnclaveCap<'));
 }

@@ -36,7 +36,7 @@ export interface Submission {
   report?(executed: Executed): Record<string, unknown>;
 }
 
-/** What a command line says, and limits of commands that sign without a person. */
+/** Options of a command line, and limits of commands that sign without a person. */
 export type ChainOptions = CommonOptions & {
   /** The highest price of a unit of gas that is signed, in MIST; the chain's own, if it is left out. */
   readonly maxGasPrice?: bigint;
@@ -84,7 +84,7 @@ export class Chain {
     return this.#connected.description;
   }
 
-  /** Why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
+  /** Reason why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
   get failure(): string | null {
     return this.#connected.failure();
   }
@@ -168,7 +168,7 @@ export class Chain {
     );
   }
 
-  /** Bytes that are to be signed elsewhere, without the node's expiry where nothing depends on it. */
+  /** Bytes to be signed elsewhere, without the node's expiry where nothing depends on it. */
   async #lasting(built: Uint8Array): Promise<Uint8Array> {
     const expires = expiryOf(built);
     if (expires === null) return built;

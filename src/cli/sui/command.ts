@@ -1,4 +1,4 @@
-/** What the commands that talk to Sui share: ids from the deployment file, dry runs, and output. */
+/** The common part of commands that talk to Sui: ids from the deployment file, dry runs, and output. */
 import { AttestationError } from 'sui-enclave/attestation';
 import { type ClientCode, ClientError } from 'sui-enclave/client/errors';
 import { EnclaveError, isConfigError, isEnclaveError } from 'sui-enclave/errors';
@@ -34,7 +34,7 @@ export interface Input<
   O extends Options = Options,
   N extends IdName = IdName,
 > {
-  /** From the options, or from the network's deployment file. */
+  /** Ids from the options, or from the network's deployment file. */
   readonly ids: Pick<Ids, N>;
   readonly args: ArgumentValues<A>;
   readonly options: OptionValues<O>;
@@ -45,7 +45,7 @@ export interface Input<
   /** Whether nothing will be sent, because of --dry-run or --unsigned. */
   readonly isTrial: boolean;
   readonly env: Environment;
-  /** As `Io.ask`. */
+  /** Asks the person at the terminal, as `Io.ask` does. */
   readonly ask: Io['ask'];
 }
 
@@ -53,11 +53,11 @@ export interface SuiCommand<A extends Arguments, O extends Options, N extends Id
   readonly name: string;
   readonly purpose: string;
   readonly example: string;
-  /** Those that it needs, for which it has options. */
+  /** Names of the ids that it needs, for which it has options. */
   readonly ids: readonly N[];
-  /** In order. */
+  /** Positional arguments in their order. */
   readonly arguments: A;
-  /** As in `CommandLine`. */
+  /** Former arguments, as in `CommandLine`. */
   readonly formerly?: Arguments;
   /** Besides those of `options.ts` that all commands have. */
   readonly options: O;
@@ -144,7 +144,7 @@ function deploymentsOf({ network, app }: CommonOptions, env: Environment): Deplo
   return network === undefined ? undefined : new Deployments(network, env, app);
 }
 
-/** Without asking the node for anything. */
+/** Checks the options for node and signer without a request to the node. */
 async function checkNodeAndSigner(
   { isReader }: AnyCommand,
   options: CommonOptions,

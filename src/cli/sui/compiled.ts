@@ -1,4 +1,4 @@
-/** Where publish and upgrade take the bytecode of a package from: the compiler, or a file that it wrote on another machine. */
+/** Sources of the bytecode for publish and upgrade: the compiler, or a file that it wrote on another machine. */
 
 import { SuiError } from 'sui-enclave/sui/errors';
 import { quantity } from 'sui-enclave/wording';
@@ -119,7 +119,7 @@ async function readForNetwork(
   return compiled;
 }
 
-/** Whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself. */
+/** Returns whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself. */
 async function isModel(chain: Chain): Promise<boolean> {
   if (chain.network !== 'localnet') return false;
   try {

@@ -115,7 +115,7 @@ async function readBuild(chain: Chain, path: string): Promise<Build> {
   if (note !== null) chain.notes.push(note);
   else if (isOnRealNetwork(chain)) {
     chain.notes.push(
-      `WARNING: the build of the registers in ${path} is unknown, since there is no measurements file beside it.`,
+      `WARNING: the build of the registers in ${path} is unknown: the measurements file beside it is missing.`,
     );
   }
   return { image, doubt, origin };
@@ -207,7 +207,7 @@ export async function readRoots(
   return certificatesFromPem((await readFileArgument(root)).toString()) as [Uint8Array, ...Uint8Array[]];
 }
 
-/** How often a node that lags is asked again, in milliseconds. */
+/** Interval at which a node that lags is read again, in milliseconds. */
 const ASK_MS = 200;
 
 /**
@@ -248,7 +248,7 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
 }
 
 /**
- * The end of an overlap that begins now, in milliseconds since 1970; undefined if there is to be none.
+ * The end of an overlap that begins now, in milliseconds since 1970; undefined without an overlap.
  *
  * @throws SuiCommandError: WOULD_ABORT in an overlap
  */
@@ -267,7 +267,7 @@ export function overlapEnd(
   return now + minutes * 60_000;
 }
 
-/** What to report of an overlap. */
+/** Returns the field of a report about an overlap. */
 export function overlapField(untilMs: number | undefined): { readonly overlapUntil?: Date } {
   return untilMs === undefined ? {} : { overlapUntil: new Date(untilMs) };
 }

@@ -17,7 +17,7 @@ import { SuiCommandError } from './errors.ts';
 import { ID_NAMES, type IdName, type Ids, optionFor } from './ids.ts';
 import type { Outcome } from './outcome.ts';
 
-/** From the folder in which the command runs. */
+/** Folder of the files, relative to that in which the command runs. */
 const FOLDER = 'deployments';
 
 const Id = v.pipe(
@@ -37,13 +37,13 @@ const ApplicationEntry = v.strictObject({
   /** Its first version, by whose id types are named. */
   original: Id,
   version: v.optional(Version),
-  /** Null for a package that nobody can upgrade. */
+  /** Id of the UpgradeCap; null for a package that nobody can upgrade. */
   upgradeCap: v.optional(v.nullable(Id)),
   /** The latest version of the package that holds `enclave::enclave`. */
   enclavePackage: v.optional(Id),
   module: v.optional(Identifier),
   witness: v.optional(Identifier),
-  /** The EnclaveCap. */
+  /** Id of the EnclaveCap. */
   capability: v.optional(Id),
   config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
   registrars: v.array(v.strictObject({ id: Id, holder: Id })),
@@ -68,10 +68,10 @@ const DeploymentFile = v.strictObject({
 
 export type Application = v.InferOutput<typeof ApplicationEntry>;
 export type Deployment = v.InferOutput<typeof DeploymentFile>;
-/** By name, in the order of the file. */
+/** Applications by name, in the order of the file. */
 export type Applications = ReadonlyMap<string, Application>;
 
-/** Where an application's entry has an id, and the command that writes it. */
+/** Place of each id in an application's entry, and the command that writes it. */
 const SOURCES: Readonly<
   Record<IdName, readonly [of: (application: Application) => string | null | undefined, writer: string]>
 > = {
@@ -96,7 +96,7 @@ export class Deployments {
     this.app = app;
   }
 
-  /** Undefined if there is no file. @throws SuiCommandError: DEPLOYMENT */
+  /** Reads the file; undefined if it is missing. @throws SuiCommandError: DEPLOYMENT */
   read(): Deployment | undefined {
     let text: string;
     try {
@@ -147,7 +147,7 @@ export class Deployments {
     );
   }
 
-  /** The applications by their names, to explain an error; none if there is no file that can be used. */
+  /** The applications by their names, to explain an error; none without a usable file. */
   known(): Applications {
     try {
       return this.read()?.applications ?? new Map();
@@ -279,7 +279,7 @@ function strictMessage(message: string): string {
   return message.includes('Expected never') ? 'is not known here' : 'is missing or of another type';
 }
 
-/** Whether the arguments are about this application. */
+/** Returns whether the arguments are about this application. */
 function isMeant(application: Application, { appPackage, configId, module }: Partial<Ids>): boolean {
   const isPackage = appPackage === application.package || appPackage === application.original;
   return (

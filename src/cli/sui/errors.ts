@@ -1,5 +1,5 @@
 /**
- * Why a command that talks to Sui failed: one `code` for each cause that the library's errors don't cover. No message
+ * Errors of commands that talk to Sui: one `code` for each cause that the library's errors don't cover. No message
  * contains a private key.
  */
 import { CodedError } from 'sui-enclave/errors';
@@ -28,7 +28,7 @@ export const SUI_COMMAND_CODES = {
     notTried,
     'A repository was named for an image of which no build from a commit is recorded. Nothing was sent.',
   ],
-  NOT_CONFIRMED: [notTried, 'The step can not be undone, and nobody confirmed it. Nothing was sent.'],
+  NOT_CONFIRMED: [notTried, 'The step cannot be undone, and nobody confirmed it. Nothing was sent.'],
   FRAMEWORK_UNREACHABLE: [notTried, "Sui's framework could not be fetched."],
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],
   BYTECODE_FILE: [

@@ -6,7 +6,7 @@ import { MAX_TIME_MS } from 'sui-enclave/sui/structs';
 
 type TransactionData = (typeof bcs.TransactionData.$inferType)['V1'];
 
-/** When a transaction can be executed at the latest, for people; null if it does not expire. */
+/** Describes the time until which a transaction can be executed; null if it does not expire. */
 export function expiryOf(bytes: Uint8Array): string | null {
   const { expiration } = bcs.TransactionData.parse(bytes).V1;
   if (expiration.Epoch !== undefined) return `at the end of epoch ${expiration.Epoch}`;

@@ -10,7 +10,7 @@ import { checkContract } from './contract.ts';
 export const main = suiCommand({
   name: 'migrate_config',
   purpose:
-    'After an upgrade that raised PACKAGE_VERSION: lets only the new version of the package verify by a config and change\nit. Contracts that were compiled with an older version accept no answers from then on, until they are upgraded too.\nIt can not be undone. Fails with ENotOlder where the package has no newer version than the config.',
+    'After an upgrade that raised PACKAGE_VERSION: lets only the new version of the package verify by a config and change\nit. Contracts that were compiled with an older version accept no answers from then on, until they are upgraded too.\nIt cannot be undone. Fails with ENotOlder where the package has no newer version than the config.',
   example: '--network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},

@@ -15,7 +15,7 @@ export type Role =
   | { readonly kind: 'object'; readonly type: string };
 
 export interface MoveCall {
-  /** Of the arguments in order, without the TxContext. */
+  /** Roles of the arguments in order, without the TxContext. */
   readonly roles: readonly Role[];
   /** Types of the values that the enclave signs, in order. */
   readonly values: readonly string[];
@@ -24,7 +24,7 @@ export interface MoveCall {
   readonly typeParameters: number;
   /** The structs of its module that it makes itself. */
   readonly packed: readonly string[];
-  /** For each returned value, whether the sender must get it. */
+  /** Tells for each returned value whether the sender must get it. */
   readonly returns: readonly boolean[];
 }
 
@@ -93,7 +93,7 @@ function objectRole(type: string): Role {
   return { kind: 'object', type };
 }
 
-/** Whether a returned value is an object, which can't be dropped. Those of other packages are taken for objects. */
+/** Returns whether a value is an object, which can't be dropped. Types of other packages count as objects. */
 function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
   const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
@@ -105,7 +105,7 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
 /** The signed fields, by their names. */
 export type Answer = Record<string, unknown>;
 
-/** How the payload is named: a struct of the package, or names in order. */
+/** Names of the payload: a struct of the package, or names in order. */
 export interface Naming {
   readonly intent: number;
   readonly struct?: string | undefined;

@@ -37,7 +37,7 @@ const bool = bcs.bool().transform({
   output: (value) => value,
 });
 
-/** In JSON a string, for its bytes in UTF-8, or an array of bytes: the server's type may be either. */
+/** Bytes, in JSON a string of UTF-8 or an array of numbers: the server's type may be either. */
 const bytes = bcs.byteVector().transform({
   input(value: unknown) {
     if (typeof value === 'string' && value.isWellFormed()) return new TextEncoder().encode(value);
@@ -65,7 +65,7 @@ const PLAIN: Readonly<Record<string, unknown>> = {
   'vector<u8>': bytes,
 };
 
-/** Undefined for a type that is no value of a transaction: an object, or a struct of a package. */
+/** Returns the BCS type; undefined for an object or a struct of a package, which are not values of a transaction. */
 export function valueType(type: string): AnyType | undefined {
   if (Object.hasOwn(PLAIN, type)) return PLAIN[type] as AnyType;
   const [, outer = '', inner = ''] = /^([^<]+)<(.*)>$/.exec(type) ?? [];

@@ -43,7 +43,7 @@ export function isModelChain(chainId: string): boolean {
 /** The time for one request, including its answer. */
 const TIMEOUT_MS = 30_000;
 
-/** Of an answer, in bytes: more than twice what 50 objects of the maximum size, 250 KiB, take. */
+/** Maximum size of an answer in bytes: more than twice that of 50 objects of the maximum size, 250 KiB. */
 const MAX_ANSWER = 32 * 1024 * 1024;
 
 /** Neither a network nor a node was named. */
@@ -56,7 +56,7 @@ export function noNetwork(): SuiCommandError {
 
 export interface Node {
   readonly url: string;
-  /** For people. */
+  /** Name of the node, for people. */
   readonly description: string;
   /** Whether it is of a public network, or of one elsewhere: those accept real enclaves alone. */
   readonly isReal: boolean;
@@ -118,7 +118,7 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** Without TLS, anyone on the path to the node could change its answers, from which transactions are built. */
+/** Requires https: without TLS, anyone on the path to the node could change its answers, from which transactions are built. */
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && isLoopback(url);

@@ -4,7 +4,7 @@ import type { OptionValues } from '../command_line.ts';
 import { objectId, path, text } from '../values.ts';
 import { NETWORKS } from './network.ts';
 
-/** Those that all of them have. */
+/** Options that all commands have. */
 export const COMMON = {
   network: {
     value: '<name>',
@@ -37,7 +37,7 @@ export const COMMON = {
   'dry-run': { help: 'print the commands of the transaction, have the node simulate it, and send nothing' },
 } as const;
 
-/** Those of a command that signs nothing. */
+/** Options of a command that signs nothing. */
 export const READING = {
   network: COMMON.network,
   app: COMMON.app,
@@ -48,7 +48,7 @@ export const READING = {
 /** The values of the options that all commands have. */
 export type CommonOptions = Partial<OptionValues<typeof COMMON>>;
 
-/** The PCR file. */
+/** Option for the PCR file. */
 export const PCRS_OPTION = {
   pcrs: { value: '<file>', help: 'the registers of the image', schema: path, default: 'out/nitro.pcrs' },
 } as const;

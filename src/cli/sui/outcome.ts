@@ -10,7 +10,7 @@ export interface Outcome {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The printed result, if it is not made of title and fields. */
   readonly text?: string;
-  /** What is printed before the fields, or in place of them unless `isWhole`. */
+  /** Text before the fields, or instead of them unless `isWhole`. */
   readonly summary?: string;
   readonly isWhole?: boolean;
   /** Whether the command found a problem: exit code 1. */

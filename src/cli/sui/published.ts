@@ -12,7 +12,7 @@ export interface Publication {
   /** The id of the first version. */
   readonly originalId: string;
   readonly version: bigint;
-  /** Null for a package that nobody can upgrade. */
+  /** Id of the UpgradeCap; null for a package that nobody can upgrade. */
   readonly upgradeCap: string | null;
 }
 

@@ -14,14 +14,14 @@ import type { Outcome } from './outcome.ts';
 /** A transaction has 128 KiB at most, and a document about 5 KiB. */
 const MAX_URLS = 16;
 
-/** An enclave that is to be registered: the document, and the key that it attests. */
+/** An enclave to register: the document, and the key that it attests. */
 export interface Candidate {
   readonly url: string;
   readonly document: Uint8Array;
   readonly publicKey: Uint8Array;
 }
 
-/** What enclaves are registered for. */
+/** The config for which enclaves are registered. */
 export interface Target {
   readonly enclavePackage: string;
   readonly config: EnclaveConfig;
@@ -45,7 +45,7 @@ export async function askAll(
   return documents;
 }
 
-/** The enclaves that the documents attest, each once: several URLs may lead to one. @throws AttestationError */
+/** Returns the enclaves that the documents attest, each once: several URLs may reach one. @throws AttestationError */
 export async function candidatesOf(
   documents: readonly (Attested & { readonly url: string })[],
   expected: Expected,

@@ -20,7 +20,7 @@ export const main = suiCommand({
     if (!isTrial && !options.yes && ask === undefined) {
       throw new SuiCommandError(
         'NOT_CONFIRMED',
-        'retiring a config cannot be undone, and there is no terminal to ask on: give --yes. Nothing was sent',
+        'retiring a config cannot be undone, and no terminal can confirm it: pass --yes. Nothing was sent',
       );
     }
   },
@@ -34,7 +34,7 @@ export const main = suiCommand({
       return { status: 'unchanged', title: 'The config is retired already: nothing to do.', fields };
     }
     if (!isTrial && !options.yes) {
-      const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} permanently? This can not be undone. Type yes to go on: `;
+      const question = `Retire the config ${JSON.stringify(name)} (${id}) of ${application} permanently? This cannot be undone. Type yes to continue: `;
       if ((await ask?.(question))?.trim() !== 'yes') {
         throw new SuiCommandError('NOT_CONFIRMED', 'the answer was not yes. Nothing was sent');
       }

@@ -72,7 +72,7 @@ export const main = suiCommand({
   },
 });
 
-/** The config allows the image already: every other enclave goes on. */
+/** The config allows the image already: every other enclave stays accepted. */
 async function registerAlone(
   chain: Chain,
   target: Target,

@@ -42,11 +42,11 @@ function urlsOf({ args: { urls: given }, isFilled, deployments }: Asked): string
   return [...new Set(application?.enclaves.map(({ url }) => url))];
 }
 
-/** What was found, for the lines that people read. */
+/** The findings, for the lines that people read. */
 interface Found {
   readonly config: EnclaveConfig;
   readonly enclaves: readonly Enclave[];
-  /** Those whose answers contracts accept. */
+  /** Enclaves whose answers contracts accept. */
   readonly accepted: readonly Enclave[];
   readonly asked: readonly string[];
   readonly answering: readonly Answering[];
@@ -86,7 +86,7 @@ function verdictOf(found: Found): string {
   return `OK: contracts accept every key that answered, under ${name}.${rest}`;
 }
 
-/** Why contracts accept no answer of an enclave; undefined if they do. */
+/** Returns the reason why contracts refuse the answers of an enclave; undefined if they accept them. */
 function faultOf(enclave: Enclave, { config, now }: Found): string | undefined {
   if (config.isRetired) return 'its config is retired';
   if (isStale(enclave, config, now)) return `stale: registered at version ${enclave.configVersion}`;
@@ -133,7 +133,7 @@ function inColumns(rows: readonly (readonly string[])[]): string[] {
 export const main = suiCommand({
   name: 'status',
   purpose:
-    'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may lead to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
+    'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may forward to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
   example: 'https://weather.example --network testnet',
   ids: ['configId'],
   arguments: { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true } },

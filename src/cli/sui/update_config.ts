@@ -9,7 +9,7 @@ import { text } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired } from './contract.ts';
 
-/** In milliseconds; null for any age. */
+/** Maximum age in milliseconds; null for any age. */
 const maxKeyAge = v.pipe(
   v.string(),
   v.regex(/^([1-9][0-9]{0,5}|none)$/, 'must be a whole number of hours from 1 to 999999, or none'),

@@ -25,11 +25,11 @@ import { SuiCommandError } from './errors.ts';
 import { applicationOf, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
-/** As the enclave signs it and `move/weather` reads it. */
+/** The reading, as the enclave signs it and `move/weather` reads it. */
 const WeatherResponse = signedType(0, struct('WeatherResponse', { location: signedText, temperature: u64 }));
 type WeatherReading = SubmittedAnswer<{ readonly location: string; readonly temperature: U64Input }>;
 
-/** 64 bytes. */
+/** A signature of 64 bytes. */
 const signature = v.pipe(
   v.string(),
   v.regex(/^[0-9a-f]{128}$/i, 'must be 128 hexadecimal digits'),
@@ -78,7 +78,7 @@ type WeatherInput = Pick<
   'ids' | 'args' | 'options' | 'deployments'
 >;
 
-/** Where the reading comes from: the command line, or an enclave that is asked. @throws UsageError */
+/** Returns the source of the reading: the command line, or an enclave. @throws UsageError */
 function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
   const { signature_hex: signed, timestamp_ms: timestampMs, location, temperature } = args;
   const { 'from-url': url, location: asked } = options;

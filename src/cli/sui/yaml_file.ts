@@ -1,4 +1,4 @@
-/** Files in YAML that people write for a command: their common values, and what is said of one that can't be used. */
+/** YAML files that people write for a command: their common values, and the errors for invalid ones. */
 import { EnclaveError } from 'sui-enclave/errors';
 import { parseYaml } from 'sui-enclave-server/parse_yaml';
 import * as v from 'valibot';

@@ -16,7 +16,7 @@ import { certificateFingerprint } from 'sui-enclave/attestation/chain';
 export interface Question {
   readonly document: Uint8Array;
   readonly image: Image;
-  /** Milliseconds since 1970. */
+  /** Time of the verification, in milliseconds since 1970. */
   readonly at: number;
   readonly nonce: Uint8Array | null;
   readonly publicKey: Uint8Array | null;
@@ -42,15 +42,16 @@ export interface CertificateReport {
 /** Except for the verdict, these are the document's own claims: true only if it is trusted. */
 export interface Report {
   readonly verdict: 'trusted' | 'refused';
-  /** Why it was refused: the stable code, and the message. */
+  /** Stable code of the refusal; null if it was not refused. */
   readonly code: string | null;
+  /** Message of the refusal; null if it was not refused. */
   readonly reason: string | null;
   readonly at: Date;
   /** SHA-256 of the roots that were accepted. */
   readonly pinnedRoots: readonly string[];
   /** The last second at which the document verifies, if it is trusted. */
   readonly validUntil: Date | null;
-  /** Null where the document can't be read. */
+  /** Content of the document; null if it can't be read. */
   readonly document: {
     readonly moduleId: string;
     readonly timestamp: Date;

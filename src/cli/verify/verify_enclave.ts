@@ -31,7 +31,7 @@ const NO_VERDICT = 2;
 
 const TIMEOUT_MS = 10_000;
 
-/** As bytes. */
+/** Hexadecimal digits, read as bytes. */
 const hexadecimal = v.pipe(
   v.string(),
   v.regex(/^([0-9a-f]{2})+$/i, 'must be hexadecimal'),
@@ -41,7 +41,7 @@ const hexadecimal = v.pipe(
 interface Options {
   readonly pcrs: string | undefined;
   readonly file: string | undefined;
-  /** Milliseconds since 1970. */
+  /** Time of the verification, in milliseconds since 1970. */
   readonly at: number | undefined;
   readonly pk: Uint8Array | undefined;
   readonly root: string | undefined;
@@ -103,7 +103,7 @@ command line)`,
   },
 });
 
-/** Whether the only certificate of a file is the pinned root, byte for byte. */
+/** Compares the only certificate of a file with the pinned root, byte for byte. */
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
@@ -147,7 +147,7 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   if ((url === undefined) === (options.file === undefined))
     throw new UsageError('give either a URL or --file');
   if (options.pcrs === undefined) {
-    throw new UsageError('--pcrs is required: without expected registers there is no verdict');
+    throw new UsageError('--pcrs is required: a verdict needs expected registers');
   }
   const image = await readImage(options.pcrs);
   const roots = options.root === undefined ? null : await readRoots(options.root);

@@ -42,9 +42,9 @@ export interface Metadata {
 /** The parts of an image that are measured. */
 export interface ImageParts {
   readonly kernel: Uint8Array;
-  /** Printable ASCII. */
+  /** Command line of the kernel, in printable ASCII. */
   readonly cmdline: string;
-  /** At least two: the first is the boot system, the others the application. */
+  /** Ramdisks, at least two: the first is the boot system, the others are the application. */
   readonly ramdisks: readonly Uint8Array[];
 }
 

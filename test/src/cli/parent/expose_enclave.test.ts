@@ -176,7 +176,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     expect(await expose(['--name', 'green'])).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(
-        `^WRONG_STATE: port ${port} leads to the enclave sui-enclave: give --take-port`,
+        `^WRONG_STATE: port ${port} is forwarded to the enclave sui-enclave: pass --take-port`,
       ),
     });
     expect((await expose(['--name', 'green', '--take-port'])).status).toBe(0);

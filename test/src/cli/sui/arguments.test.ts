@@ -223,7 +223,7 @@ describe('on a real network, an image that is not known to be of a tagged releas
       code: later,
       notes: [
         expect.stringMatching(
-          /^WARNING: the build of the registers in .*other\.pcrs is unknown, since there is no/,
+          /^WARNING: the build of the registers in .*other\.pcrs is unknown: the measurements file beside it is missing/,
         ),
       ],
     });

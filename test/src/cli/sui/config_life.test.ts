@@ -477,7 +477,7 @@ describe('retire_config', () => {
     const refused = await fixture.run('retire_config', ...ofConfig(configId));
     expect([refused.exit, refused.json()]).toEqual([
       2,
-      { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('give --yes') },
+      { status: 'failed', code: 'NOT_CONFIRMED', error: expect.stringContaining('pass --yes') },
     ]);
     expect(fixture.node.calls).toHaveLength(before);
     // Neither of these sends anything.
