@@ -14,7 +14,7 @@ const {
   Owner_OwnerKind: OwnerKind,
 } = GrpcTypes;
 
-/** What a transaction did to an object. */
+/** The change of an object by a transaction. */
 interface Change {
   readonly id: string;
   readonly before: LedgerObject | undefined;
@@ -31,7 +31,7 @@ interface Outcome {
   /** The id of the coin that paid. */
   readonly gasCoin: string;
   readonly published: Published | undefined;
-  /** With the published one. */
+  /** The packages, with the one that was published. */
   readonly packages: Packages;
 }
 

@@ -1,4 +1,4 @@
-/** What executes the commands of a transaction, over the objects of a ledger. */
+/** The interface of an engine, which executes the commands of a transaction over the objects of a ledger. */
 import type { Argument, Command } from './commands.ts';
 import type { Status } from './failures.ts';
 import type { Changes, LedgerObject } from './ledger.ts';
@@ -15,14 +15,14 @@ export interface ObjectInput {
 export interface Execution {
   readonly changes: Changes;
   readonly sender: string;
-  /** The chain's clock. */
+  /** Time of the chain's clock, in milliseconds since 1970. */
   readonly nowMs: number;
   readonly epoch: bigint;
   /** DER of the root that `nitro_attestation` pins here. */
   readonly root: Uint8Array;
   /** Pure values and objects. */
   readonly inputs: readonly (Uint8Array | ObjectInput)[];
-  /** What pays, where a command uses it: with the balance that commands may take. */
+  /** The gas coin, where a command uses it, with the balance that commands may take. */
   readonly gasCoin: LedgerObject | undefined;
   readonly commands: readonly Command[];
   readonly packages: Packages;
@@ -47,7 +47,7 @@ export interface Output {
   readonly content: Uint8Array;
 }
 
-/** What a command returned, and what it left in the arguments that it took as `&mut`. */
+/** The returned values of a command, and the final values of its `&mut` arguments. */
 export interface CommandResult {
   readonly returned: readonly Output[];
   readonly mutated: readonly (Output & { readonly argument: Argument })[];
@@ -55,7 +55,7 @@ export interface CommandResult {
 
 export interface Executed {
   readonly status: Status;
-  /** Of the commands until one failed. */
+  /** Results of the commands before one failed. */
   readonly results: readonly CommandResult[];
   readonly published: Published | undefined;
   readonly events: readonly Emitted[];

@@ -73,7 +73,7 @@ function numberOf(cursor: Uint8Array | undefined): number | undefined {
   return cursor && Number(Buffer.from(cursor).toString());
 }
 
-/** By `package::module`, by `package::module::Name` of any type arguments, or by the whole type. */
+/** Matches `package::module`, `package::module::Name` with any type arguments, or the whole type. */
 function matches({ eventType = '' }: GrpcTypes.Event, filter: GrpcTypes.EventFilter | undefined): boolean {
   const wanted = filter?.terms[0]?.literals[0]?.predicate;
   if (wanted?.oneofKind !== 'eventType') return filter === undefined;

@@ -27,13 +27,13 @@ import { changedInputs } from './move/usage.ts';
 type Run = Pick<Execution, 'sender' | 'inputs' | 'commands' | 'keepsResults'> & {
   /** Ids follow from it. */
   readonly seed: string;
-  /** Undefined: as much as it needs. */
+  /** Gas budget in MIST; undefined allows any amount. */
   readonly budget: bigint | undefined;
   /** The coins that pay: all become the first. */
   readonly payment: readonly string[];
 };
 
-/** What happened, with the gas paid. */
+/** The outcome of a transaction, with the gas paid. */
 interface Outcome extends Executed {
   readonly changes: Changes;
   readonly gas: GasUsed;
@@ -49,11 +49,11 @@ interface Simulated {
 const CLOCK = normalizeSuiAddress('0x6');
 /** The most coins that a node selects to pay. */
 const MAX_SELECTED = 255;
-/** With which a node simulates a transaction whose payer has none. */
+/** Coin with which a node simulates a transaction whose payer has none. */
 const MOCK_COIN = unownedCoin(`0x${'c0'.repeat(32)}`, 10n ** 18n);
 
 export class Executor {
-  /** The chain's clock. */
+  /** Returns the time of the chain's clock, in milliseconds since 1970. */
   now = () => Date.now();
   /** Gas that every transaction needs. Default: what Sui charges. */
   gasNeeded: bigint | undefined;
@@ -61,7 +61,7 @@ export class Executor {
   proposedBudget: bigint | undefined;
   /** The payer of a transaction that the node resolves. Default: the payer that the transaction names. */
   payer: string | undefined;
-  /** What the node adds to a transaction that it resolves. Default: nothing. */
+  /** Expiration that the node adds to a transaction that it resolves. Default: none. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
   /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
   isOld = false;

@@ -1,4 +1,4 @@
-/** Why a transaction failed, in BCS (`ExecutionFailureStatus` of sui-types), from what gRPC says of it. */
+/** Encodes the reason of a failed transaction in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC message. */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { fromBase58 } from '@mysten/sui/utils';
 
@@ -38,7 +38,7 @@ function detailsOf(
   }
 }
 
-/** By every name that a variant has for them. */
+/** Returns the indices under every name that a variant has for them. */
 function indicesOf({ index, subresult }: GrpcTypes.IndexError = {}) {
   return { idx: index, resultIdx: index, secondaryIdx: subresult };
 }

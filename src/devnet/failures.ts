@@ -1,9 +1,9 @@
-/** How a call of the loopback node fails: the call itself, or the execution of its transaction. */
+/** Failures of calls to the loopback node: of the call itself, or of the execution of its transaction. */
 import { type GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 
-/** Where in a package's code something fails. */
+/** Location of a failure in a package's code. */
 export interface Location {
-  /** The package's id. */
+  /** Id of the package. */
   readonly package: string;
   readonly module: string;
   /** The index of the function's definition. */
@@ -31,7 +31,7 @@ export class MoveAbort extends Error {
     this.constant = constant;
   }
 
-  /** That of an `#[error]` constant is made of bits. */
+  /** The abort code. That of an `#[error]` constant consists of bit fields. */
   get code(): bigint {
     return this.#code;
   }
@@ -93,7 +93,7 @@ export const INSUFFICIENT_GAS = failed(Kind.INSUFFICIENT_GAS, 'InsufficientGas')
 
 /** A command can't be executed, by a kind and a description of Sui's. */
 export class CommandFailure extends Error {
-  /** Undefined: the transaction as a whole. */
+  /** Index of the command; undefined for the transaction as a whole. */
   readonly command: number | undefined;
   readonly kind: keyof typeof Kind;
   readonly details: Details;
@@ -116,7 +116,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** What is wrong with an argument, as Sui names it. */
+/** Problems of arguments, by the names that Sui gives them. */
 const ARGUMENT_PROBLEMS = {
   TypeMismatch: ArgumentKind.TYPE_MISMATCH,
   InvalidBCSBytes: ArgumentKind.INVALID_BCS_BYTES,
@@ -185,7 +185,7 @@ export function typeArgumentFailure(
   );
 }
 
-/** How a command fails. Throws on whatever is not of the transaction. */
+/** Returns the status of a failed command. Rethrows an error that the transaction did not cause. */
 export function failure(error: unknown, command: bigint): Status {
   if (error instanceof CommandFailure) return error.status;
   if (error instanceof OutOfGas) return INSUFFICIENT_GAS;
@@ -213,7 +213,7 @@ const HAS_CODE = 1n << 62n;
 /** An index that stands for none. */
 const NONE = 0xffff;
 
-/** What a code of `assert!` without one, or of an `#[error]` constant, says: bits of a code, a line and two indices. */
+/** Decodes the code of `assert!` without a code, or of an `#[error]` constant: a code, a line and two indices. */
 function cleverOf({ code, constant }: MoveAbort) {
   if ((code & CLEVER) === 0n) return undefined;
   const part = (shift: bigint, mask: number) => Number((code >> shift) & BigInt(mask));
@@ -233,7 +233,7 @@ function cleverOf({ code, constant }: MoveAbort) {
   };
 }
 
-/** How Sui 1.63 refuses to build a transaction that would fail, where it has to estimate the budget. */
+/** The refusal of Sui 1.63 to build a transaction that would fail, if it has to estimate the budget. */
 export function budgetRefusal({ error }: Status): Refusal {
   const { description = '', command } = error ?? {};
   const cause = command === undefined ? description : description.replace(inCommand(command), '');

@@ -5,7 +5,7 @@ import { answersPreflight, readBody } from 'sui-enclave-testing/loopback';
 
 /** 10 SUI, in MIST. */
 export const GIFT = 10_000_000_000n;
-/** Of a request, in bytes: an address in JSON. */
+/** Maximum size of a request in bytes: an address in JSON. */
 const MAX_BYTES = 1024;
 
 /** Credits an address, in MIST, and returns the coin's id. */

@@ -14,17 +14,17 @@ const PRICE = 1000n;
 const COMPUTATION = 500n;
 const DOCUMENT = 13_140n;
 const STEP = 1000n;
-/** Of a byte: 100 units at 76 MIST. */
+/** Storage price of a byte in MIST: 100 units at 76 MIST. */
 const STORAGE = 7600n;
-/** Of 100 parts that storage costs, those which come back when it is freed. */
+/** Percentage of the storage cost that is refunded on deletion. */
 const REFUNDED = 99n;
-/** Of any object: owner, digest of the transaction, rebate. */
+/** Bytes that any object adds: owner, digest of the transaction, rebate. */
 const OBJECT_BYTES = 80;
-/** Of an object of a Move type: version, and whether it has store. */
+/** Bytes that an object of a Move type adds: version, and whether it has store. */
 const MOVE_OBJECT_BYTES = 9;
 const ADDRESS_BYTES = 32;
 const NUMBER_BYTES = 8;
-/** What a node adds to the cost of a simulation when it proposes a budget. */
+/** Margin in MIST that a node adds to the cost of a simulation when it proposes a budget. */
 const MARGIN = 155_000_000n;
 
 export type GasUsed = Required<GrpcTypes.GasCostSummary>;
@@ -43,7 +43,7 @@ function objectTypeBytes(text: string): number {
   return isCoin && inner !== undefined ? 1 + typeBytes(inner) : typeBytes(type);
 }
 
-/** `TypeTag` in BCS. */
+/** Returns the size of a `TypeTag` in BCS. */
 function typeBytes(type: MoveType): number {
   if (type.kind === 'vector') return 1 + typeBytes(type.of);
   if (type.kind !== 'struct') return 1;

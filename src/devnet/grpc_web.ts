@@ -22,7 +22,7 @@ export function trailer(status: GrpcStatusCode, message = ''): Buffer {
   return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${said}`));
 }
 
-/** Of a request, in bytes: a transaction has at most 128 KiB. */
+/** Maximum size of a request in bytes: a transaction has at most 128 KiB. */
 const MAX_REQUEST = 1_048_576;
 
 /** The message of a request. Null for one that is too large, which is answered. */

@@ -1,5 +1,5 @@
 /**
- * What happened on a loopback node, as a page of JSON for people to look at: `GET /model/ledger`. Nodes have no such
+ * Lists the transactions of a loopback node as a page of JSON for people: `GET /model/ledger`. Nodes have no such
  * interface, so nothing but a page of development may use it.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
@@ -10,7 +10,7 @@ export const LEDGER_PATH = 'model/ledger';
 
 /** The most that one answer has of each kind, the latest first. */
 const MAX_LISTED = 200;
-/** In characters, of a reason that an engine gives. */
+/** Maximum length of a reason that an engine gives, in characters. */
 const MAX_REASON = 300;
 
 interface Executed {
@@ -19,9 +19,9 @@ interface Executed {
   readonly atMs: number;
   /** The functions that it called, and the kinds of its other commands. */
   readonly calls: readonly string[];
-  /** Why it failed; null: it did not. */
+  /** Reason of the failure; null for a success. */
   readonly failure: string | null;
-  /** What it cost in MIST, less what was paid back. */
+  /** Cost in MIST, less the refund. */
   readonly gas: string;
 }
 

@@ -182,7 +182,7 @@ export function referenceText({ objectId, version, digest }: Reference): string 
   return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
 }
 
-/** What validators say of a transaction that conflicts with another. */
+/** The refusal of validators for a transaction that conflicts with another. */
 export function lockedRefusal(reference: Reference): Refusal {
   return refused(
     `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceText(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,

@@ -112,7 +112,7 @@ export class Changes {
     this.written.delete(id);
   }
 
-  /** The id ends. */
+  /** Deletes the object with this id. */
   destroy(id: string): void {
     this.destroyed.add(id);
   }
@@ -120,7 +120,7 @@ export class Changes {
 
 export class Ledger {
   readonly objects = new Map<string, LedgerObject>();
-  /** By id, the oldest first. */
+  /** Packages by id, the oldest first. */
   readonly packages = new Map<string, Package>();
   /** Objects that another transaction holds, as validators remember them. */
   readonly locked = new Set<string>();
@@ -162,7 +162,7 @@ export class Ledger {
       .map((object) => ({ object, balance: this.balanceOf(object) }));
   }
 
-  /** Of any currency. */
+  /** Returns whether the object is a coin of any currency. */
   isCoin({ type }: LedgerObject): boolean {
     return COIN_TYPE.test(type);
   }
@@ -181,7 +181,7 @@ export class Ledger {
     );
   }
 
-  /** In MIST. */
+  /** Returns the balance of a coin, in MIST. */
   balanceOf({ content }: LedgerObject): bigint {
     return BigInt(CoinContent.parse(content).balance);
   }

@@ -41,7 +41,7 @@ export type Fault =
   | 'executes, and does not answer'
   | 'executes, and says ABORTED';
 
-/** What a signature is for. Default: a transaction. */
+/** Purpose of a signature. Default: a transaction. */
 export type Scope = 'TransactionData' | 'PersonalMessage';
 
 export function verifierOf(scope: Scope | undefined) {
@@ -52,7 +52,7 @@ export function verifierOf(scope: Scope | undefined) {
 type Method = (request: Uint8Array) => Promise<Uint8Array> | Uint8Array | Uint8Array[];
 
 const PAGE = 2;
-/** How many calls are remembered. */
+/** Maximum number of calls that are remembered. */
 const MAX_CALLS = 10_000;
 
 export class LoopbackNode {
@@ -67,15 +67,15 @@ export class LoopbackNode {
   epoch = 100n;
   /** The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1. */
   lowestCheckpoint = 0n;
-  /** How long reads and simulations do not show what was executed: nodes answer a send before that. */
+  /** Lag of reads and simulations behind execution, in milliseconds: nodes answer a send before reads show it. */
   lagMs = 0;
-  /** How long the listing of an address' objects does not show it: on nodes, longer than other reads. */
+  /** Lag of the listing of an address' objects, in milliseconds: on nodes, longer than that of other reads. */
   listingLagMs = 0;
   /** Whether pages of this machine may read its answers. */
   servesPages = false;
   /** Whether it is its own faucet, at `POST /v2/gas`. */
   isFaucet = false;
-  /** In base58: the digest of the first checkpoint. */
+  /** Digest of the first checkpoint, in base58. */
   chainId = toBase58(new Uint8Array(32).fill(0x2a));
   /** Rejects for a signature that is not the sender's. Data are the bytes of a transaction, or a message. */
   verify: (data: Uint8Array, signature: string, sender: string, scope?: Scope) => Promise<unknown> = (
@@ -380,7 +380,7 @@ export class LoopbackNode {
     });
   }
 
-  /** Whether reads show that it was executed. */
+  /** Returns whether reads show that the transaction was executed. */
   #isVisible(digest: string): boolean {
     return this.#visible.executed.includes(digest);
   }

@@ -13,7 +13,7 @@ export interface Package {
   readonly dependencies: readonly string[];
 }
 
-/** By id, the oldest first. */
+/** Packages by id, the oldest first. */
 export type Packages = ReadonlyMap<string, Package>;
 
 /** The package that stands for another in the code of a third. */
@@ -51,7 +51,7 @@ const PackageObject = bcs.enum('Data', {
 /** The modules of packages, by name after their address: a package never changes. */
 const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
-/** By address and name. @throws RangeError for what is not a module */
+/** Returns the modules of a package by address and name. @throws RangeError for what is not a module */
 export function modulesOf(some: Package): ReadonlyMap<string, LoadedModule> {
   const cached = loaded.get(some);
   if (cached !== undefined) return cached;
@@ -78,7 +78,7 @@ export function versionsOf(packages: Packages, original: string): string[] {
   return [...packages].filter(([, some]) => some.original === original).map(([id]) => id);
 }
 
-/** Counts from 1. */
+/** Returns the version of a package, which counts from 1. */
 export function versionOf(packages: Packages, id: string): number {
   return isSystem(id) ? 1 : versionsOf(packages, originalOf(packages, id)).indexOf(id) + 1;
 }

@@ -1,4 +1,4 @@
-/** What became of a transaction, and what an address has, as a node tells them. */
+/** Results of transactions and balances of addresses, as a node returns them. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Argument, TransactionData } from './commands.ts';
 import type { CommandResult, Output } from './engine.ts';
@@ -28,7 +28,7 @@ function grpcArgument(argument: Argument): GrpcTypes.Argument {
   return GrpcTypes.Argument.create({ kind: Kind.RESULT, result, ...subresult });
 }
 
-/** By currency, in units of each. */
+/** Returns the balances of an address by currency, in the units of each. */
 export function balancesOf(ledger: Ledger, owner: string) {
   const totals = new Map<string, bigint>();
   for (const object of ledger.owned(owner).filter((owned) => ledger.isCoin(owned))) {

@@ -51,7 +51,7 @@ export class TransactionLog {
     return undefined;
   }
 
-  /** Undefined if it was not executed, or is pruned. */
+  /** Returns a transaction; undefined if it was not executed or is pruned. */
   get(digest: string): GrpcTypes.ExecutedTransaction | undefined {
     const transaction = this.#executed.get(digest);
     const { seconds = 0n } = transaction?.timestamp ?? {};

@@ -8,7 +8,7 @@ import { type Groth16Proof, type VerifyingKey, verifyProof } from 'sui-enclave-p
 import type { RsaKey } from 'sui-enclave-service/oidc/jwk';
 import { type LoopbackNode, verifierOf } from './node.ts';
 
-/** What validators know besides the signature, to verify its proof. */
+/** Facts by which validators verify the proof of a signature. */
 export interface ProofTrust {
   readonly verifyingKey: VerifyingKey;
   /** The key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such key. */

@@ -26,7 +26,7 @@ const HEAD_SIZE = 5;
 const MAX_ID = 2 ** 32 - 1;
 const NO_BODY = new Uint8Array();
 
-/** Where the worker finds the descriptor that it inherits. */
+/** Number of the descriptor that the worker inherits. */
 const KEY_DESCRIPTOR = 3;
 /** The path of the key that a worker was started with as a descriptor. */
 export const INHERITED_KEY = `/dev/fd/${KEY_DESCRIPTOR}`;
@@ -59,7 +59,7 @@ export interface EngineStatus {
   readonly progress: number;
 }
 
-/** Why the engine gave no answer. After all but `refused` its worker is stopped. */
+/** Reasons why the engine gave no answer. After all but `refused` its worker is stopped. */
 export type EngineFault = 'refused' | 'unstartable' | 'ended' | 'late' | 'hung' | 'invalid';
 
 export class EngineError extends ProverError {
@@ -106,7 +106,7 @@ export class EngineWorker {
   readonly #child: ChildProcess;
   readonly #stdin: Writable;
   #received = Buffer.alloc(0);
-  /** What it was asked and has not answered, by id: a load or a proof, and a status. */
+  /** Requests without an answer, by id: a load or a proof, and a status. */
   readonly #asked = new Map<number, Asked>();
   /** The answer that several callers wait for. */
   #status: Promise<EngineStatus> | undefined;
@@ -137,17 +137,17 @@ export class EngineWorker {
     });
   }
 
-  /** Whether it may be asked. Once false, it stays so. */
+  /** Whether it accepts requests. Once false, it stays false. */
   get isUsable(): boolean {
     return this.#fault === undefined;
   }
 
-  /** Why it is not usable. */
+  /** Error for which it is not usable. */
   get fault(): EngineError | undefined {
     return this.#fault;
   }
 
-  /** Undefined if the process could not be started. */
+  /** Id of the process; undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -175,7 +175,7 @@ export class EngineWorker {
     }
   }
 
-  /** How it is, also while it works. Without a deadline. @throws EngineError when it ends */
+  /** Asks for its status, which it answers while it works too. Has no deadline. @throws EngineError when it ends */
   status(): Promise<EngineStatus> {
     this.#status ??= this.#ask(STATUS, NO_BODY, Status).finally(() => {
       this.#status = undefined;

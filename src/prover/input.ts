@@ -18,7 +18,7 @@ import { publicInputOf, splitKey } from './public_input.ts';
 /** The key that signed the token, as an issuer publishes it (RFC 7517). */
 export interface SigningKey {
   readonly kty?: unknown;
-  /** Base64url, like `e`. */
+  /** Modulus of the key in base64url, like `e`. */
   readonly n?: unknown;
   readonly e?: unknown;
 }

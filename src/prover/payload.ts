@@ -3,11 +3,11 @@ import { KeyClaimError, ProverError } from './errors.ts';
 
 /** A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
 export interface PayloadProperty {
-  /** Unescaped. */
+  /** Name of the property, unescaped. */
   readonly name: string;
-  /** As JSON.parse returns it. */
+  /** Value as JSON.parse returns it. */
   readonly value: unknown;
-  /** From the name's quote through the `,` or `}` that ends the property; one character for each byte. */
+  /** Text from the name's quote through the `,` or `}` that ends the property; one character for each byte. */
   readonly text: string;
   /** Index of the first byte in the payload. */
   readonly start: number;

@@ -9,7 +9,7 @@ export interface PublicParts {
   readonly maxEpoch: bigint;
   readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
   readonly headerBase64: string;
-  /** 2048 bits. */
+  /** The issuer's RSA modulus, 2048 bits. */
   readonly modulus: bigint;
 }
 

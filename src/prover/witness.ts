@@ -17,11 +17,11 @@ export interface WitnessOptions {
   readonly timeoutMs?: number;
   /** Ends the generator; generateWitness throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** To write the witness into, which must have exactly its size. Default: a new buffer. */
+  /** Buffer for the witness, of exactly its size. Default: a new buffer. */
   readonly into?: Buffer;
 }
 
-/** In bytes. A witness of the full size has 33 MB. */
+/** Maximum size of a witness in bytes: one of the full circuit has 33 MB. */
 const MAX_WITNESS = 256 * 1024 * 1024;
 
 /**
@@ -32,7 +32,7 @@ const MAX_WITNESS = 256 * 1024 * 1024;
 const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
- * Computes the witness for an input, in the format of a `.wtns` file. Whoever has it can prove the login and knows
+ * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has it can prove the login and knows
  * its token: overwrite it after use.
  *
  * @param generator a program and its arguments; the names of input and output are appended

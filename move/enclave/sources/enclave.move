@@ -252,7 +252,7 @@ public fun new_cap<T: drop>(otw: T, ctx: &mut TxContext): EnclaveCap<T> {
 /// A capability of an application whose module is on chain already, or claims its Publisher with the one-time witness.
 /// `T` is any type of the Publisher's module, also one that an upgrade of its package added.
 ///
-/// Whoever holds the Publisher is an admin: this makes a further capability, and with it further configs, at any time.
+/// The holder of the Publisher is an admin: this makes a further capability, and with it further configs, at any time.
 /// So a contract that has one must pin the id of the config that it accepts.
 public fun new_cap_from_publisher<T>(publisher: &Publisher, ctx: &mut TxContext): EnclaveCap<T> {
     assert!(publisher.from_module<T>(), ENotPublisher);
@@ -304,7 +304,7 @@ public fun create_enclave_config<T>(
     transfer::share_object(cap.new_enclave_config(name, pcr0, pcr1, pcr2, option::none(), ctx))
 }
 
-/// `create_enclave_config` with a source (see `enclave::source`), for a transaction that goes on with the config: it must
+/// `create_enclave_config` with a source (see `enclave::source`), for a transaction that continues with the config: it must
 /// end with `share_config`.
 public fun new_enclave_config<T>(
     cap: &EnclaveCap<T>,
@@ -433,7 +433,7 @@ public fun register_enclave<T>(
     transfer::share_object(config.new_enclave(cap, document))
 }
 
-/// `register_enclave`, for a transaction that goes on with the enclave: it must end with `share_enclave`.
+/// `register_enclave`, for a transaction that continues with the enclave: it must end with `share_enclave`.
 public fun new_enclave<T>(
     config: &mut EnclaveConfig<T>,
     cap: &EnclaveCap<T>,

@@ -55,7 +55,7 @@ public fun new<T>(max_age_ms: u64, ctx: &mut TxContext): Claims<T> {
 }
 
 /// Accepts what `enclave::assert_signed` accepts, if the signed payload starts with this nonce (in BCS a vector of
-/// bytes), and no answer with the same intent and nonce is claimed, under whichever config of `T`.
+/// bytes), and no answer with the same intent and nonce is claimed, under any config of `T`.
 public fun claim<T, P: drop>(
     claims: &mut Claims<T>,
     enclave: &Enclave<T>,

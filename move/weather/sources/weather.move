@@ -54,7 +54,7 @@ fun init(otw: WEATHER, ctx: &mut TxContext) {
 /// It accepts any config of this application that is not retired. A contract that accepts one config only stores its
 /// id and compares it: see "Once, and for one config" in src/library/sui/README.md.
 ///
-/// A reading is true whoever submits it: several senders may use the same signature, several times, until it is too
+/// A reading is true no matter who submits it: several senders may use the same signature, several times, until it is too
 /// old.
 public fun update_weather(
     location: String,

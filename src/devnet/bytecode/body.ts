@@ -12,7 +12,7 @@ export interface Instruction {
 
 export interface Body {
   readonly flags: number;
-  /** The index of the signature of its locals that are no parameters. */
+  /** Index of the signature of its locals, without the parameters. */
   readonly locals: number;
   readonly instructions: readonly Instruction[];
   /** Offsets by variant, for each `match`. */
@@ -64,7 +64,7 @@ export function readBody(at: Reader, version: number): Body {
   return { flags, locals, instructions, jumps };
 }
 
-/** An unsigned integer. */
+/** Reads an unsigned integer, least significant byte first. */
 function littleEndian(bytes: Uint8Array): bigint {
   return bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }

@@ -1,8 +1,8 @@
-/** Whether a package may replace another on chain, as far as modules show it that are only read. */
+/** Compares two versions of a package, by reading their modules: may the newer replace the older on chain? */
 import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecode.ts';
 
 /**
- * What the policy `compatible` forbids, one line each; empty if it forbids nothing that this sees. These are the rules
+ * Lists what the policy `compatible` forbids, a line each; empty if nothing is found. These are the rules
  * of Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities, parameters
  * and layout, a function keeps its signature, and may at most require less of its type parameters.
  *

@@ -14,18 +14,18 @@ export interface ModuleInterface {
   readonly functions: ReadonlyMap<string, PublicFunction>;
   /** The functions that a transaction can call: the public ones, and those that are entry functions only. */
   readonly callable: ReadonlyMap<string, PublicFunction>;
-  /** By the name of a function: the structs of the module that it makes, but for generic ones. */
+  /** Structs of the module that a function makes, without generic ones, by the name of the function. */
   readonly packed: ReadonlyMap<string, readonly string[]>;
   /** Every function of the module. */
   readonly declared: ReadonlyMap<string, DeclaredFunction>;
-  /** What publishing calls. */
+  /** The function that publishing calls. */
   readonly init: PublicFunction | undefined;
   /** The addresses of the other packages whose modules it names. */
   readonly dependencies: readonly string[];
 }
 
 export interface Datatype {
-  /** Of the type: bits of copy (1), drop (2), store (4), key (8). */
+  /** Abilities of the type: bits of copy (1), drop (2), store (4), key (8). */
   readonly abilities: number;
   readonly typeParameters: string;
   /** Fields in order, or variants with theirs. */
@@ -33,7 +33,7 @@ export interface Datatype {
 }
 
 export interface PublicFunction {
-  /** For each type parameter, the abilities that it requires. */
+  /** Abilities that each type parameter requires. */
   readonly constraints: readonly number[];
   readonly parameters: string;
   readonly returns: string;
@@ -44,7 +44,7 @@ export interface DeclaredFunction extends PublicFunction {
   readonly isEntry: boolean;
 }
 
-/** By the byte that says so. */
+/** Visibilities by their byte. */
 const VISIBILITY: Readonly<Record<number, DeclaredFunction['visibility']>> = {
   0: 'private',
   1: 'public',

@@ -1,13 +1,13 @@
-/** What executing a compiled Move module needs of it. */
+/** The parts of a compiled Move module that executing it needs. */
 import { type Instruction, NATIVE, readBody } from './body.ts';
 import { DECLARED, entry, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
 /** Types are text, as in `ModuleInterface`. */
 export interface ModuleCode {
-  /** Address and name. */
+  /** Address and name of the module. */
   readonly module: string;
   readonly functions: ReadonlyMap<string, FunctionCode>;
-  /** What calls name: functions by module and name, with type arguments for those of the second list. */
+  /** Functions that calls name, by module and name, with type arguments for those of the second list. */
   readonly calls: readonly Callee[];
   readonly genericCalls: readonly Callee[];
   /** The number of fields of structs, and of instances of generic ones. */
@@ -34,11 +34,11 @@ export interface Variant {
 
 export interface FunctionCode {
   readonly name: string;
-  /** Of its definition. */
+  /** Index of its definition. */
   readonly index: number;
   readonly isNative: boolean;
   readonly parameters: number;
-  /** Parameters included. */
+  /** Number of local variables, parameters included. */
   readonly locals: number;
   readonly instructions: readonly Instruction[];
   readonly jumps: readonly (readonly number[])[];

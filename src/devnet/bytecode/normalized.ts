@@ -1,4 +1,4 @@
-/** What a compiled Move module declares, as text that does not depend on the order of its tables. */
+/** Describes what a compiled Move module declares, as text that does not depend on the order of its tables. */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { type Instruction, readBody } from './body.ts';
 import { readModule } from './module_bytecode.ts';
@@ -51,7 +51,7 @@ export function declarationsOf(bytes: Uint8Array, self?: string): ReadonlyMap<st
   return texts;
 }
 
-/** Of functions, by name. */
+/** Returns the bodies of functions by name. */
 function bodiesOf(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMap<string, string> {
   const tables = new Tables(bytes);
   const handles = readHandles(tables, self);

@@ -65,7 +65,7 @@ export class Reader {
     return this.#bytes.subarray(this.position - length, this.position);
   }
 
-  /** ULEB128. */
+  /** Reads an index in ULEB128. */
   index(): number {
     let value = 0;
     for (let shift = 0; shift < 35; shift += 7) {
@@ -158,7 +158,7 @@ function typeOf(at: Reader, handles: readonly { module: string; name: string }[]
 /** The handles of a module, by which its other tables name what they use. */
 export interface Handles {
   readonly names: readonly string[];
-  /** Address and name. */
+  /** Modules by address and name. */
   readonly modules: readonly string[];
   readonly datatypes: readonly {
     readonly module: string;
@@ -174,7 +174,7 @@ export interface Handles {
     readonly returns: readonly string[];
     readonly constraints: readonly number[];
   }[];
-  /** Reads a type. */
+  /** Reads a type as text. */
   type(at: Reader): string;
 }
 

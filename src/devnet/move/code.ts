@@ -20,8 +20,8 @@ import { Datatypes, format, type MoveType, mapStructs, parseType, type Struct } 
 import { Codec } from './values.ts';
 
 /**
- * In types, datatypes have the id of their package's first version, as bytecode names them. The chain stores and shows
- * them with the id of the version that introduced them (`TypeOrigin` of sui-types): `parse` and `nameOf` translate.
+ * Code of a chain. In its types, datatypes have the id of their package's first version, as in bytecode. The chain
+ * stores and shows them with the id of the version that introduced them (`TypeOrigin` of sui-types): `parse` and `nameOf` translate.
  */
 export class ChainCode {
   readonly packages: Packages;
@@ -52,7 +52,7 @@ export class ChainCode {
     return some && modulesOf(some).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
-  /** @param id normalized @throws TypeError if there is no such function */
+  /** @param id normalized @throws TypeError for an unknown function */
   function(id: string, moduleName: string, name: string): Linked {
     const module = this.module(id, moduleName);
     return linked(id, module, module?.code.functions.get(name), `${moduleName}::${name}`);
@@ -95,7 +95,7 @@ export class ChainCode {
     return isKnown ? type : undefined;
   }
 
-  /** As the chain shows a type. */
+  /** Returns a type as the chain shows it. */
   nameOf(type: MoveType): string {
     return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
   }

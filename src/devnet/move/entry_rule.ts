@@ -1,7 +1,7 @@
 /**
- * What an entry function that is not public may take (`private_entry_arguments.rs` of Sui's execution layer): nothing
- * that was used together with a value that the transaction has to get rid of, nor with a shared object that was taken by
- * value. Else a transaction could force what follows the entry function, by such a value.
+ * Checks the arguments of an entry function that is not public (`private_entry_arguments.rs` of Sui's execution layer):
+ * none may have been used together with a value that the transaction must consume, or with a shared object that was
+ * taken by value. Such a value could force the commands that follow the entry function.
  */
 import { argumentFailure } from '../failures.ts';
 import type { ChainCode } from './code.ts';

@@ -1,4 +1,4 @@
-/** What an instruction works on: the call that runs, and the stack. */
+/** Operands of an instruction: the call that runs, and the stack. */
 import type { Instruction } from '../bytecode/body.ts';
 import { type Location, PrimitiveError } from '../failures.ts';
 import type { Linked } from './program.ts';
@@ -21,7 +21,7 @@ export interface Frame {
   readonly locals: Value[];
   /** The index of the instruction that runs after this one. */
   next: number;
-  /** Of all calls of a machine. */
+  /** The stack that all calls of a machine share. */
   readonly stack: Stack;
   readonly codec: Codec;
   /** Takes from the gas that is left. @throws OutOfGas */
@@ -31,7 +31,7 @@ export interface Frame {
 /** Executes an instruction of the call. @throws MoveAbort, PrimitiveError, OutOfGas */
 export type Execute = (frame: Frame, instruction: Instruction) => void;
 
-/** By opcode. */
+/** Instructions by opcode. */
 export type Instructions = Readonly<Record<number, Execute>>;
 
 export class Stack {
@@ -85,7 +85,7 @@ export function at<T>(items: readonly T[], index: number): T {
   return item;
 }
 
-/** What the instruction that runs failed with. */
+/** Returns the error of the instruction that runs. */
 export function failed({ linked, next }: Frame, reason: string): PrimitiveError {
   return new PrimitiveError(locationOf(linked, next - 1), reason);
 }

@@ -1,5 +1,5 @@
 /**
- * Which version of each package the code of a call runs with: `linkage/analysis.rs` and `resolution.rs` of Sui's
+ * Finds the version of each package with which the code of a call runs: `linkage/analysis.rs` and `resolution.rs` of Sui's
  * execution layer, and `build_linkage_table` of `move_package.rs` for what a package is published with.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -14,7 +14,7 @@ import {
   versionOf,
 } from '../packages.ts';
 
-/** By original id, the id of the package whose code runs. */
+/** Ids of the packages whose code runs, by their original ids. */
 export type Linkage = ReadonlyMap<string, string>;
 
 interface Constraint {
@@ -77,7 +77,7 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
 }
 
 /**
- * What a package runs with while it is published.
+ * Returns the packages with which a package runs while it is published.
  *
  * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY, PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE;
  * Refusal for a dependency that is not there; RangeError for what is not a module

@@ -13,14 +13,14 @@ import type { Link, Linked, Program } from './program.ts';
 import { instantiate, type MoveType, parseTypeOnce } from './types.ts';
 import type { Value } from './values.ts';
 
-/** As in Sui. */
+/** Maximum depth of calls, the same as in Sui. */
 const MAX_CALL_DEPTH = 1024;
 
 export class Machine {
   readonly #program: Program;
   readonly #stack = new Stack();
   readonly #frames: Frame[] = [];
-  /** Of the call that runs. */
+  /** Linkage of the call that runs. */
   #link: Link = (module, name) => {
     throw new TypeError(`nothing calls ${module}::${name}`);
   };

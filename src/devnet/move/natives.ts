@@ -23,7 +23,7 @@ import {
   vectorOf,
 } from './values.ts';
 
-/** As in Sui: of a transaction, in bytes of one event, and in bytes of all. */
+/** Sui's limits of events: their number, the bytes of one, and the bytes of all, in a transaction. */
 const MAX_EVENTS = 1024;
 const MAX_EVENT_BYTES = 256_000;
 const MAX_EVENTS_BYTES = 65_536_000;
@@ -45,7 +45,7 @@ interface Child {
   readonly cell: Value[];
 }
 
-/** What the calls of a transaction do, beside computing. */
+/** The effects of the calls of a transaction, beside their results. */
 export class Runtime {
   readonly changes: Changes;
   readonly sender: Address;
@@ -201,7 +201,7 @@ export class Runtime {
   }
 }
 
-/** Those that need nothing but their arguments. */
+/** Natives that need nothing but their arguments. */
 const NATIVES: Readonly<Record<string, Native>> = {
   'address::from_bytes': ({ args: [bytes], abort }) => {
     const given = bytesOf(bytes as Value);
@@ -257,7 +257,7 @@ function isSigned(signature: Uint8Array, key: Uint8Array, message: Uint8Array): 
   try {
     return ed25519.verify(signature, message, key);
   } catch {
-    // A length that is none of a key or a signature.
+    // A length that no key and no signature has.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** What the machine runs: functions, where it finds them, and the native ones. */
+/** The program of the machine: functions, how it finds them, and the native ones. */
 import type { FunctionCode, ModuleCode } from '../bytecode/module_code.ts';
 import type { MoveAbort } from '../failures.ts';
 import type { MoveType } from './types.ts';
@@ -12,7 +12,7 @@ export interface Linked {
   readonly code: FunctionCode;
 }
 
-/** What a native function is given. */
+/** Parameters of a call to a native function. */
 export interface NativeCall {
   readonly args: readonly Value[];
   readonly types: readonly MoveType[];
@@ -21,13 +21,13 @@ export interface NativeCall {
   abort(code: number): MoveAbort;
 }
 
-/** Returns its results. @throws MoveAbort, OutOfGas */
+/** Executes a native function, and returns its results. @throws MoveAbort, OutOfGas */
 export type Native = (call: NativeCall) => readonly Value[];
 
-/** Finds a function that code calls. @param module address and name @throws TypeError if there is none */
+/** Finds a function that code calls. @param module address and name @throws TypeError for an unknown function */
 export type Link = (module: string, name: string) => Linked;
 
-/** What code needs beside itself. */
+/** The surroundings of code that runs. */
 export interface Program {
   /** @param name module and function, such as `event::emit` */
   native(name: string): Native | undefined;

@@ -18,14 +18,14 @@ export interface Publishing {
   readonly dependencies: readonly string[];
 }
 
-/** What an UpgradeCap allows. */
+/** The upgrade that an UpgradeCap allows. */
 interface Ticket {
   readonly packageId: string;
   readonly policy: number;
   readonly digest: Uint8Array;
 }
 
-/** Where a package is written to. */
+/** The state to which a package is written. */
 interface Writing {
   readonly packages: Map<string, Package>;
   readonly changes: Changes;

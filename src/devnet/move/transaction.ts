@@ -116,7 +116,7 @@ class Transaction {
     return { events: this.#runtime.events, published: this.#published, results: this.#results };
   }
 
-  /** What a verifier would have refused when the package was published. */
+  /** The failure for code that a verifier would have refused when the package was published. */
   #unverified({ message }: TypeError): CommandFailure {
     return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }
@@ -231,7 +231,7 @@ class Transaction {
     return [];
   }
 
-  /** Without Move's own `coin::split`: a balance that is too low fails the command, and not a function. */
+  /** Splits a coin without Move's `coin::split`: a balance that is too low fails the command, and not a function. */
   #split([coin, ...amounts]: readonly Value[]): readonly Value[] {
     return amounts.map((amount) => {
       const { value } = int(amount);

@@ -50,7 +50,7 @@ export function splitList(text: string): string[] {
   return [...parts, text.slice(from)].map((part) => part.trim()).filter((part) => part !== '');
 }
 
-/** @throws TypeError for a text that is no type */
+/** @throws TypeError for a text that is not a type */
 export function parseType(text: string): MoveType {
   const [, reference, rest = text] = /^(&(?:mut )?)(.*)$/.exec(text) ?? [];
   if (reference !== undefined)
@@ -64,14 +64,14 @@ export function parseType(text: string): MoveType {
   if (name === 'vector' && only !== undefined) return { kind: 'vector', of: only };
   const [address = '', module, struct, ...more] = name.split('::');
   if (module === undefined || struct === undefined || more.length > 0)
-    throw new TypeError(`${text} is no Move type`);
+    throw new TypeError(`${text} is not a Move type`);
   const hex = address.startsWith('0x') ? address : `0x${address}`;
   return { kind: 'struct', address: normalizeSuiAddress(hex), module, name: struct, args: parsed };
 }
 
 const parsedTypes = new Map<string, MoveType>();
 
-/** For the types of modules, which their instructions name again and again. */
+/** Parses the type of a module once: instructions name the same types again and again. */
 export function parseTypeOnce(text: string): MoveType {
   const type = parsedTypes.get(text) ?? parseType(text);
   parsedTypes.set(text, type);
@@ -105,7 +105,7 @@ export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): 
   }
 }
 
-/** As an object's type. */
+/** Formats a type as that of an object. */
 export function format(type: MoveType): string {
   switch (type.kind) {
     case 'primitive':
@@ -156,7 +156,7 @@ export class Datatypes {
     return layout;
   }
 
-  /** As Sui computes them of an instance: an argument that is not phantom must have what the type promises. */
+  /** Computes an instance's abilities as Sui does: a non-phantom argument must have those that the type promises. */
   abilitiesOf(type: MoveType): number {
     if (type.kind === 'vector') return VALUE & this.abilitiesOf(type.of);
     if (type.kind !== 'struct') return type.kind === 'primitive' && type.name === 'signer' ? 2 : VALUE;

@@ -11,22 +11,22 @@ import { callLinkage, type Linkage } from './linkage.ts';
 import type { Linked } from './program.ts';
 import { ABILITY, format, instantiate, type MoveType, parseType, type Struct, splitList } from './types.ts';
 
-/** How a command takes an argument. */
+/** The way in which a command takes an argument. */
 export type Use = 'move' | 'copy' | 'borrow' | 'borrow mutably';
 
 export interface TypedArgument {
   /** Its index in the command. */
   readonly at: number;
   readonly argument: Argument;
-  /** Where the value is. Bytes that are used as two types are two values. */
+  /** Place of the value. Bytes that are used as two types are two values. */
   readonly place: string;
   readonly use: Use;
-  /** Of the value. */
+  /** Type of the value. */
   readonly type: MoveType;
 }
 
 interface Typed {
-  /** In the order in which the command takes them. */
+  /** Arguments in the order in which the command takes them. */
   readonly args: readonly TypedArgument[];
   readonly results: readonly MoveType[];
 }
@@ -38,7 +38,7 @@ export interface TypedCall extends Typed {
   readonly declared: DeclaredFunction;
   readonly linkage: Linkage;
   readonly types: readonly MoveType[];
-  /** With contexts, which no argument stands for. */
+  /** Parameters, including contexts, for which a transaction has no argument. */
   readonly parameters: readonly MoveType[];
 }
 
@@ -60,7 +60,7 @@ export interface PureUse {
   readonly at: number;
 }
 
-/** What the inputs of a transaction are. */
+/** The inputs of a transaction with their types. */
 export interface TypedInputs {
   readonly inputs: readonly (Uint8Array | ObjectInput)[];
   /** The first use of each input's bytes as each type. */

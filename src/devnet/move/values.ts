@@ -20,7 +20,7 @@ export class Int {
 /** A struct's fields, a variant's or a vector's items. */
 export class Composite {
   readonly items: Value[];
-  /** Of an enum; 0 otherwise. */
+  /** Tag of an enum; 0 for a struct. */
   readonly tag: number;
 
   constructor(items: Value[], tag = 0) {
@@ -29,7 +29,7 @@ export class Composite {
   }
 }
 
-/** To a local variable, a field or an item. */
+/** A reference to a local variable, a field or an item. */
 export class Reference {
   readonly items: Value[];
   readonly index: number;

@@ -1,5 +1,5 @@
 /**
- * What a typed transaction may do, before anything runs: `typing/verify` of Sui's execution layer, in its order. No
+ * Verifies a typed transaction before anything runs: `typing/verify` of Sui's execution layer, in its order. No
  * function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its command.
  */
 import { argumentFailure, CommandFailure } from '../failures.ts';
@@ -36,7 +36,7 @@ export function verify(code: ChainCode, commands: readonly TypedCommand[], input
   checkEntryRule(code, refined, inputs);
 }
 
-/** `input_arguments.rs`. */
+/** Applies the rules of `input_arguments.rs`. */
 function checkInputs(
   code: ChainCode,
   commands: readonly TypedCommand[],
@@ -77,7 +77,7 @@ function checkBytes(
   }
 }
 
-/** Whether bytes of a transaction can be a value of the type. */
+/** Returns whether bytes of a transaction can be a value of the type. */
 function isPure(type: MoveType): boolean {
   if (type.kind === 'primitive') return type.name !== 'signer';
   if (type.kind === 'vector') return isPure(type.of);
@@ -86,7 +86,7 @@ function isPure(type: MoveType): boolean {
   return PURE.has(name) && type.args.every(isPure);
 }
 
-/** `move_functions.rs`. */
+/** Applies the rules of `move_functions.rs`. */
 function checkFunction(
   code: ChainCode,
   { packageId, linked, declared, results }: TypedCall,
@@ -112,7 +112,7 @@ function checkFunction(
   }
 }
 
-/** `memory_safety.rs`. */
+/** Applies the rules of `memory_safety.rs`. */
 function checkBorrows(commands: readonly TypedCommand[]): void {
   const moved = new Set<string>();
   for (const [index, { kind, args }] of commands.entries()) {

@@ -23,26 +23,26 @@ import { type StartedEngine, Supervisor } from './supervisor.ts';
 const BODY_LIMIT_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 1024;
 const MAX_CONCURRENT_REQUESTS = 1024;
-/** For a request to arrive, in addition to the wait, the witness and the proof. */
+/** Time for a request to arrive, in addition to the wait, the witness and the proof, in milliseconds. */
 const ARRIVAL_MS = 10_000;
-/** For the last answer to be read, when the service stops. */
+/** Time in which the last answer is read when the service stops, in milliseconds. */
 const LAST_ANSWER_MS = 1000;
 
 export interface BackendOptions {
   readonly config: BackendConfig;
   readonly log: Logger;
-  /** See SupervisorOptions. */
+  /** Option of the supervisor: see SupervisorOptions. */
   readonly backoffMs?: number;
-  /** See SupervisorOptions. */
+  /** Option of the supervisor: see SupervisorOptions. */
   readonly beatMs?: number;
 }
 
 export interface RunningBackend {
   readonly url: string;
   readonly key: ApprovedKey;
-  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  /** URL of the metrics. Undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
-  /** The engine's process. */
+  /** Returns the id of the engine's process. */
   enginePid(): number | undefined;
   /** Refuses new requests and those that wait, finishes the proof that has begun, then stops. */
   close(): Promise<void>;
@@ -179,7 +179,7 @@ interface ServiceParts {
   readonly supervisor: Supervisor;
   readonly key: ApprovedKey;
   readonly engine: EnginePath;
-  /** How many requests may wait. */
+  /** Maximum number of requests that wait. */
   readonly capacity: number;
   readonly metrics: ProverMetrics<BackendPart> | undefined;
 }

@@ -24,9 +24,9 @@ export interface BackendConfig {
   readonly host: string;
   /** 0: the system chooses a free port (tests). */
   readonly port: number;
-  /** How many requests may wait for the one in work. */
+  /** Maximum number of requests that wait for the one in work. */
   readonly queue: number;
-  /** For a witness, for a proof, and for the wait before it begins. */
+  /** Time limit of a witness, of a proof, and of the wait before it, in milliseconds each. */
   readonly timeoutMs: number;
   readonly logLevel: string;
   /** The port on loopback for figures. Undefined: none are served. */

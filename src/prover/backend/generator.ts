@@ -132,7 +132,7 @@ function fnv1a(text: string): bigint {
 interface CircomExports {
   getWitnessSize(): number;
   getInputSize(): number;
-  /** Negative or 0 if there is no such signal. */
+  /** Returns the index of a signal; negative or 0 for an unknown one. */
   getInputSignalSize(hashHigh: number, hashLow: number): number;
 }
 

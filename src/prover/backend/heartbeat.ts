@@ -1,9 +1,9 @@
 /** Finds an engine that hangs, which answers nothing or does nothing, and ends it. */
 import { EngineError, type EngineWorker } from '../engine.ts';
 
-/** How often a worker is asked for its status. */
+/** Interval at which a worker is asked for its status, in milliseconds. */
 export const HEARTBEAT_MS = 1000;
-/** After how many beats without an answer, or of a proof without progress, a worker hangs. */
+/** Number of beats without an answer, or of a proof without progress, after which a worker counts as hung. */
 const SILENT_BEATS = 3;
 const STUCK_BEATS = 30;
 

@@ -1,4 +1,4 @@
-/** The backend's figures. */
+/** Metrics of the backend. */
 import { Counter, Gauge } from 'prom-client';
 import type { EnginePath } from '../engine.ts';
 import { ProverMetrics } from '../metrics.ts';

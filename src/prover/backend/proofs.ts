@@ -1,4 +1,4 @@
-/** From an input to its proof: a bounded queue, one witness and one proof at a time. */
+/** Makes proofs of inputs: a bounded queue, one witness and one proof at a time. */
 import type { Logger } from 'sui-enclave-service/log';
 import { EngineError } from '../engine.ts';
 import { ProverError } from '../errors.ts';
@@ -20,12 +20,12 @@ export interface ProofsOptions {
   readonly generator: Generator;
   /** Size of a `.wtns` file for the key. */
   readonly witnessBytes: number;
-  /** How many requests may wait for the one in work. */
+  /** Maximum number of requests that wait for the one in work. */
   readonly queue: number;
-  /** For a witness, and for each wait before and after it. The supervisor limits the proof itself. */
+  /** Time limit of a witness and of each wait around it, in milliseconds. The supervisor limits the proof. */
   readonly timeoutMs: number;
   readonly log: Logger;
-  /** Told of each part of the work on a request whose caller has not left. */
+  /** Receives each part of the work on a request whose caller is still connected. */
   readonly onPart?: ((part: BackendPart, ms: number) => void) | undefined;
 }
 
@@ -45,7 +45,7 @@ export class Proofs {
   /** Each aborts the wait of a request. */
   readonly #requests = new Set<AbortController>();
   #stopping = false;
-  /** Of the latest request, from its turn to its proof. */
+  /** Duration of the latest request, from its turn to its proof, in seconds. */
   #lastSeconds = 1;
 
   constructor(options: ProofsOptions) {

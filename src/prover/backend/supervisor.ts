@@ -10,13 +10,13 @@ export interface SupervisorOptions {
   readonly program: string;
   readonly key: KeyFile;
   readonly log: Logger;
-  /** For one proof. A worker that takes longer is killed. */
+  /** Time limit of one proof, in milliseconds. A worker that takes longer is killed. */
   readonly timeoutMs: number;
-  /** For loading the key. */
+  /** Time limit for loading the key, in milliseconds. */
   readonly loadTimeoutMs?: number;
   /** The wait before the second restart without a proof in between; it doubles with each further one. */
   readonly backoffMs?: number;
-  /** How often the worker is asked whether it is alive: see heartbeat.ts. */
+  /** Interval at which the worker is asked for its status, in milliseconds: see heartbeat.ts. */
   readonly beatMs?: number;
 }
 
@@ -78,7 +78,7 @@ export class Supervisor {
     return this.state === 'ready' || this.state === 'proving';
   }
 
-  /** How often an engine was to be started again, since the start. */
+  /** Number of restarts of the engine. */
   get restarts(): number {
     return this.#allRestarts;
   }

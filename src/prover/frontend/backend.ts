@@ -18,13 +18,13 @@ const PAUSE_MS = 250;
 const BUSY_SECONDS = 5;
 const MAX_RETRY_AFTER_SECONDS = 600;
 const HEALTH_TIMEOUT_MS = 5000;
-/** How the backend's text begins if its engine hung. */
+/** First words of the backend's text if its engine hung. */
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
-  /** Of HTTP: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if that one fails. */
+  /** HTTP status: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if a backend fails. */
   readonly status: number;
-  /** Of its key; undefined if the backend doesn't say. */
+  /** Network of its key; undefined if the backend doesn't report it. */
   readonly network: string | undefined;
 }
 
@@ -88,7 +88,7 @@ export class Backend {
     }
   }
 
-  /** What the backend says at `/healthz`; undefined if nothing answers. */
+  /** Reads `/healthz` of the backend; undefined without an answer. */
   async health(): Promise<BackendHealth | undefined> {
     const asked = this.#health.get<Buffer>('/healthz', { responseType: 'arraybuffer', validateStatus: null });
     const answer = await asked.catch((error: unknown) => {
@@ -129,7 +129,7 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
   );
 }
 
-/** Without any text of the backend, which may repeat private input. */
+/** The error for an unusable answer. It has no text of the backend, which may repeat private input. */
 function unusable(what: string, cause?: ProverError): FrontendError {
   return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`, { cause });
 }

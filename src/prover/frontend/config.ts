@@ -36,12 +36,12 @@ export interface FrontendConfig {
   readonly limits: Limits;
   /** Requests of one user that may reach the backend in a minute. */
   readonly userRequestsPerMinute: number;
-  /** Where the backend takes the inputs of the circuit. */
+  /** URL at which the backend accepts inputs of the circuit. */
   readonly backend: URL;
   readonly timeoutSeconds: number;
-  /** Within which a request is answered that is not refused at once. */
+  /** Time limit of a request that is not refused at once, in seconds. */
   readonly answerSeconds: number;
-  /** That a proof takes on a backend, as far as nothing else is known. */
+  /** Duration of a proof on a backend until one was measured, in seconds. */
   readonly proofSeconds: number;
   readonly keys: Keys;
   readonly profile: CircuitProfile;

@@ -6,7 +6,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { type KeyName, KNOWN_KEYS, publishedVerifyingKey } from '../keys/known.ts';
 import { readVerifyingKey, type VerifyingKey } from '../verify.ts';
 
-/** As a backend names it in `/healthz`. */
+/** Name of a network, as a backend gives it in `/healthz`. */
 export type NetworkName = (typeof KNOWN_KEYS)[number]['network'] | 'development';
 
 export interface NetworkKey {

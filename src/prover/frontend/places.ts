@@ -1,25 +1,25 @@
 /** Places for requests at the backend: as many as can be answered within ANSWER_SECONDS. */
 import { FrontendError } from './errors.ts';
 
-/** How many of the last proofs say how long the next ones take. */
+/** Number of the last proofs from which the duration of the next ones is estimated. */
 const RECENT = 10;
 /** The part of ANSWER_SECONDS that is given away: the rest is for checks, and for proofs that take longer than the last ones. */
 const SHARE = 0.9;
 
 export interface PlacesOptions {
-  /** Within which a request that has a place is to be answered. */
+  /** Time limit of a request that was admitted, in seconds. */
   readonly answerSeconds: number;
-  /** What a proof takes, as long as none was made. */
+  /** Duration of a proof until one was measured, in seconds. */
   readonly proofSeconds: number;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
-/** Of one request. It may be taken and left once. */
+/** A place in the queue, of one request. It may be taken and left once. */
 export interface Place {
   /** Takes it, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
   take(): void;
-  /** Whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have a place. */
+  /** Returns whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have a place. */
   hasTime(): boolean;
   /** Says that the backend has made the proof, and leaves the place. */
   proved(): void;
@@ -46,7 +46,7 @@ export class Places {
     this.#recent = Array<number>(RECENT).fill(proofSeconds);
   }
 
-  /** What a proof takes, by the last ones. */
+  /** Estimated duration of a proof in seconds, from the last ones. */
   get proofSeconds(): number {
     return this.#recent.reduce((sum, each) => sum + each, 0) / RECENT;
   }
@@ -69,13 +69,13 @@ export class Places {
     if (this.#taken === 0 || seconds <= this.#limitSeconds) return;
     throw new FrontendError(
       'PROVER_BUSY',
-      'so many requests wait for their proofs that one more would wait too long: try again later',
+      'too many requests wait for their proofs: try again later',
       // A place is free after each proof.
       { retryAfterSeconds: Math.max(1, Math.ceil(proofSeconds)) },
     );
   }
 
-  /** For a request that has just arrived, and has not taken it yet. */
+  /** Offers a place to a request that has just arrived, which it may take later. */
   place(): Place {
     const arrived = this.#now();
     let takenAt: number | undefined;

@@ -8,7 +8,7 @@ import { type ProvingOptions, ProvingService } from './service.ts';
 
 export interface RunningFrontend {
   readonly url: string;
-  /** Where its figures are. Undefined without `METRICS_PORT`. */
+  /** URL of the metrics. Undefined without `METRICS_PORT`. */
   readonly metricsUrl: string | undefined;
   /** Refuses new connections, finishes the requests in flight, then stops. */
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-/** From a request to a verified proof: everything that the proof itself does not prove is checked here. */
+/** Answers a request with a verified proof, and checks everything that the proof itself does not prove. */
 import { createHash } from 'node:crypto';
 import type { AxiosInstance } from 'axios';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
@@ -30,7 +30,7 @@ export interface ProofAnswer {
 export const FRONTEND_PARTS = ['verify', 'input', 'backend', 'check'] as const;
 export type FrontendPart = (typeof FRONTEND_PARTS)[number];
 
-/** How long what the backend says about itself answers `/readyz`. */
+/** Maximum age of the backend's status in an answer of `/readyz`, in milliseconds. */
 const HEALTH_AGE_MS = 2000;
 /** While the backend has another network's key, it is asked for its network at most this often. */
 const NETWORK_PAUSE_MS = 5000;
@@ -47,9 +47,9 @@ export interface Readiness {
 export interface ProvingOptions {
   readonly config: FrontendConfig;
   readonly log: Logger;
-  /** For development and tests, never from the environment: the origin to use instead of `https://<host>`. */
+  /** Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set them. */
   readonly origins?: Readonly<Record<string, string>>;
-  /** Told of each part that is done. */
+  /** Receives each part of the work that is done. */
   readonly onPart?: (part: FrontendPart, ms: number) => void;
 }
 
@@ -67,7 +67,7 @@ export class ProvingService {
   #askAgainAt = 0;
   #health: Promise<BackendHealth | undefined> = Promise.resolve(undefined);
   #healthUntil = 0;
-  /** How many hosts it asks: the backend's, and those of the issuers' keys. */
+  /** Number of hosts that it calls: the backend, and those of the issuers' keys. */
   readonly hosts: number;
 
   constructor({ config, log, origins = {}, onPart }: ProvingOptions) {
@@ -211,7 +211,7 @@ export class ProvingService {
   }
 
   /**
-   * Whether requests can be answered, as far as the backend says. It is asked at most every two seconds.
+   * Returns whether requests can be answered, by the status of the backend, which is read at most every two seconds.
    *
    * @param gone aborted when the caller has left
    * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `gone`

@@ -3,7 +3,7 @@ import { startShared, waitForOther } from 'sui-enclave-service/waiting';
 interface Running<Result> {
   readonly result: Promise<Result>;
   readonly abandoned: AbortController;
-  /** How many still want the result. */
+  /** Number of callers that wait for the result. */
   callers: number;
 }
 
@@ -12,7 +12,7 @@ export class SingleFlight<Result> {
   readonly #running = new Map<string, Running<Result>>();
 
   /**
-   * Joins the work that runs under this key, or starts it. It goes on as long as one of its callers is there.
+   * Joins the work that runs under this key, or starts it. It continues as long as one of its callers is connected.
    *
    * @param gone aborted when the caller has left
    * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it anew

@@ -18,7 +18,7 @@ export const BOOLEANS: Instructions = {
   [OPCODE.neq]: (frame) => frame.stack.push(!popEqual(frame)),
 };
 
-/** Whether the last two values are equal. */
+/** Pops two values, and returns whether they are equal. */
 function popEqual({ stack, charge }: Frame): boolean {
   const right = stack.pop();
   return areEqual(stack.pop(), right, charge);

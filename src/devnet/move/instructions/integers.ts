@@ -3,7 +3,7 @@ import { OPCODE } from '../../bytecode/opcodes.ts';
 import { type Execute, failed, type Instructions } from '../frame.ts';
 import { Int } from '../values.ts';
 
-/** Undefined if the result does not fit the type. */
+/** Computes a result; undefined if it does not fit the type. */
 type Calculate = (left: bigint, right: bigint, bits: number) => bigint | undefined;
 
 export const INTEGERS: Instructions = {

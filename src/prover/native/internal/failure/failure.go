@@ -27,7 +27,7 @@ const (
 	Busy Code = "PROVER_BUSY"
 	// NoKey: a worker needs a key before it can prove.
 	NoKey Code = "PROVER_NO_KEY"
-	// Cancelled: whoever asked for the proof has left.
+	// Cancelled: the caller who asked for the proof has left.
 	Cancelled Code = "PROVER_CANCELLED"
 	// Internal: the machine or the prover itself failed (no memory, no randomness).
 	Internal Code = "PROVER_INTERNAL"

@@ -15,7 +15,7 @@ import (
 )
 
 // Setup makes the key of a circuit from a seed and writes it as a .zkey: the same bytes each time. It is for
-// development only, since whoever knows the seed can forge proofs; the key says so.
+// development only, since anyone who knows the seed can forge proofs; the key says so.
 func Setup(circuit *iden3.Circuit, seed string, out io.Writer) (*iden3.VerifyingKey, error) {
 	if seed == "" {
 		return nil, failure.New(failure.BadRequest, "setup needs a seed that isn't empty")

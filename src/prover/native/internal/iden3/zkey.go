@@ -235,7 +235,7 @@ func finite[P any, Q interface {
 }
 
 // readSlice reads a section of n points straight into memory, which has the file's layout, and checks each, unless
-// the key is to be read unchecked.
+// the key must be read unchecked.
 func readSlice[P any](k *Key, c *container, id uint32, n int, what string, valid func(*P) bool) ([]P, error) {
 	var p P
 	size := int(unsafe.Sizeof(p))

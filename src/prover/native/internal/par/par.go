@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// workers stays what it is at the start, since scratch memory is taken for so many.
+// workers keeps its value from the start, since scratch memory is allocated for that many.
 var workers = runtime.GOMAXPROCS(0)
 
 // Workers is the number of tasks that run at the same time.

@@ -47,7 +47,7 @@ type Loaded struct {
 	Wires       int  `json:"wires"`
 	Public      int  `json:"public"`
 	Domain      int  `json:"domain"`
-	Development bool `json:"development"` // whoever knows the key's seed can forge
+	Development bool `json:"development"` // anyone who knows the key's seed can forge
 	// WitnessBytes is the size of a prove request's body.
 	WitnessBytes int `json:"witnessBytes"`
 }
