@@ -1,2 +1,2 @@
-/** For the environment of a Node process that inherits none: where others have left the modules that they compiled. */
+/** Environment of a Node process that inherits none: the folder with the modules that other processes compiled. */
 export const COMPILE_CACHE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '' };

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Before any test: make compiles what has changed of the programs that tests run natively. */
+/** Compiles by make, before any test, the changed parts of the programs that tests run natively. */
 export function setup(): void {
   if (process.platform === 'linux')
     make('-j2', 'build/test/init', 'build/test/relay', 'build/test/nsm_driver.so');

@@ -21,7 +21,7 @@ struct ListenLine {
 
 struct Conf {
   unsigned cid = 0;
-  // The vsock ports of the host that lead to a host on the Internet, at port 443.
+  // The vsock ports of the host that are forwarded to a host on the Internet, at port 443.
   std::map<unsigned, std::string> upstreams;
   std::vector<ListenLine> listens;
 };

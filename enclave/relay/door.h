@@ -1,4 +1,4 @@
-// A TCP address of the host that leads to a vsock port of an enclave.
+// A TCP address of the host that is forwarded to a vsock port of an enclave.
 #pragma once
 
 #include "../init/bridge.h"

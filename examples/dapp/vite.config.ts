@@ -2,7 +2,7 @@ import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
 /**
- * No code, style or frame but its own: whoever runs a script in this page has the user's zkLogin session. Name your
+ * No code, style or frame but its own: any script in this page has the user's zkLogin session. Name your
  * enclave, node and services in connect-src, in place of every origin.
  */
 const POLICY = [
@@ -16,7 +16,7 @@ const POLICY = [
   "form-action 'none'",
 ].join('; ');
 
-/** Not for the development server, whose pages have scripts of Vite's own. */
+/** Adds the policy to built pages; those of the development server have scripts of Vite's own. */
 const policyInPages: Plugin = {
   name: 'policy-in-pages',
   apply: 'build',

@@ -1,4 +1,4 @@
-/** What this example trusts and where it finds it, from the environment. README.md explains each variable. */
+/** Reads from the environment what this example trusts, and the addresses of its services. README.md explains each variable. */
 import { readFileSync } from 'node:fs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -13,7 +13,7 @@ process.on('uncaughtException', (thrown) => {
   process.exit(1);
 });
 
-/** What a client of Sui throws has its code and advice only as a SuiError. */
+/** Returns the SuiError of an error that a client of Sui threw: only that has a code and advice. */
 function failureOf(thrown: Error): Error {
   try {
     return suiErrorOf(thrown);
@@ -43,7 +43,7 @@ const readFile = (name: string) => read(name, (path) => readFileSync(path, 'utf8
 
 function readId(name: string): string {
   const id = read(name, String);
-  return isValidSuiObjectId(id) ? id : refuse(name, 'is no id of an object: 0x and 64 hexadecimal digits');
+  return isValidSuiObjectId(id) ? id : refuse(name, 'is not an object id: 0x and 64 hexadecimal digits');
 }
 
 /** The enclave, and the registers of the images that may answer there. */
@@ -83,7 +83,7 @@ export function readLogin() {
     clientId: read('CLIENT_ID', String),
     saltUrl: readUrl('SALT_URL'),
     proverUrl: readUrl('PROVER_URL'),
-    /** Where the provider sends the user back. */
+    /** URL to which the provider redirects the user. */
     redirectUri: read('REDIRECT_URI', (value) => new URL(value)),
   };
 }

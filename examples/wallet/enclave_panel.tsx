@@ -1,4 +1,4 @@
-/** From an enclave's answer to an object: verified here, and again by the contract that mints it. */
+/** Mints an object from an enclave's answer, which this page verifies, and the contract verifies again. */
 import { bcs } from '@mysten/sui/bcs';
 import { Transaction } from '@mysten/sui/transactions';
 import { useState } from 'react';
@@ -20,7 +20,7 @@ import type { Executed, Failures, Sender } from './wallet_view.tsx';
 
 const { enclave } = settings;
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
-/** As `move/weather` declares it. */
+/** The object, as `move/weather` declares it. */
 const WeatherNFT = bcs.struct('WeatherNFT', {
   id: bcs.Address,
   location: text,
@@ -115,7 +115,7 @@ export function EnclavePanel({ session, sender, balance, failures }: Props) {
         </form>
         {enclave === null && (
           <p className="hint">
-            There is none here: <code>make play</code> starts this wallet together with an enclave.
+            No enclave is running here: <code>make play</code> starts this wallet together with an enclave.
           </p>
         )}
         <Progress job={job} />

@@ -7,7 +7,7 @@ import { short } from './words.ts';
 /** A transaction that was asked for. */
 export interface Sent {
   readonly what: string;
-  /** Undefined for one that was never sent. */
+  /** Digest of the transaction; undefined if it was never sent. */
   readonly digest: string | undefined;
   readonly status: 'executed' | 'failed' | 'unknown';
 }
@@ -19,9 +19,9 @@ const TONES: Readonly<Record<Sent['status'], Tone>> = {
 };
 
 interface Props {
-  /** The newest first. */
+  /** Transactions, the newest first. */
   readonly history: readonly Sent[];
-  /** What is being sent. */
+  /** The transaction that is being sent, in words. */
   readonly underWay: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Before there is a session: the ways in, the steps, and what went wrong on the way. */
+/** The view before a session: the providers, the steps of the login, and its errors. */
 import { useState } from 'react';
 import type { UsedZkLogin, ZkLoginStep } from 'sui-enclave/react';
 import { discoverProvider } from 'sui-enclave/zklogin';

@@ -6,9 +6,9 @@ const LOG_IN = 'Log in again: the address stays.';
 const TRY = 'Try again. If it happens again, look at the terminal of make dev-wallet.';
 const LOOK = 'Look the transaction up by its digest before you send another.';
 
-/** By the beginning of the code, the longer ones first. */
+/** Advice by the first characters of the code, the longer ones first. */
 const ADVICE: readonly (readonly [string, string])[] = [
-  ['ZKLOGIN_PROVIDER_REFUSED', 'Log in again, and let the provider go on.'],
+  ['ZKLOGIN_PROVIDER_REFUSED', 'Log in again, and approve the request of the provider.'],
   ['ZKLOGIN_STATE', 'The answer belongs to another tab or an earlier login. Log in again in this tab.'],
   ['ZKLOGIN_EXPIRED', LOG_IN],
   ['ZKLOGIN_PROOF', `The node does not accept this proof. Log out, and log in again.`],

@@ -42,7 +42,7 @@ export function SendPanel({ sender, balance }: Props) {
           value={recipient}
           onChange={setRecipient}
           problem={
-            to !== '' && !isValidSuiAddress(to) ? 'Write a whole address: 0x and 64 hex digits.' : undefined
+            to !== '' && !isValidSuiAddress(to) ? 'Enter a full address: 0x and 64 hex digits.' : undefined
           }
         />
         <TextField

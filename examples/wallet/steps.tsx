@@ -41,7 +41,7 @@ const STEPS = [
   },
 ] as const;
 
-/** How many steps are done when the login is there. */
+/** Number of steps that are done at each step of the login. */
 const DONE: Readonly<Record<ZkLoginStep, number>> = {
   loading: 0,
   none: 0,

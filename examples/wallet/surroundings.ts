@@ -1,4 +1,4 @@
-/** What the page talks to. The server writes the addresses into the page. */
+/** Addresses of the services that the page calls. The server writes the addresses into the page. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Settings } from '../../src/toolchain/dev/wallet/page_server.ts';
 

@@ -2,7 +2,7 @@ import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useCallback, useEffect, useState } from 'react';
 
 export interface Balance {
-  /** Undefined while the node has not told it. */
+  /** Balance in MIST; undefined until the node has returned it. */
   readonly mist: bigint | undefined;
   /** Whether it did not answer when it was asked last. */
   readonly isUnknown: boolean;

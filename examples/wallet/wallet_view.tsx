@@ -13,12 +13,12 @@ import { Steps } from './steps.tsx';
 import { client } from './surroundings.ts';
 import { useBalance } from './use_balance.ts';
 
-/** What a session's `execute` returns. */
+/** Result of a session's `execute`. */
 export type Executed = Awaited<ReturnType<ZkLoginSession['execute']>>;
 
-/** What the page shows on top: what failed last. */
+/** The latest failure, which the page shows on top. */
 export interface Failures {
-  /** For an attempt that begins. */
+  /** Removes the failure when another attempt begins. */
   clear(): void;
   add(title: string, error: unknown): void;
 }
@@ -89,7 +89,7 @@ export function WalletView({ session, login }: Props) {
         </div>
       </div>
       <details className="panel">
-        <summary>How this session came to be</summary>
+        <summary>How this session was created</summary>
         <Steps {...login} />
       </details>
     </>

@@ -2,7 +2,7 @@
 
 const MIST_DIGITS = 9;
 
-/** Of SUI in decimal, exactly: undefined if it is not an amount of at least one MIST. */
+/** Converts SUI in decimal to MIST, exactly; undefined for less than one MIST, or what is not an amount. */
 export function mistOf(text: string): bigint | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text.trim()) ?? [];
   if (whole === '') return undefined;

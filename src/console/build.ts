@@ -80,7 +80,7 @@ async function buildPage(folder: string, source: string): Promise<void> {
   }
 }
 
-/** Of two builds at once, the later one stays. */
+/** Replaces a folder. If two builds run at once, the later one stays. */
 function replace(folder: string, fresh: string): void {
   const old = `${fresh}.old`;
   for (;;) {

@@ -1,8 +1,8 @@
-/** What a browser may do with a page, for its every file and in the page itself. */
+/** Policy of a page for browsers: headers of each of its files, and a meta element in the page. */
 export interface Headers {
-  /** What the page's meta element can say. */
+  /** The part of the policy that fits in the page's meta element. */
   readonly POLICY: string;
-  /** By name, in lower case. */
+  /** Headers by name, in lower case. */
   readonly HEADERS: Readonly<Record<string, string>>;
 }
 

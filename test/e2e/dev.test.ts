@@ -208,7 +208,7 @@ describe('a save', () => {
   });
   afterAll(() => rmSync(copy, { recursive: true }));
 
-  /** As `sed -i`, git and many editors save: a new file takes the name of the old one. */
+  /** Saves as `sed -i`, git and many editors do: a new file takes the name of the old one. */
   function saveByRename(path: string, change: (text: string) => string): void {
     const file = join(copy, path);
     writeFileSync(`${file}.new`, change(readFileSync(file, 'utf8')));

@@ -57,7 +57,7 @@ let out: string;
 let model: DevSui | undefined;
 let node: { readonly url: string; readonly faucet: string };
 let trustsRoot = false;
-/** Without URLs of the deployment file: each test ends its enclaves. */
+/** Id of a config without URLs in the deployment file: each test ends its enclaves. */
 let configId = '';
 
 beforeAll(async () => {
@@ -99,7 +99,7 @@ async function done(name: string, args: readonly string[], signer = admin): Prom
   return json;
 }
 
-/** Where the development root is. */
+/** Returns the folder of the development root. */
 const trustFolder = () => pathToFileURL(`${resolve(DEV_ROOT ?? out)}/`);
 const file = (name: string) => fileURLToPath(new URL(name, trustFolder()));
 const root = () => ['--root', file('dev-root.pem')];

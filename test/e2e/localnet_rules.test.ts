@@ -123,7 +123,7 @@ test('a package calls the versions that the root of a call was published with', 
     (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
   );
   expect([ended.outcome, effectOn(keptId, ended)]).toEqual(['done', 'deleted']);
-  // A Publisher is of its module's types, by whichever version these were introduced.
+  // A Publisher belongs to its module's types, no matter which version introduced them.
   const publisher = createdIn(base, '::package::Publisher');
   const publishes = async (type: string) => {
     const sent = await world.send((tx) => {
@@ -202,7 +202,7 @@ test('an upgrade changes what its policy allows', async () => {
   expect(fourth.outcome).toBe('done');
 });
 
-test('an instruction without a result is told apart from an abort with 0, simulated and executed', async () => {
+test('an instruction without a result is distinguished from an abort with 0, simulated and executed', async () => {
   const outcomes = async (name: string, ...values: number[]) => {
     const call = (budget?: number) => {
       const tx = new Transaction();
@@ -231,7 +231,7 @@ test('an instruction without a result is told apart from an abort with 0, simula
   expect(await outcomes('zero', 0)).toEqual(Array(3).fill('SUI_MOVE_ABORT'));
 });
 
-test('listings, functions and results are told', async () => {
+test('listings, functions and results are returned', async () => {
   const { core } = world.client;
   const listed = async () => {
     const { objects } = await core.listCoins({ owner: world.address });

@@ -25,7 +25,7 @@ interface Run {
 /**
  * Runs the command as a process, with an admin who does what it prints.
  *
- * @param killAt returns whether it is to be killed now, by what it has printed
+ * @param killAt returns, from its output, whether to kill it now
  */
 async function run(args: readonly string[], killAt: (output: string) => boolean = () => false): Promise<Run> {
   const { PATH = '', HOME = '' } = process.env;
@@ -54,7 +54,7 @@ async function run(args: readonly string[], killAt: (output: string) => boolean 
   return { exit, signal, output };
 }
 
-/** What others see of the end. */
+/** Returns the final state, as others see it. */
 async function state() {
   const { keeper, running, callersReach } = fixture;
   const { image, overlap } = await keeper.config();

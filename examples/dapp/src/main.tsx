@@ -50,7 +50,7 @@ async function offerLogin(kit: Kit, login: LoginSettings): Promise<true> {
 }
 
 function reportMissing(error: unknown): false {
-  // biome-ignore lint/suspicious/noConsole: for whoever runs the page, whose user sees a sentence
+  // biome-ignore lint/suspicious/noConsole: for the operator of the page; its user sees a sentence
   console.warn('There is no login:', error);
   return false;
 }

@@ -1,4 +1,4 @@
-/** What the page trusts and where it finds it: `settings.json` beside it. This is the one place that says what is in it. */
+/** Reads `settings.json`: what the page trusts, and the addresses of its services. Only this file defines its format. */
 import * as v from 'valibot';
 
 const url = v.pipe(v.string(), v.regex(/^https?:\/\/\S+$/, 'must be an http(s) URL'), v.url('must be a URL'));
@@ -11,7 +11,7 @@ const SettingsSchema = v.strictObject({
     url,
     /** The registers of the image that may answer: as in `out/nitro.pcrs`. */
     image: v.strictObject({ pcr0: register, pcr1: register, pcr2: register }),
-    /** For development only: roots in PEM that count in place of AWS's. Emulated enclaves prove nothing. */
+    /** Roots in PEM that replace AWS's. For development only: emulated enclaves prove nothing. */
     developmentRoots: v.optional(text),
   }),
   sui: v.strictObject({
@@ -19,21 +19,21 @@ const SettingsSchema = v.strictObject({
     network: text,
     /** A node that speaks gRPC-web. The page believes it, so name one that you trust. */
     nodeUrl: url,
-    /** The package `weather`. */
+    /** Id of the package `weather`. */
     packageId: objectId,
     /** The `EnclaveConfig` under which the contract accepts keys. */
     configId: objectId,
-    /** For development only: gives SUI for gas. */
+    /** URL of a faucet that gives SUI for gas, for development only. */
     faucetUrl: v.optional(url),
   }),
-  /** Without it, the page offers the wallets that are installed, and no login. */
+  /** Settings of the login. Without them, the page offers only the installed wallets. */
   login: v.optional(
     v.strictObject({
       /** Exactly as in its tokens. */
       issuer: url,
-      /** In the list of wallets. */
+      /** Name in the list of wallets. */
       name: text,
-      /** Of this page, registered with `login.html` as redirect URI. */
+      /** Client id of this page, registered with `login.html` as redirect URI. */
       clientId: text,
       saltUrl: url,
       proverUrl: url,

@@ -1,4 +1,4 @@
-/** What went wrong, for people: each kind of trouble has its own words, and says what to do. */
+/** Explains errors to people: each kind of problem has its own words and its remedy. */
 import {
   AttestationError,
   ClientError,
@@ -14,7 +14,7 @@ export interface Trouble {
   readonly title: string;
   readonly text: string;
   readonly advice: string;
-  /** For whoever runs the page: the code and message of the library. */
+  /** Code and message of the library, for the operator of the page. */
   readonly detail?: string;
 }
 
@@ -33,8 +33,8 @@ export function staleTrouble(why: Staleness): Trouble {
     text: `You can read what it signs, and it is attested. It can't be minted: ${STALE[why]}.`,
     advice:
       why === 'retired'
-        ? 'Nothing can be minted under this config any more. Ask whoever runs this page for its successor.'
-        : 'Ask whoever runs the enclave to register its key, then check again. Nothing of yours is at risk.',
+        ? 'Nothing can be minted under this config any more. Ask the operator of this page for its successor.'
+        : 'Ask the operator of the enclave to register its key, then check again. Nothing of yours is at risk.',
   };
 }
 
@@ -46,8 +46,7 @@ export function enclaveTrouble(error: unknown, url: string): Trouble {
       kind: 'silent',
       title: 'The enclave does not answer',
       text: `Nobody answers at ${url}, or only a proxy in front of it does. Nothing was sent to Sui.`,
-      advice:
-        'Look whether you are online, and try again in a minute. If it stays silent, tell whoever runs it.',
+      advice: 'Check that you are online, and try again in a minute. If it stays silent, tell its operator.',
       ...detail,
     };
   }
@@ -64,9 +63,9 @@ export function enclaveTrouble(error: unknown, url: string): Trouble {
     return {
       kind: 'lying',
       title: 'What answers is not the enclave',
-      text: `Whoever answers at ${url} can't prove to run the expected code, or sent what is not its fresh, signed answer to your question. The answer is not shown.`,
+      text: `The server at ${url} can't prove that it runs the expected code, or its answer is not a fresh, signed answer to your question. The answer is not shown.`,
       advice:
-        'Sign nothing here, and tell whoever runs this page. Trying again does not make it trustworthy.',
+        'Sign nothing here, and tell the operator of this page. Trying again does not make it trustworthy.',
       ...detail,
     };
   }
@@ -80,7 +79,7 @@ function isSilence(error: unknown): boolean {
   );
 }
 
-/** A mistake in this page's own settings is none. */
+/** Returns whether an error is the enclave's, and not a mistake in this page's own settings. */
 function isLie(error: unknown): boolean {
   if (error instanceof ClientError) return error.code !== 'CLIENT_OPTION';
   return error instanceof AttestationError && !/^POLICY_(INVALID|ZERO_IMAGE)$/.test(error.code);
@@ -123,7 +122,7 @@ const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>
   },
 };
 
-/** What a Sui client throws has its code and advice only as a SuiError. */
+/** Returns the SuiError of an error that a Sui client threw: only that has a code and advice. */
 function suiErrorIn(error: unknown): unknown {
   try {
     return suiErrorOf(error);

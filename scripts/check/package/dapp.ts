@@ -239,7 +239,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await page.getByText('attested when its answer came').waitFor();
         await ask(page);
         await page.getByText('Sui does not accept the key').waitFor();
-        await report.getByRole('button', { name: 'Go on with the new key' }).click();
+        await report.getByRole('button', { name: 'Continue with the new key' }).click();
         await report.waitFor({ state: 'detached' });
       });
       host.close();

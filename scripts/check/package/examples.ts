@@ -177,7 +177,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
         [{ ENCLAVE_PCRS: zeros }, 1, /^POLICY_PCRS: /m],
         [{ ENCLAVE_URL: chain.unregistered }, 1, /^CLIENT_NOT_REGISTERED: /m],
-        [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is no id of an object/m],
+        [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is not an object id/m],
         [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
         [{ SUI_PRIVATE_KEY: `${given.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
       ];

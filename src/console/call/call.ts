@@ -27,7 +27,7 @@ export interface CallOutcome {
   readonly result:
     | {
         readonly answer: VerifiedAnswer<unknown>;
-        /** What was signed, in BCS. */
+        /** The signed message, in BCS. */
         readonly bytes: Uint8Array;
         readonly fields: readonly SignedField[];
       }

@@ -26,7 +26,7 @@ export function CallVerdict({ outcome, difference }: Props) {
   );
 }
 
-/** What the verdict rests on: bytes, signature, the Move call, and what the host saw. */
+/** The basis of the verdict: bytes, signature, the Move call, and what the host saw. */
 export function CallReport({ outcome }: Pick<Props, 'outcome'>) {
   const { result, request, seen } = outcome;
   return (

@@ -45,7 +45,9 @@ export function judgeCall({ result, request }: CallOutcome, difference: string |
     ...(images.length === 0
       ? ['No registers were given to compare with: some enclave signed it, which may run anything.']
       : []),
-    ...(roots.length > 0 ? ['The root is one that you gave: whoever has its key can attest anything.'] : []),
+    ...(roots.length > 0
+      ? ['The root is one that you gave: anyone who has its key can attest anything.']
+      : []),
   ];
   if (doubts.length > 0) {
     const title =

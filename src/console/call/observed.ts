@@ -1,22 +1,22 @@
-/** What the host carried during a call: it forwards every request, and reads what is not sealed. */
+/** Records the traffic that the host carries during a call: it forwards every request, and reads what is not sealed. */
 
 export interface Observed {
-  /** Of the endpoint, without the address. */
+  /** Path of the endpoint, without the address. */
   readonly path: string;
   readonly isSealed: boolean;
-  /** In bytes, of the body. */
+  /** Size of the request body, in bytes. */
   readonly sent: number;
   readonly received: number;
-  /** What the host could read of it: empty where it is sealed, and where there is none. */
+  /** The part that the host could read: empty for a sealed or missing body. */
   readonly request: string;
   readonly answer: string;
   /** The key that the answer says it is signed with, in hexadecimal: a claim. */
   readonly key: string | undefined;
 }
 
-/** In characters. */
+/** Maximum length of a recorded text, in characters. */
 const MAX_KEPT = 65_536;
-/** In bytes, of one answer: the client takes no more, and a host must not fill the page's memory. */
+/** Maximum size of an answer in bytes: the client accepts no more, and a host must not fill the page's memory. */
 const MAX_READ = 1_048_576;
 
 /** The platform's fetch, which notes what it carries. */

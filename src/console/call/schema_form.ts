@@ -2,10 +2,10 @@
 import type { JsonSchema } from 'sui-enclave/client';
 
 export interface FormField {
-  /** Of the properties from the outermost object; empty: the whole body. */
+  /** Names of the properties from the outermost object; empty for the whole body. */
   readonly path: readonly string[];
   readonly kind: 'text' | 'integer' | 'number' | 'boolean' | 'choice' | 'json';
-  /** Of a choice, as JSON. */
+  /** Values of a choice, as JSON. */
   readonly choices: readonly string[];
   readonly isRequired: boolean;
   /** The host's words about it; empty where it has none. */
@@ -50,7 +50,7 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
   return [{ ...field, kind: 'json' }];
 }
 
-/** What is left empty and is not required is left out. */
+/** Builds the body from the values; leaves out empty fields that are not required. */
 export function bodyOf(fields: readonly FormField[], values: Values): Body {
   let body: unknown = {};
   for (const field of fields) {
@@ -63,7 +63,7 @@ export function bodyOf(fields: readonly FormField[], values: Values): Body {
   return { body };
 }
 
-/** The query of a GET from the body that a form made, with its question mark; empty if there is none. */
+/** The query of a GET from the body that a form made, with its question mark; empty without parameters. */
 export function queryOf(body: unknown): string {
   const entries = isRecord(body) ? Object.entries(body) : [];
   const texts = entries.map(([name, value]) => [
@@ -97,7 +97,7 @@ function readValue({ kind }: FormField, text: string): { value: unknown } | { pr
   }
 }
 
-/** By entries, so that a property called `__proto__` is one. */
+/** Sets a value by entries, so that `__proto__` is a property like any other. */
 function withValue(body: unknown, path: readonly string[], value: unknown): unknown {
   const [name, ...rest] = path;
   if (name === undefined) return value;

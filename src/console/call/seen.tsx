@@ -8,7 +8,7 @@ interface Props {
   readonly isSealed: boolean;
 }
 
-/** What the host could see of the call, request by request. */
+/** The part of the call that the host could see, request by request. */
 export function Seen({ seen, isSealed }: Props) {
   return (
     <Panel

@@ -9,10 +9,10 @@ interface Props {
   readonly fields: readonly SignedField[];
 }
 
-/** In the page: more would be a wall. */
+/** Maximum number of fields in the page: more would be unreadable. */
 const MAX_FIELDS = 200;
 const MAX_BYTES = 128;
-/** Of the style sheet. */
+/** Number of colours in the style sheet. */
 const COLOURS = 6;
 
 /** The exact bytes that were signed, each field in a colour that stands beside its name. */

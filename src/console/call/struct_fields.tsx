@@ -7,10 +7,10 @@ import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 
-/** What came of a comparison. */
+/** Result of a comparison. */
 export interface Comparison {
   readonly typeName: string;
-  /** Undefined: they are equal. */
+  /** The difference in words; undefined if they are equal. */
   readonly difference: string | undefined;
 }
 

@@ -77,7 +77,7 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
 const rootsIn = (given: readonly Given[]) =>
   given.flatMap((item) => (item.kind === 'roots' ? item.roots : []));
 
-/** By key in hexadecimal. */
+/** Returns the lights of the registered enclaves by key in hexadecimal. */
 function registeredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {
   return new Map(
     list.enclaves.map((enclave) => [toHex(enclave.publicKey), lightOf(enclave, config, readAtMs)]),

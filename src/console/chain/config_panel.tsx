@@ -12,7 +12,7 @@ interface Props {
   readonly state: ChainState;
 }
 
-/** What contracts accept, where it comes from, and who may change it. */
+/** The image that contracts accept, its source, and the holders of the right to change it. */
 export function ConfigPanel({ state }: Props) {
   const { config, holders, readAtMs } = state;
   const { image, overlap, source } = config;

@@ -8,7 +8,7 @@ import { Tag } from '../parts/tag.tsx';
 import { lightOf } from './lights.ts';
 import type { ChainState } from './read.ts';
 
-/** In the page: more would be a wall. */
+/** Maximum number of enclaves in the page: more would be unreadable. */
 const MAX_LISTED = 100;
 
 /** Every enclave that was registered, the newest first, with a light. */

@@ -1,4 +1,4 @@
-/** What an event of `move/enclave` means, in a sentence. */
+/** Explains an event of `move/enclave` in a sentence. */
 import type { EnclaveEvent } from 'sui-enclave/sui';
 import { duration, timestamp } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';

@@ -6,9 +6,9 @@ export interface LedgerTransaction {
   readonly sender: string;
   readonly atMs: number;
   readonly calls: readonly string[];
-  /** Null: it succeeded. */
+  /** Reason of the failure; null for a success. */
   readonly failure: string | null;
-  /** In MIST. */
+  /** Gas in MIST. */
   readonly gas: string;
 }
 

@@ -8,7 +8,7 @@ export interface Light {
   readonly why: string;
 }
 
-/** Of an enclave that is registered, whether it answers or not. @param nowMs milliseconds since 1970 */
+/** Returns the light of a registered enclave, whether it answers or not. @param nowMs milliseconds since 1970 */
 export function lightOf(enclave: ListedEnclave, config: EnclaveConfig, nowMs: number): Light {
   if (config.isRetired) {
     return {
@@ -37,13 +37,13 @@ export function lightOf(enclave: ListedEnclave, config: EnclaveConfig, nowMs: nu
   return { tone: 'success', word: 'registered', why: 'Contracts accept what it signs.' };
 }
 
-/** What an enclave that was asked turned out to be. */
+/** Result of asking an enclave for its document. */
 export type Asked =
   | { readonly kind: 'silent'; readonly why: string }
   | { readonly kind: 'refused'; readonly why: string }
   | { readonly kind: 'attested'; readonly publicKey: string };
 
-/** Of an enclave that was asked, by its key in hexadecimal among those of the registered ones. */
+/** Returns the light of an enclave that was asked, by its key in hexadecimal among the registered ones. */
 export function lightOfAsked(asked: Asked, registered: ReadonlyMap<string, Light>): Light {
   if (asked.kind === 'silent') return { tone: 'danger', word: 'silent', why: asked.why };
   if (asked.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: asked.why };

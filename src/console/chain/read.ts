@@ -19,7 +19,7 @@ import {
   suiErrorOf,
 } from 'sui-enclave/sui';
 
-/** Who holds a capability of a config. */
+/** The holder of a capability of a config. */
 export interface Holder {
   readonly role: 'capability' | 'registrar';
   readonly id: string;
@@ -32,16 +32,16 @@ export interface ChainState {
   readonly config: EnclaveConfig;
   readonly list: EnclaveList;
   readonly holders: readonly Holder[];
-  /** Of this config, the latest first; undefined where the node offers none. */
+  /** Events of this config, the latest first; undefined if the node offers none. */
   readonly events: readonly EnclaveEvent[] | undefined;
-  /** Milliseconds since 1970. */
+  /** Time of the read, in milliseconds since 1970. */
   readonly readAtMs: number;
 }
 
 /** The most events that are looked for, and the most pages: nodes search a part of the ledger at once. */
 const MAX_EVENTS = 100;
 const MAX_PAGES = 40;
-/** Of a package, which a node gives on one page. */
+/** Maximum number of versions of a package, which a node returns on one page. */
 const MAX_VERSIONS = 1000;
 const EVENT_NAMES = Object.keys(ENCLAVE_EVENTS) as EnclaveEventName[];
 
@@ -119,7 +119,7 @@ function ownerOf(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
   }
 }
 
-/** Of this config, the latest first; undefined where the node offers none. @throws SuiError; the signal's reason */
+/** Reads the events of this config, the latest first; undefined if the node offers none. @throws SuiError; the signal's reason */
 export async function readHistory(
   client: SuiGrpcClient,
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage' | 'application'>,

@@ -16,7 +16,7 @@ export function DevelopmentOffer({ onGiven }: { readonly onGiven: (given: readon
       );
       setProblem(undefined);
     } catch {
-      setProblem('It has made none: start make dev with ATTEST=emulated.');
+      setProblem('No development root found. Run make dev ATTEST=emulated.');
     }
   };
   return (

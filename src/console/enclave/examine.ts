@@ -11,13 +11,13 @@ import { RequestError, requestJson } from '../lib/request.ts';
 /** A document, and where it comes from. */
 export interface Subject {
   readonly bytes: Uint8Array;
-  /** What the page asked with; undefined for a file, which may be of any age. */
+  /** Nonce of the request; undefined for a file, which may be of any age. */
   readonly nonce: Uint8Array | undefined;
   /** Host or name of the file. */
   readonly from: string;
 }
 
-/** What the enclave must be. */
+/** The requirements that the enclave must meet. */
 export interface Expectation {
   /** The images to compare with; none: nothing is known of the image then, but that it is an enclave's. */
   readonly images: readonly Image[];

@@ -1,4 +1,4 @@
-/** What a dropped file is, by its content. Nothing of it leaves the page. */
+/** Recognises a dropped file by its content. Nothing of it leaves the page. */
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { fromHex } from '../lib/bytes.ts';
 import type { Expectation } from './examine.ts';
@@ -9,7 +9,7 @@ export type Given =
   | { readonly kind: 'roots'; readonly name: string; readonly roots: readonly Uint8Array[] }
   | { readonly kind: 'refused'; readonly name: string; readonly why: string };
 
-/** In bytes: a document in hexadecimal has 66 KB at most. */
+/** Maximum size of a file in bytes: a document in hexadecimal has 66 KB at most. */
 const MAX_SIZE = 262_144;
 
 export async function readGiven(file: File): Promise<Given> {
@@ -33,10 +33,10 @@ export function givenOf(name: string, bytes: Uint8Array): Given {
   }
   const document = fromHex(hexIn(text));
   if (document) return { kind: 'document', name, bytes: document };
-  return { kind: 'refused', name, why: 'it is no document, no file of registers and no certificate' };
+  return { kind: 'refused', name, why: 'it is not a document, a file of registers or a certificate' };
 }
 
-/** What was given now, in place of what was given before of the same kind. */
+/** Replaces the files of the same kind by the added ones. */
 export function replaced(before: readonly Given[], added: readonly Given[]): readonly Given[] {
   const kinds = new Set(added.map(({ kind }) => kind));
   return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];

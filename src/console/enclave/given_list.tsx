@@ -9,7 +9,7 @@ interface Props {
   readonly onDrop: (item: Given) => void;
 }
 
-/** What the verdict depends on, besides the document. */
+/** The files on which the verdict depends, besides the document. */
 export function GivenList({ given, onDrop }: Props) {
   const roots = given.some(({ kind }) => kind === 'roots');
   return (

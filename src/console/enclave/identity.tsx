@@ -14,7 +14,7 @@ interface Props {
   readonly trust: 'verified' | 'genuine' | 'none';
 }
 
-/** What the document says about the enclave. */
+/** The document's claims about the enclave. */
 export function Identity({ document, now, trust }: Props) {
   const said = userDataOf(document);
   const { publicKey } = document;

@@ -30,12 +30,12 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
       : []),
     ...(isDevelopment
       ? [
-          'The root is one that you gave: whoever has its key can attest anything. Only AWS’s root stands for hardware.',
+          'The root is one that you gave: anyone who has its key can attest anything. Only AWS’s root stands for hardware.',
         ]
       : []),
     ...(isOld
       ? [
-          `It was not asked for just now: the document is ${duration(Math.max(0, now - (document?.timestamp ?? now)))} old, and whoever had it could show it.`,
+          `It was not asked for just now: the document is ${duration(Math.max(0, now - (document?.timestamp ?? now)))} old, and anyone who had it could show it.`,
         ]
       : []),
   ];
@@ -60,7 +60,7 @@ function reasonIn(message: string): string {
   return visibleText(message.replace(/:?\n.*$/s, ''), 500);
 }
 
-/** Whether the NSM made the document now, whatever it says: the rules before those of the policy passed. */
+/** Returns whether the NSM made the document: the rules before those of the policy passed. */
 export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): boolean {
   return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
@@ -104,7 +104,7 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
   },
 };
 
-/** Why a document is refused, by the code of the library's error. */
+/** Explains a refusal by the code of the library's error. */
 export function refusal(code: AttestationCode): Words {
   const known = REFUSALS[code];
   if (known) return known;

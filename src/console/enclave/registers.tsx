@@ -17,7 +17,7 @@ interface Props {
   readonly document: AttestationDocument;
 }
 
-/** What the enclave measured, beside what was expected. */
+/** The registers of the enclave beside the expected ones. */
 export function Registers({ examination, document }: Props) {
   const found = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
   const expected = nearest(examination.expectation.images, [found(0), found(1), found(2)]);
@@ -61,7 +61,7 @@ export function Registers({ examination, document }: Props) {
 interface ComparisonProps {
   readonly isDebug: boolean;
   readonly isGenuine: boolean;
-  /** Undefined: there is nothing to compare with. */
+  /** Result of the comparison; undefined if nothing is expected. */
   readonly isEqual: boolean | undefined;
 }
 
@@ -73,7 +73,7 @@ function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
   return isTrue ? <Tag tone="success">match</Tag> : <Tag tone="neutral">only claimed: match</Tag>;
 }
 
-/** Of several images, such as those of an overlap, the one with the most registers in common. */
+/** Returns the image with the most registers in common, among several, such as those of an overlap. */
 function nearest(images: readonly Image[], found: readonly [string, string, string]): Image | undefined {
   const common = ({ pcr0, pcr1, pcr2 }: Image) =>
     [pcr0, pcr1, pcr2].filter((value, index) => value === found[index]).length;

@@ -18,7 +18,7 @@ export function ExaminationVerdict({ examination }: { readonly examination: Exam
   );
 }
 
-/** What the verdict rests on. */
+/** The basis of the verdict. */
 export function Report({ examination }: { readonly examination: Examination }) {
   const { explanation, now } = examination;
   const { document, chain, verified } = explanation;

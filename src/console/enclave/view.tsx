@@ -20,7 +20,7 @@ interface Props {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Why there is no verdict on a document. */
+/** The reason why a document could not be judged. */
 interface Failed {
   readonly failure: string;
   readonly isAnswered: boolean;

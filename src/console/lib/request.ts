@@ -1,12 +1,12 @@
 /** Requests to the address that was clicked for: bounded, without cookies, and without following a redirect. */
 
-/** In bytes: far more than a document in hexadecimal or a schema. */
+/** Maximum size of an answer in bytes: far more than a document in hexadecimal or a schema. */
 const MAX_SIZE = 1_048_576;
 const TIMEOUT_MS = 15_000;
 
 export type RequestFailure = 'unreachable' | 'timeout' | 'too large' | 'refused' | 'malformed';
 
-/** Why there is no answer that can be used; never what the other side wrote, but for `status`. */
+/** The reason why an answer is missing or unusable. It has no text of the other side, only its `status`. */
 export class RequestError extends Error {
   readonly failure: RequestFailure;
   readonly status: number | undefined;
@@ -22,7 +22,7 @@ export interface RequestOptions {
   readonly signal: AbortSignal;
   /** Sent as JSON by POST. Without it, the request is a GET. */
   readonly body?: string;
-  /** In bytes. */
+  /** Maximum size of the answer, in bytes. */
   readonly maxSize?: number;
 }
 
@@ -51,7 +51,7 @@ export async function requestText(
   }
 }
 
-/** As `requestText`, of an answer with a status of success. @throws RequestError; the signal's reason */
+/** Does the same as `requestText`, and parses the JSON of a successful answer. @throws RequestError; the signal's reason */
 export async function requestJson(url: URL, options: RequestOptions): Promise<unknown> {
   const { text, status, ok } = await requestText(url, options);
   if (!ok) throw new RequestError('refused', `${url.host} answered with status ${status}.`, status);

@@ -9,7 +9,7 @@ export interface Route {
 }
 
 /**
- * What a link may fill in. Neither roots nor registers: they decide whom to trust, so a link that named them would decide
+ * Fields that a link may fill in. Neither roots nor registers: they decide whom to trust, so a link that named them would decide
  * its own verdict.
  */
 const FIELDS: Readonly<Record<View, readonly string[]>> = {
@@ -17,7 +17,7 @@ const FIELDS: Readonly<Record<View, readonly string[]>> = {
   call: ['url'],
   chain: ['config', 'node'],
 };
-/** In characters. */
+/** Maximum length of a field, in characters. */
 const MAX_FIELD = 2048;
 
 /** Drops fields that the view does not have, that come twice, or that are too long. */

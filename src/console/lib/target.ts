@@ -1,4 +1,4 @@
-/** Where a click may lead: the address of an enclave or a node, which somebody may have put into a link. */
+/** Checks the target of a click: the address of an enclave or a node, which may come from a link of somebody else. */
 
 export type Target =
   | {
@@ -14,7 +14,7 @@ export function targetOf(text: string): Target {
   const given = text.trim();
   if (given.length > MAX_LENGTH) return { refused: 'The address is too long.' };
   const url = URL.parse(given);
-  if (url === null) return { refused: 'Write a whole address, such as https://enclave.example.' };
+  if (url === null) return { refused: 'Enter a full address, such as https://enclave.example.' };
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return { refused: `Only http and https are called, not ${url.protocol.slice(0, 40)}` };
   }

@@ -21,7 +21,7 @@ export function duration(ms: number): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-/** `2026-11-23 03:52:10 UTC`; what is no time stays a number. */
+/** `2026-11-23 03:52:10 UTC`; an invalid time stays a number. */
 export function timestamp(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return `${ms} ms`;

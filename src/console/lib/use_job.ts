@@ -2,14 +2,14 @@ import { useEffect, useRef, useState } from 'react';
 
 /** A long work that a click began, and a click may end. */
 export interface Job {
-  /** What it does now, in words; undefined when there is none. */
+  /** Its present step in words; undefined between jobs. */
   readonly step: string | undefined;
   /** Ends the job before it, if that still runs. */
   start(work: (job: { signal: AbortSignal; step: (words: string) => void }) => Promise<void>): void;
   cancel(): void;
 }
 
-/** @param failed is told what a job threw, unless it was cancelled */
+/** @param failed receives the error of a job, unless it was cancelled */
 export function useJob(failed: (error: unknown) => void): Job {
   const [step, setStep] = useState<string>();
   const current = useRef<AbortController>(undefined);

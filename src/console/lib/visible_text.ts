@@ -8,7 +8,7 @@ export function visibleText(text: string, maxLength = 300): string {
   return cut.length > maxLength || text.length > 4 * maxLength ? `${shortened}…` : shortened;
 }
 
-/** Of the general category C; the separators of lines and paragraphs; and what looks like a space or like nothing. */
+/** Characters of the general category C, separators of lines and paragraphs, and characters that look blank. */
 const INVISIBLE =
   /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;
 

@@ -2,7 +2,7 @@ import { Component, type ReactNode } from 'react';
 import { visibleText } from '../lib/visible_text.ts';
 import { Verdict } from './verdict.tsx';
 
-/** What remains of a view that failed: words, and the way on. A chunk that can't be loaded ends here too. */
+/** Replaces a view that failed, or whose code can't be loaded, by an explanation and a remedy. */
 export class Failure extends Component<
   { readonly children: ReactNode },
   { readonly error: unknown; readonly failed: boolean }
@@ -19,7 +19,7 @@ export class Failure extends Component<
     return (
       <Verdict tone="danger" title="This view has failed">
         <p>{visibleText(error instanceof Error ? error.message : String(error))}</p>
-        <p>Nothing above it was verified. Load the page again to go on.</p>
+        <p>Nothing above it was verified. Load the page again to continue.</p>
       </Verdict>
     );
   }

@@ -1,4 +1,4 @@
-/** What became of something: a shape besides the colour, for those who don't see it. */
+/** An outcome as a shape besides a colour, for those who can't see colours. */
 export type State = 'passed' | 'failed' | 'warning' | 'not reached';
 
 const PATHS: Readonly<Record<State, string>> = {

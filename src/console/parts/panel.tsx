@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react';
 
 interface Props {
   readonly title: string;
-  /** Beside the title. */
+  /** Content beside the title. */
   readonly aside?: ReactNode;
   readonly children: ReactNode;
 }

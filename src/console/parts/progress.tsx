@@ -1,6 +1,6 @@
 import type { Job } from '../lib/use_job.ts';
 
-/** What a job does now, and the way to end it; an empty place that is announced, when there is none. */
+/** The present step of a job, and a button to cancel it; between jobs an empty live region. */
 export function Progress({ job }: { readonly job: Job }) {
   return (
     <div className="progress" role="status">

@@ -13,7 +13,7 @@ const IMAGE = join(ROOT, 'out/nitro.eif');
 const RELAY = join(ROOT, 'out/relay');
 const CACHE = join(process.env['CACHE'] ?? join(process.env['HOME'] ?? '', '.cache/sui-enclave'), 'packages');
 
-/** Whether `make image` has built weather from the files that are here now. */
+/** Returns whether `make image` has built weather from the files that are here now. */
 function hasImage(): boolean {
   const record = join(ROOT, 'out/measurements.json');
   if (spawnSync('buildah', ['--version']).status !== 0 || !existsSync(IMAGE) || !existsSync(record))

@@ -219,7 +219,7 @@ describe('the capability of a package', () => {
     return { ids, caps };
   }
 
-  /** With the id of the keeper. */
+  /** Publishes the keeper. @returns its id */
   const keeper = async () => (await publish(['keeper', KEEPER, keep])).ids[0] ?? '';
 
   async function pass(target: string, cap: string): Promise<string> {
@@ -240,7 +240,7 @@ describe('the capability of a package', () => {
     });
   });
 
-  /** As if one transaction had published packages that two did, which the model does not execute. */
+  /** Joins two publications into one transaction, which the model does not execute. */
   async function join(...both: (readonly [source: string, add: Add])[]) {
     const published = [];
     const tx = new Transaction();

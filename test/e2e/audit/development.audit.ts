@@ -30,7 +30,7 @@ function emulated(application: string, image = 1): Image {
   return { pcr0, pcr1, pcr2 };
 }
 
-/** As `dev` records it. */
+/** Returns the record of an image, as `dev` writes it. */
 function recordOf(image: Image, of = commit): string {
   const origin = { folder: WEATHER.folder, commit: of, isUnchanged: true };
   const record = developmentMeasurementsOf(world.read(WEATHER), image, origin);
@@ -93,7 +93,7 @@ describe('a development image', () => {
     });
   });
 
-  test('is none on a real network, where the image is built, and has other registers', async () => {
+  test('does not count on a real network, where the image is built, and has other registers', async () => {
     const deployed = await deploy(emulated('weather'));
     const verdict = await world.audit(deployed.configId, [...source, '--network', 'testnet'], {
       root: false,

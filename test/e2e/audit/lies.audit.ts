@@ -16,7 +16,7 @@ const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', m
 const PRICE: Application = { files: created(), folder: '', module: 'price' };
 
 let world: World;
-/** With weather at `honest`, on its branch. */
+/** Repository with weather at `honest`, on its branch. */
 let repository: TestRepository;
 let honest: string;
 let source: string[];
@@ -322,18 +322,18 @@ describe('also', () => {
     expect(verdict.line).toContain('npm exec --package=<folder>/sui-enclave-cli-9.9.9.tgz ');
   });
 
-  test('an enclave with another image is none of the config', async () => {
+  test('an enclave with another image does not belong to the config', async () => {
     const deployed = await deploy();
     const url = await world.enclave({ ...deployed.image, pcr2: 'd'.repeat(96) });
     expectLie(await world.audit(deployed.configId, [...source, '--url', url]), 'ENCLAVE_REGISTERS');
   });
 
-  test('a config that does not exist is no difference', async () => {
+  test('a config that does not exist is not reported as a difference', async () => {
     const verdict = await world.audit(`0x${'7'.repeat(64)}`, source);
     expect(verdict).toMatchObject({ exit: 2, code: 'SUI_OBJECT_NOT_FOUND' });
   });
 
-  test('a fault of the program is no difference, and neither is a package that is gone', async () => {
+  test('neither a fault of the program nor a missing package is reported as a difference', async () => {
     const deployed = await deploy();
     const failing = (error: Error) => ({ build: () => Promise.reject(error) });
     const fault = await world.audit(deployed.configId, source, failing(new TypeError('a fault')));

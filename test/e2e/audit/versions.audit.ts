@@ -22,9 +22,9 @@ import { type Deployed, type Published, World } from './world.ts';
 let world: World;
 /** The modules of the framework's package. */
 let genuine: Uint8Array[];
-/** Accepts any signature. */
+/** Modules that accept any signature. */
 let unsigned: Uint8Array[];
-/** Registers any image. */
+/** Modules that register any image. */
 let unmeasured: Uint8Array[];
 beforeAll(async () => {
   world = await World.start();

@@ -1,4 +1,4 @@
-/** What an audit looks at: a model of Sui with an application, repositories behind https, enclaves; and a build that takes no time. */
+/** The surroundings of an audit: a model of Sui with an application, repositories behind https, enclaves; and a build that takes no time. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -52,7 +52,7 @@ export function quickImage(app: string, boot = 'boot'): Buffer {
   return writeEif(parts, METADATA);
 }
 
-/** In no register: nothing here runs it. */
+/** Content of the relay, which no register measures and nothing here runs. */
 const RELAY = Buffer.from('relay');
 
 const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
@@ -71,9 +71,9 @@ const quickBuild: Rebuild = async ({ app }) => ({ eif: quickImage(app), relay: R
 
 export interface Application {
   readonly files: Files;
-  /** Of the application, from the root of the files. */
+  /** Folder of the application, from the root of the files. */
   readonly folder: string;
-  /** Of its contract. */
+  /** Module of its contract. */
   readonly module: string;
 }
 
@@ -86,7 +86,7 @@ export interface Published {
   readonly capId: string;
 }
 
-/** What a config says that is not so, or left out. */
+/** False or missing claims of a config. */
 export interface Lies {
   readonly source?: Partial<Source> | null;
   readonly image?: Image;
@@ -116,13 +116,13 @@ export interface Verdict {
 }
 
 export class World {
-  /** With everything that the tests write. */
+  /** Folder with everything that the tests write. */
   readonly root: string;
   readonly admin = new Ed25519Keypair();
   readonly node: LoopbackNode;
   readonly git: GitServer;
   readonly #authority: Identity;
-  /** In base64, by the module of the application. */
+  /** Compiled modules in base64, by the module of the application. */
   readonly #compiled = new Map<string, readonly Uint8Array[]>();
   readonly #read = new Map<Application, AuditedSource>();
   #count = 0;
@@ -249,7 +249,7 @@ export class World {
     return next;
   }
 
-  /** What an honest admin says about an image. */
+  /** Returns the source that an honest admin names for an image. */
   sourceOf(application: Application, repository: TestRepository, commit: string): Source {
     const audited = this.read(application);
     const made = { eif: quickImage(audited.app), relay: RELAY };
@@ -262,7 +262,7 @@ export class World {
     };
   }
 
-  /** What an admin does with an application at a commit: publishes it, and creates a config. */
+  /** Publishes an application at a commit, and creates a config, as an admin does. */
   async deploy(
     application: Application,
     repository: TestRepository,
@@ -306,7 +306,7 @@ export class World {
     return url;
   }
 
-  /** An audit, with the repository on loopback named by the auditor unless it is to be the one on chain. */
+  /** An audit, of the repository on loopback that the auditor names, unless that on chain is wanted. */
   async audit(
     configId: string,
     options: readonly string[],

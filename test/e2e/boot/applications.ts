@@ -16,7 +16,7 @@ export function endpointTls(): TlsFiles {
   return tlsFiles(TLS, HOSTS);
 }
 
-/** ed25519, in hexadecimal. */
+/** Returns an Ed25519 public key in hexadecimal. */
 function provisioner(): string {
   if (!existsSync(PROVISIONER_KEY)) {
     const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });

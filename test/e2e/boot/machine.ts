@@ -31,7 +31,7 @@ export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Of this machine, as far as its kernel knows. The emulated clock has the same. */
+/** Returns the processor's frequency, as far as the kernel knows it. The emulated clock has the same. */
 function processorKhz(): number {
   const mhz = /^cpu MHz\s*: ([\d.]+)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1];
   return Math.round(Number(mhz ?? 2000) * 1000);

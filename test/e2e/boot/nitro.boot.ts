@@ -13,7 +13,7 @@ import { bootWithNsm, Machine, printBoot } from './machine.ts';
 const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
 const LOG_PORT = 7778;
-/** In less memory, the kernel can't unpack the image. */
+/** Least memory in which the kernel can unpack the image, in MiB. */
 const LEAST_MIB = 320;
 const image = parsePcrs(readFileSync(PCRS, 'utf8'));
 

@@ -30,7 +30,7 @@ let machine: Machine;
 /** The events of all enclaves, in the order of their arrival. */
 const events: object[] = [];
 let weather: FakeWeatherApi;
-/** What the bulk endpoint has received, for each of its connections. */
+/** Bytes that the bulk endpoint has received, and their digest, for each of its connections. */
 const bulk: { received: number; sha256: Promise<string> }[] = [];
 const block = randomBytes(64 * 1024);
 
@@ -78,14 +78,14 @@ function exchange(socket: Socket): void {
   send();
 }
 
-/** Of what the bulk endpoint sends. */
+/** Returns the digest of the bytes that the bulk endpoint sends. */
 function digestOfParent(): string {
   const hash = createHash('sha256');
   for (let sent = 0; sent < BULK_BYTES; sent += block.length) hash.update(block);
   return hash.digest('hex');
 }
 
-/** Of what the application sends. */
+/** Returns the digest of the bytes that the application sends. */
 function digestOfEnclave(): string {
   const hash = createHash('sha256');
   for (let left = BULK_BYTES; left > 0; left -= 64 * 1024) {

@@ -10,11 +10,11 @@ const LENGTH = 24;
 const PARENT_CID = 3n;
 
 export interface Traffic {
-  /** What was sent, one buffer for each direction of each connection. */
+  /** Transferred bytes, one buffer for each direction of each connection. */
   readonly streams: readonly Buffer[];
   /** The parent's and the enclave's ports that anything was sent to, such as 3000. */
   readonly ports: ReadonlySet<number>;
-  /** Whether the secret was sent in any of its forms. */
+  /** Returns whether the secret was sent in any of its forms. */
   saw(secret: string | Uint8Array): boolean;
 }
 

@@ -59,7 +59,7 @@ function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
 }
 
 interface Enclave {
-  /** As if it had been terminated. */
+  /** Ends the enclave as if it had been terminated. */
   end(): Promise<void>;
 }
 
@@ -151,7 +151,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
     .poll(() => temperatureAt(callers, 'Tokyo').catch(String), { timeout: 60_000 })
     .toBe(Math.trunc(temperatureOf('Tokyo')));
 
-  // Blue ends; the others go on.
+  // Blue ends; the others continue.
   const kept = await dialFrom('127.0.0.1', others);
   host.removeConf('blue');
   await host.reload();

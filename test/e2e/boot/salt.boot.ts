@@ -65,7 +65,7 @@ async function sealedByStranger(seed: string): Promise<string> {
   return (await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner })).json;
 }
 
-/** As a wallet asks, which trusts the registers of this image. */
+/** Asks for a salt as a wallet does that trusts the registers of this image. */
 async function getSaltSealed(token: string): Promise<string> {
   const policy = { images: [parsePcrs(readFileSync(PCRS, 'utf8'))] };
   const roots = certificatesFromPem(gateway.rootPem);

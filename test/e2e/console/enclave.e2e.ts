@@ -177,7 +177,7 @@ describe('the verdict is its own for', () => {
     });
   });
 
-  test('bytes that are no document', async () => {
+  test('bytes that are not a document', async () => {
     const nsm = new EmulatedNsm();
     const { page } = await attested(await enclaveWith(nsm, () => Buffer.from('<html>')), nsm);
     expect(await verdictOf(page)).toMatchObject({ title: 'Not an attestation document', tone: 'danger' });
@@ -266,7 +266,7 @@ test('hostile texts of an enclave and of files are text', async () => {
   expect(await page.locator('main img').count()).toBe(0);
 });
 
-test('a view whose code can not be loaded says so, and the others go on', async () => {
+test('a view whose code can not be loaded says so, and the others continue', async () => {
   const { page } = await look(browser, dev.console);
   await page.route('**/assets/view-*.js', (route) => route.abort());
   await page.click('nav >> text=Chain');

@@ -27,7 +27,7 @@ export async function documentOf(
 
 type Handler = (path: string, response: ServerResponse, request: IncomingMessage) => unknown;
 
-/** Until the test is over. Pages of any origin may read its answers. @returns its URL */
+/** Serves until the test is over. Pages of any origin may read its answers. @returns its URL */
 export async function serve(handle: Handler): Promise<string> {
   const server = createServer(async (request, response) => {
     response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
@@ -63,7 +63,7 @@ export const debugNsm = () =>
     [0, 1, 2].map(() => new Uint8Array(48)),
   );
 
-/** What a host makes of an answer. */
+/** An answer that a host has changed. */
 export interface Forged {
   readonly text: string;
   readonly headers?: Readonly<Record<string, string>>;

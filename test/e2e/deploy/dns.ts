@@ -7,7 +7,7 @@ const HEADER = 12;
 const TYPE_A = 1;
 
 export interface Dns {
-  /** Address and port. */
+  /** Address and port of the server. */
   readonly address: string;
   /** IPv4 addresses. A test changes them. */
   addresses: readonly string[];

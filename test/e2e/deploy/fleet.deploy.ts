@@ -62,7 +62,7 @@ async function launch(port: number): Promise<Program> {
 const executedBy = ({ output }: Program) =>
   [...output().matchAll(/^executed (\d+)$/gm)].map(([, id]) => Number(id));
 
-/** How often each id was executed, by all enclaves together. */
+/** Returns the number of executions of each id, by all enclaves together. */
 function executions(): Map<number, number> {
   const counts = new Map<number, number>();
   for (const id of enclaves.flatMap(executedBy)) counts.set(id, (counts.get(id) ?? 0) + 1);
@@ -77,7 +77,7 @@ interface Outcome {
   readonly signer: string;
 }
 
-/** In other turns than the balancer's. */
+/** Returns the kind of a request. The kinds take turns other than the balancer's. */
 const kindOf = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
 const KINDS = ['plain, idempotent', 'plain, once', 'sealed, idempotent', 'sealed, once'];
 

@@ -20,7 +20,7 @@ import {
 
 /** The greatest body that HAProxy takes, in bytes. */
 const LIMIT = 24_576;
-/** For bursts: nothing is refused. */
+/** Settings for bursts, with which nothing is refused. */
 const PATIENT = { QUEUE_LENGTH: '100', QUEUE_SECONDS: '40', PROOF_SECONDS: '10' };
 const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not installed)`;
 

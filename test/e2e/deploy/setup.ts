@@ -18,7 +18,7 @@ export const isInstalled = existsSync(HAPROXY);
 
 export interface Program {
   readonly process: ChildProcess;
-  /** What it has printed so far. */
+  /** Returns its output so far. */
   readonly output: () => string;
 }
 
@@ -54,7 +54,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** How a backend tags the proof of a body. */
+/** Returns the tag that a backend gives the proof of a body. */
 export const tagOf = (body: string) => createHash('sha256').update(body).digest('hex');
 
 /** The requests that a fake has begun and ended, those whose callers left before, and how many there were at once. */
@@ -113,7 +113,7 @@ export class Site {
     return backend;
   }
 
-  /** Waits until HAProxy has found so many backends. */
+  /** Waits until HAProxy has found a number of backends. */
   ready(count: number): Promise<void> {
     return until(`${count} backends are in service`, async () => {
       const response = await this.get('/backends');
@@ -130,12 +130,12 @@ export class Site {
     return fetch(this.inputUrl, { method: 'POST', headers, body, ...(signal && { signal }) });
   }
 
-  /** For a front end. */
+  /** URL for a front end. */
   get inputUrl(): string {
     return `http://127.0.0.1:${this.#port}/input`;
   }
 
-  /** What HAProxy has logged. */
+  /** Returns the log of HAProxy. */
   log(): string {
     return this.#proxy.output();
   }

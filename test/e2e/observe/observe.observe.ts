@@ -1,4 +1,4 @@
-/** What an operator observes: each alert fires for its fault alone, and every expression of the board finds something. */
+/** Metrics and alerts of an operator: each alert fires for its fault alone, and every expression of the board finds something. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -37,7 +37,7 @@ const { scrape_configs: jobs } = parse(readFileSync(join(FOLDER, 'prometheus.yml
   }[];
 };
 
-/** What is wrong, by the alerts that it raises: the series that match, and their values then. */
+/** Faults by the alerts that they raise: the matching series, and their values during the fault. */
 const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
   EnclaveSilent: [[/^up\{job="enclave".*blue/, constant(0)]],
   EnclaveClosed: [[/^relay_listening\{enclave="green"/, constant(0)]],
@@ -71,7 +71,7 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   ProverEngineRestarts: [[/^sui_enclave_prover_backend_engine_restarts_total/, growing(1)]],
 };
 
-/** Not so: what looks like a fault, and is none. */
+/** States that look like faults, and must not raise these alerts. */
 const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
   'requests that callers got wrong': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],

@@ -10,9 +10,9 @@ export const FOLDER = fileURLToPath(new URL('../../../deploy/observe/', import.m
 const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
 export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
 
-/** Of a test: a sample each minute. */
+/** Number of samples in a test, one each minute. */
 const SAMPLES = 30;
-/** When the expressions are evaluated. */
+/** Minute at which the expressions are evaluated. */
 export const EVAL_MINUTES = 25;
 /** They follow the clock, which begins at 0 in a test. */
 const TIMES = /(snapshot|last_round|last_poll)_seconds$/;

@@ -1,4 +1,4 @@
-/** What each program answers at `/metrics`, when all is well. */
+/** Collects each program's answer at `/metrics` without a fault. */
 import { readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
@@ -21,7 +21,7 @@ const read = async (url: string | undefined) => await (await fetch(url as string
 /** Recorded: the first from the relay as it is built for tests, with two enclaves, the second from HAProxy 2.6. */
 const recorded = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
 
-/** By the jobs of `deploy/observe/prometheus.yml`. */
+/** Returns the answers by the jobs of `deploy/observe/prometheus.yml`. */
 export async function scrapes(): Promise<Readonly<Record<string, string>>> {
   return {
     enclave: await enclave(),

@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-test("the admin's path ends with a new enclave of the new image, and goes on through the lifecycle to its end", async () => {
+test("the admin's path ends with a new enclave of the new image, and continues through the lifecycle to its end", async () => {
   const { nsm, node } = fixture;
   const next = fixture.nsmOf('next');
   writeFileSync(fixture.file('next.pcrs'), next.pcrsFile());

@@ -34,7 +34,7 @@ function crateSource(): string {
   return join(dirname(found?.manifest_path ?? ''), 'src');
 }
 
-/** Builds the verifier. @param root DER of the root that it trusts besides AWS's */
+/** Builds the verifier of the crate. @param root DER of the root that it trusts besides AWS's */
 export function buildVerifier(root: Uint8Array): void {
   const source = crateSource();
   for (const name of ['aws', 'made']) {
@@ -65,7 +65,7 @@ export function verdicts(cases: readonly Case[]): (number | null)[] {
     .map((line) => (line === '-' ? null : Number(line)));
 }
 
-/** Where the verifier trusts the root that a case pins. */
+/** Returns whether the verifier trusts the root that a case pins. */
 export function isJudged({ roots = [] }: Case, root: Uint8Array): boolean {
   return roots[0] === undefined || Buffer.from(fromHex(roots[0])).equals(root);
 }

@@ -18,7 +18,7 @@ import { Machine, until, whyNot } from './machine.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PROGRAM = ['/opt/sui-enclave/node_modules/.bin/node', '/opt/sui-enclave/src/cli/main.ts'] as const;
-/** In place of vsock: test/enclave/vsock_stand_in.cc. */
+/** Settings of the fake of vsock: test/enclave/vsock_stand_in.cc. */
 const NETWORK = 'Environment=VSOCK_NET=127.9.9 ASAN_OPTIONS=detect_leaks=0';
 const NO_SECRETS = 'endpoints: []\nsecrets: []\n';
 
@@ -34,7 +34,7 @@ function build(folder: string, manifest = NO_SECRETS): { eif: string; pcr0: stri
   return { eif: `/var/tmp/${folder}/nitro.eif`, pcr0: registers.pcr0 };
 }
 
-/** What AWS's package has, and what stands in for vsock. */
+/** Installs the files of AWS's package, and the fake of vsock. */
 function prepare(): void {
   const write = (path: string, text: string) => {
     mkdirSync(join(machine.path(path), '..'), { recursive: true });
@@ -63,7 +63,7 @@ function prepare(): void {
 }
 
 const host = (...args: string[]) => machine.run(...PROGRAM, 'host', ...args);
-/** The stand-in for vsock has its ports at other addresses of loopback. */
+/** The fake of vsock has its ports at other addresses of loopback. */
 const install = (name: string, eif: string, port: number, ...more: string[]) =>
   host('install', name, '--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more);
 /** Runs a script as the relay's user, which was taken over. */
@@ -71,7 +71,7 @@ const asRelay = (script: string) => machine.run('su', '-s', '/bin/sh', 'sui-encl
 const isActive = (unit: string) => machine.run('systemctl', 'is-active', unit).stdout.trim();
 const show = (unit: string, property: string) =>
   machine.mustRun('systemctl', 'show', '--value', '--property', property, unit).trim();
-/** What the commands of a unit have said. */
+/** Returns the output of the commands of a unit. */
 const saidBy = (unit: string) =>
   machine.run('journalctl', '--quiet', '--output=cat', '--identifier=node', '--unit', unit).stdout;
 
@@ -101,7 +101,7 @@ async function killWatcher(unit: string): Promise<void> {
   );
 }
 
-/** What the relay's user may have made in the folders of an older version. */
+/** Links that the relay's user may have made in the folders of an older version. */
 const LINKS = `set -e
 cd /var/lib/sui-enclave
 ln -s /var/tmp/victim relay/green.conf.new
@@ -346,7 +346,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(keyAt(3000)).toBe(key);
   });
 
-  test('end an enclave only if they are told to stop it', async () => {
+  test('end an enclave only on a command to stop it', async () => {
     expect(host('remove', 'blue')).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^WRONG_STATE: blue runs: give --stop/),

@@ -10,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 const SCRIPT = fileURLToPath(new URL('./machine.sh', import.meta.url));
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 const SYSTEMD = '/lib/systemd/systemd';
-/** Of a boot, of a shutdown, and of a command in the machine. */
+/** Time limit of a boot, of a shutdown, and of a command in the machine, in milliseconds. */
 const LIMIT_MS = 30_000;
 
-/** Why no such machine can run here; undefined if one can. */
+/** Returns the reason why no such machine can run here; undefined if one can. */
 export function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return 'it needs root';
   if (!existsSync(SYSTEMD)) return "systemd is not installed (Debian's package systemd)";

@@ -20,7 +20,7 @@ import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 
 const FOLDER = '/run/nitro_enclaves';
-/** For an image of this name, the enclave ends during its boot. */
+/** Name of an image whose enclave ends during its boot. */
 const BROKEN = 'broken';
 const REPORTS = 7778;
 
@@ -60,7 +60,7 @@ function fail(code: string): never {
   process.exit(1);
 }
 
-/** As init does: a line in a connection of its own, from the CID of the enclave. */
+/** Reports as init does: a line in a connection of its own, from the CID of the enclave. */
 function report(text: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: `${network}.3`, port: REPORTS, localAddress: `${network}.${cid}` });

@@ -59,7 +59,7 @@ async function open(prover: Artifacts | undefined): Promise<Page> {
   return page;
 }
 
-test('an enclave that nobody has registered is told by its code, and there is nothing to mint', async () => {
+test('an enclave that nobody has registered is reported by its code, and nothing can be minted', async () => {
   const page = await open(undefined);
   await button(page, 'Ask').click();
   await problem(page).waitFor();

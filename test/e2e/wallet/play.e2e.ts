@@ -51,7 +51,7 @@ async function open(address: string): Promise<Page> {
   return page;
 }
 
-/** By the provider's own pages. */
+/** Logs in on the provider's own pages. */
 async function logIn(window: Page): Promise<void> {
   await window.fill('input[name=login]', 'ada');
   await window.fill('input[name=password]', 'any');
@@ -59,7 +59,7 @@ async function logIn(window: Page): Promise<void> {
   await window.click('button[type=submit]');
 }
 
-/** By the page's own wallet, in the window that it opens. */
+/** Connects by the page's own wallet, in the window that it opens. */
 async function connectDapp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
@@ -110,7 +110,7 @@ async function askToSign(page: Page, texts: readonly string[]): Promise<() => Pr
   return async () => await page.evaluate(() => Reflect.get(globalThis, 'signed').length);
 }
 
-/** Of the dialog: the message that it shows, where the user would click, and what has the focus. */
+/** Reads the dialog: its message, the place of the click, and the element with the focus. */
 async function readQuestion(page: Page, text: string) {
   const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
   await dialog.waitFor();
@@ -183,7 +183,7 @@ test('the console shows both enclaves as registered, and the wallet has an encla
   await expect.poll(() => wallet.getByRole('button', { name: 'Ask' }).isEnabled()).toBe(true);
 });
 
-test('what is no request ends none of its parts', async () => {
+test('an invalid request ends none of its parts', async () => {
   const first = Number(new URL(url('Wallet')).port);
   const ports = Array.from({ length: 10 }, (_, n) => first + n);
   const broken = [

@@ -445,7 +445,7 @@ test('a reload keeps the session, another tab has none, and disconnect removes i
   expect(await silently(page)).toEqual({ addresses: [] });
 });
 
-test('a login whose proof could not be had goes on with the next click, without a window', async () => {
+test('a login without a proof continues with the next click, without a window', async () => {
   const page = await open(await newContext());
   services.proverIsBroken = true;
   await logIn(await openWindow(page));

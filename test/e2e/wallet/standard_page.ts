@@ -7,13 +7,13 @@ import { type ConfirmRequest, registerZkLoginWallet } from 'sui-enclave/wallet';
 import { answerLogin } from 'sui-enclave/wallet/redirect';
 import { type DiscoveryOptions, discoverProvider } from 'sui-enclave/zklogin';
 
-/** What the server writes into the page. */
+/** Settings that the server writes into the page. */
 export interface PageSettings {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
   readonly nodeUrl: string;
-  /** Of the provider: a wallet for each. */
+  /** Clients of the provider, with a wallet for each. */
   readonly clients: readonly { readonly clientId: string; readonly options: Partial<DiscoveryOptions> }[];
   /** The key that pays, if any. */
   readonly sponsorKey: string | null;
@@ -33,11 +33,11 @@ export interface Dapp {
   readonly names: readonly string[];
   /** Accounts of each wallet. */
   accounts(): string[][];
-  /** What `change` said: the wallet, and its addresses. */
+  /** Events `change`: the wallet, and its addresses. */
   readonly changes: [wallet: number, addresses: string[]][];
-  /** What the user was asked. */
+  /** Questions to the user. */
   readonly asked: { readonly kind: string; readonly wallet: string; readonly gasOwner: string | null }[];
-  /** What the user answers. */
+  /** Answer of the user. */
   confirms: boolean;
   /** The outcome of the latest connect; null while it is under way. */
   connected: Outcome | null;
@@ -107,7 +107,7 @@ async function startDapp(): Promise<void> {
     if (account === undefined) throw new Error('never connected');
     return { transaction: new Transaction(), account, chain: CHAIN } as const;
   };
-  /** Also accounts that are gone: a dapp may be slow to notice. */
+  /** All accounts, removed ones too: a dapp may be slow to notice. */
   const accountsSeen: SuiWallet['accounts'][] = [];
   const remember = () => {
     for (const [index, { accounts }] of wallets.entries()) {

@@ -1,4 +1,4 @@
-/** What a dapp with zkLogin wallets talks to, on loopback, and the dapp's own server. */
+/** Services of a dapp with zkLogin wallets, on loopback, and the dapp's own server. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ import type { PageSettings } from './standard_page.ts';
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export interface DappServices {
-  /** Of the dapp. */
+  /** Origin of the dapp. */
   readonly origin: string;
   /** Another origin on this machine, with an empty page. */
   readonly elsewhere: string;

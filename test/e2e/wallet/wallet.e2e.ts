@@ -88,7 +88,7 @@ async function send(page: Page): Promise<string> {
 }
 
 describe.each(WAYS)('a login by %s', (how) => {
-  test('leads to an address that can send, survives a reload, and leaves nothing behind', async () => {
+  test('gives an address that can send, survives a reload, and leaves nothing behind', async () => {
     const context = await newContext(browser);
     const page = await open(context, how);
     expect(await stepOf(page)).toBe('none');
@@ -385,7 +385,7 @@ test('a page of another host cannot read a salt, one of this machine can', async
 });
 
 const prover = builtProver('small');
-/** Without make prover-dev SIZE=small these are skipped; CI runs them after make test-prover, which builds it. */
+/** Skipped without make prover-dev SIZE=small; CI runs these after make test-prover, which builds it. */
 describe.skipIf(!prover)('with the real proving service', () => {
   let withFake: WalletServices;
 

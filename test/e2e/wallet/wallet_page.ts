@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { expect, onTestFinished } from 'vitest';
 
-/** When the test is over, no request has left this machine, and the page has broken its policy nowhere. */
+/** Opens a context, and checks after the test that no request left this machine and no policy was broken. */
 export async function newContext(browser: Browser): Promise<BrowserContext> {
   const context = await browser.newContext();
   const outside: string[] = [];
@@ -21,7 +21,7 @@ export async function newContext(browser: Browser): Promise<BrowserContext> {
   return context;
 }
 
-/** Until nothing is under way: the page waits for its user. */
+/** Waits until the page waits for its user. */
 export async function ready(page: Page): Promise<void> {
   await page
     .locator('main:is([data-step=none], [data-step=open], [data-step=expired], [data-failed=true])')

@@ -28,8 +28,8 @@ describe('a dropped file', () => {
   });
 
   test.each([
-    ['', /no document/],
-    ['hello', /no document/],
+    ['', /not a document/],
+    ['hello', /not a document/],
     [register(0), /PCR0, PCR1 and PCR2/],
     [`${'0'.repeat(96)} PCR0\n${register(1)}${register(2)}`, /zero/],
     ['-----BEGIN CERTIFICATE-----\n***\n-----END CERTIFICATE-----', /no certificate/],

@@ -22,9 +22,9 @@ describe('an address', () => {
     ['ws://a.example', /not ws:/],
     ['https://bank.example@evil.example', /user name/],
     ['https://:secret@evil.example', /user name/],
-    ['', /whole address/],
-    ['enclave.example', /whole address/],
-    ['//enclave.example', /whole address/],
+    ['', /full address/],
+    ['enclave.example', /full address/],
+    ['//enclave.example', /full address/],
     [`https://${'a'.repeat(3000)}`, /too long/],
   ])('%j is refused', (text, reason) => {
     const target = targetOf(text);

@@ -36,7 +36,7 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
             has restarted, or another one answers. The new key is attested too.
           </p>
           <button type="button" onClick={acknowledge}>
-            Go on with the new key
+            Continue with the new key
           </button>
         </div>
       )}

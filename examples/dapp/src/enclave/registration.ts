@@ -1,9 +1,9 @@
-/** Whether the contract accepts what a key signs: an attested key is not enough, Sui must know it too. */
+/** Checks whether the contract accepts signatures of a key: attested is not enough, it must be registered on Sui. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useEffect, useState } from 'react';
 import { findRegistration, isKeyTooOld, readConfig, readEnclave } from 'sui-enclave/sui';
 
-/** Why the contract does not accept the key. */
+/** The reason why the contract does not accept the key. */
 export type Staleness = 'unregistered' | 'destroyed' | 'too old' | 'retired';
 
 export type Registration =
@@ -30,7 +30,7 @@ async function registrationOf(
   return { state: 'registered', enclaveId };
 }
 
-/** Asks the chain about a key, and again when `again` is called. @param publicKey undefined: there is none yet */
+/** Asks the chain about a key, and again when `again` is called. @param publicKey undefined as long as no key is known */
 export function useRegistration(
   client: ClientWithCoreApi,
   configId: string,

@@ -1,4 +1,4 @@
-/** What the application signs, and what the contract makes of it: two endpoints, two functions. */
+/** The signed readings of the application and the functions of the contract that accept them, two of each. */
 import { bcs } from '@mysten/bcs';
 import type { Transaction, TransactionResult } from '@mysten/sui/transactions';
 import { type EnclaveClient, signedType, text, u64, type VerifiedAnswer } from 'sui-enclave/client';
@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts';
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
 
-/** In whole degrees, which the contract has known from the beginning, or in tenths, which may be below zero. */
+/** Unit of a reading: whole degrees, from the first version of the contract, or tenths, which may be negative. */
 export type Precision = 'degrees' | 'tenths';
 
 export type Reading =
@@ -38,7 +38,7 @@ export async function askWeather(
     : { precision, answer: await client.call('/temperature', body, Temperature, options) };
 }
 
-/** In degrees Celsius, with the digits that were signed. */
+/** Formats a reading in degrees Celsius, with the digits that were signed. */
 export function celsius(reading: Reading): string {
   return reading.precision === 'degrees'
     ? degreesText(reading.answer.data.temperature)

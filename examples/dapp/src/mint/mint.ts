@@ -16,7 +16,7 @@ export interface Minted {
   readonly location: string;
   readonly celsius: string;
   readonly timestampMs: number;
-  /** Of the transaction that made it. */
+  /** Digest of the transaction that made it. */
   readonly digest: string;
 }
 
@@ -39,7 +39,7 @@ interface Order {
   readonly sui: Settings['sui'];
   readonly reading: Reading;
   readonly enclaveId: string;
-  /** Of the connected account. */
+  /** Address of the connected account. */
   readonly owner: string;
 }
 
@@ -61,7 +61,7 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   throw new Error(`the transaction ${digest} was executed, but no object of it was found`);
 }
 
-/** Undefined for an object that is not of the contract. */
+/** Reads a minted object; undefined for an object that is not of the contract. */
 async function readMinted(
   client: ClientWithCoreApi,
   objectId: string,

@@ -1,4 +1,4 @@
-/** Names and values. */
+/** A list of names with their values. */
 export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: string])[] }) {
   return (
     <dl className="facts">

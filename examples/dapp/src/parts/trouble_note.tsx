@@ -1,9 +1,9 @@
-/** What went wrong, and what to do. */
+/** A note about a problem, and its remedy. */
 import type { Trouble } from '../trouble.ts';
 
 interface Props {
   readonly trouble: Trouble;
-  /** In words, such as "Try again", with what it does. */
+  /** Label such as "Try again", and the function that it runs. */
   readonly action?: readonly [words: string, act: () => void];
 }
 
@@ -17,7 +17,7 @@ export function TroubleNote({ trouble: { kind, title, text, advice, detail }, ac
       </p>
       {detail !== undefined && (
         <details>
-          <summary>For whoever runs this page</summary>
+          <summary>For the operator of this page</summary>
           <p className="mono">{detail}</p>
         </details>
       )}

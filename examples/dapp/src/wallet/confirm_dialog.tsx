@@ -84,7 +84,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
   );
 }
 
-/** Undefined for what has no words: it is not signed. */
+/** Describes a request; undefined if that is impossible: such a request is not signed. */
 function contentOf(request: ConfirmRequest, packageId: string): Content | undefined {
   const { wallet, address, chain } = request;
   if (request.kind === 'message') {

@@ -3,7 +3,7 @@ import { useSyncExternalStore } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
 
 export interface Question {
-  /** Of this question alone. */
+  /** Id of this question alone. */
   readonly id: number;
   readonly request: ConfirmRequest;
   /** The first answer counts. */

@@ -94,7 +94,7 @@ function objectText(argument: Argument, { inputs }: TransactionData): string {
   }
 }
 
-/** @throws Error if the argument is no value: then the dialog shows no words, and the user can't sign */
+/** @throws Error if the argument is not a value: then the dialog shows no words, and the user can't sign */
 function pureIn(argument: Argument | undefined, { inputs }: TransactionData): Uint8Array {
   const input = argument?.$kind === 'Input' ? inputs[argument.Input] : undefined;
   if (input?.$kind !== 'Pure') throw new Error('an argument is not a value');
@@ -106,7 +106,7 @@ const u64In = (argument: Argument | undefined, data: TransactionData) =>
 const textIn = (argument: Argument | undefined, data: TransactionData) =>
   bcs.string().parse(pureIn(argument, data));
 
-/** Who pays the gas, and at most how much. */
+/** Returns the payer of the gas, and its maximum. */
 export function gasOf({ sender, gasData }: TransactionData): {
   payer: string;
   isOwn: boolean;

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'react';
 
-/** How long a question must be there before it can be answered with yes. */
+/** Time for which a question must be shown before it can be answered with yes, in milliseconds. */
 export const ARMING_MS = 500;
 
 /**
- * Whether the component has been shown for ARMING_MS: a question may open under a click that was meant for something else,
+ * Returns whether the component has been shown for ARMING_MS: a question may open under a click that was meant for something else,
  * such as the second one of a double click.
  */
 export function useArmed(): boolean {

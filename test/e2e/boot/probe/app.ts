@@ -79,7 +79,7 @@ async function useProcessors(): Promise<object> {
   return { ticks: busyTicks().map((ticks, at) => ticks - (before[at] ?? 0)) };
 }
 
-/** Of each processor (proc_stat(5)): the time in user mode. */
+/** Returns the time of each processor in user mode (proc_stat(5)). */
 function busyTicks(): number[] {
   const lines = readFileSync('/proc/stat', 'utf8').match(/^cpu\d+ .*$/gm) ?? [];
   return lines.map((line) => Number(line.split(' ')[1]));

@@ -19,7 +19,7 @@ export const app = {
 };
 export const services = { salt: addresses.salt, prover: addresses.prover };
 
-/** The open session. */
+/** The session that is open now. */
 export let session: ZkLoginSession | undefined;
 
 export const show = {

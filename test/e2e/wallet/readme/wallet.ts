@@ -16,7 +16,7 @@ import { app, client, services, show } from './my_wallet.ts';
 const currentEpoch = epochOf(client);
 const legacyAddress = false;
 
-/** At each load of the page. `back` is location.href, or the body of a form_post. */
+/** Runs at each load of the page. `back` is location.href, or the body of a form_post. */
 export async function load(back: string): Promise<void> {
   const stage = loginStage(back);
   if (stage === 'answered') {
