@@ -30,9 +30,9 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
   test('is that of its manifest, which pins every version exactly', () => {
     const { dependencies, devDependencies } = manifest;
     expect(packages['']).toMatchObject({ dependencies, devDependencies });
-    const { 'sui-enclave': own, ...others } = { ...dependencies, ...devDependencies };
-    expect(own).toBe('file:../../out/sui-enclave.tgz');
-    for (const [name, version] of Object.entries(others)) {
+    const { 'sui-enclave': libraryPath, ...otherDependencies } = { ...dependencies, ...devDependencies };
+    expect(libraryPath).toBe('file:../../out/sui-enclave.tgz');
+    for (const [name, version] of Object.entries(otherDependencies)) {
       expect([name, version]).toEqual([name, packages[`node_modules/${name}`]?.version]);
     }
   });
@@ -45,9 +45,9 @@ describe.each(globSync('examples/*/package-lock.json', { cwd: ROOT }))('%s', (fi
   });
 
   test('has every other package with its digest, and names no host', () => {
-    const others = Object.entries(packages).filter(([path]) => path !== '' && path !== LIBRARY);
-    expect(others.length).toBeGreaterThan(10);
-    for (const [path, { resolved, integrity }] of others) {
+    const otherPackages = Object.entries(packages).filter(([path]) => path !== '' && path !== LIBRARY);
+    expect(otherPackages.length).toBeGreaterThan(10);
+    for (const [path, { resolved, integrity }] of otherPackages) {
       expect([path, resolved, typeof integrity]).toEqual([path, undefined, 'string']);
     }
   });

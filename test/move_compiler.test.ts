@@ -6,7 +6,7 @@ const manifest = (name: string, more = '') =>
   `[package]\nname = "${name}"\nedition = "2024"\nimplicit-dependencies = false\n[addresses]\n${name} = "0x0"\n${more}`;
 
 /** Compiles a module that returns what the module of a dependency returns. */
-async function compile(value: number, own: number) {
+async function compile(value: number, ownValue: number) {
   const fetchLocal = vi.fn(async () => ({
     'Move.toml': manifest('below'),
     'sources/below.move': `module below::below;\npublic macro fun value(): u64 { ${value} }`,
@@ -15,7 +15,7 @@ async function compile(value: number, own: number) {
   const result = await dumpMovePackage({
     files: {
       'Move.toml': manifest('app', '[dependencies]\nbelow = { local = "../below" }\n'),
-      'sources/app.move': `module app::app;\npublic fun value(): u64 { below::below::value!() + ${own} }`,
+      'sources/app.move': `module app::app;\npublic fun value(): u64 { below::below::value!() + ${ownValue} }`,
     },
     fetcher: { fetch: unused, fetchFile: async () => null, getResolvedSha: () => undefined, fetchLocal },
     network: 'testnet',

@@ -102,42 +102,42 @@ function filesOf(from: string, specifier: string): string[] {
   return target === undefined ? [] : [join(folder, target)];
 }
 
-describe.each(PACKAGES)('$name', ({ files, ...own }) => {
+describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
   test('imports nothing out of its folder by a relative path, and itself by no name', () => {
     expect(files.length).toBeGreaterThan(0);
     const breaches = files.flatMap((file) =>
-      breachesIn(read(file), file, own).map((specifier) => `${file} imports ${specifier}`),
+      breachesIn(read(file), file, manifest).map((specifier) => `${file} imports ${specifier}`),
     );
     expect(breaches).toEqual([]);
   });
 
   test('declares no package of this repository that it does not import', () => {
     const imported = new Set(files.flatMap(importsOf).map(packageOf));
-    const declared = Object.keys({ ...own.dependencies, ...own.devDependencies });
+    const declared = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(declared.filter((name) => byName.has(name) && !imported.has(name))).toEqual([]);
   });
 
   test('exports modules that are there, and, but for the entries of the published ones, only what others import', () => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
-    const packages = PACKAGES.filter(({ name }) => name !== own.name).flatMap((item) => item.files);
-    const others = [...packages, ...tests];
-    const imported = new Set(others.flatMap(importsOf));
-    for (const [path, target] of Object.entries(own.exports ?? {})) {
-      expect(existsSync(join(ROOT, own.folder, target)), target).toBe(true);
+    const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap((item) => item.files);
+    const importers = [...packages, ...tests];
+    const imported = new Set(importers.flatMap(importsOf));
+    for (const [path, target] of Object.entries(manifest.exports ?? {})) {
+      expect(existsSync(join(ROOT, manifest.folder, target)), target).toBe(true);
       const isEntry =
         // The program loads the toolchain by a name that it resolves itself.
-        (own.name === 'sui-enclave-toolchain' && path === '.') ||
-        (own.name === 'sui-enclave' && !path.slice(2).includes('/') && target.endsWith('/index.ts'));
-      expect([path, isEntry || imported.has(`${own.name}${path.slice(1)}`)]).toEqual([path, true]);
+        (manifest.name === 'sui-enclave-toolchain' && path === '.') ||
+        (manifest.name === 'sui-enclave' && !path.slice(2).includes('/') && target.endsWith('/index.ts'));
+      expect([path, isEntry || imported.has(`${manifest.name}${path.slice(1)}`)]).toEqual([path, true]);
     }
   });
 
   test('has the version of the repository, and packages of npm at the version of all', () => {
-    expect(own.version).toBe(repository.version);
-    const ranges = own.name === 'sui-enclave' ? {} : own.peerDependencies;
+    expect(manifest.version).toBe(repository.version);
+    const ranges = manifest.name === 'sui-enclave' ? {} : manifest.peerDependencies;
     for (const [name, version] of Object.entries({
-      ...own.dependencies,
-      ...own.devDependencies,
+      ...manifest.dependencies,
+      ...manifest.devDependencies,
       ...ranges,
     })) {
       const installed = JSON.parse(read(`node_modules/${name}/package.json`)).version;
@@ -303,8 +303,12 @@ test('the console uses nothing but what is published, and no package imports it'
     // Its build.
     ['node:fs', 'node:path', 'node:url'],
   );
-  const others = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap((item) => item.files);
-  expect(others.filter((file) => importsOf(file).some((item) => item.includes('console/')))).toEqual([]);
+  const foreignFiles = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap(
+    (item) => item.files,
+  );
+  expect(foreignFiles.filter((file) => importsOf(file).some((item) => item.includes('console/')))).toEqual(
+    [],
+  );
 });
 
 test('no path comes from the text of a URL, where a space is %20', () => {

@@ -23,8 +23,8 @@ const { document, rootSha256 } = await client.attest();
 console.log(`Attested: ${document.moduleId}, under the root ${rootSha256}`);
 
 // 2. Call: the attested key has signed the answer, lately, and for this place.
-const asked = { location };
-const reading = await client.processData(asked, WeatherResponse, { expect: asked });
+const question = { location };
+const reading = await client.processData(question, WeatherResponse, { expect: question });
 console.log(`Signed:   ${reading.data.temperature} °C in ${reading.data.location}`);
 
 // 3. Submit: the contract accepts a key that is registered under its config, and verifies the signature again.

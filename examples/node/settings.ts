@@ -23,8 +23,8 @@ function failureOf(thrown: Error): Error {
 }
 
 /** Ends the program with one line that names the variable. */
-function refuse(name: string, what: string): never {
-  console.error(`${name} ${what}: see README.md`);
+function refuse(name: string, problem: string): never {
+  console.error(`${name} ${problem}: see README.md`);
   process.exit(2);
 }
 

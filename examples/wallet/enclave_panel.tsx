@@ -32,9 +32,9 @@ async function ask(location: string, signal: AbortSignal) {
   if (enclave === null) throw new Error('there is no enclave');
   const { url, configId, rootPem } = enclave;
   const roots = certificatesFromPem(rootPem);
-  const asked = { location };
+  const question = { location };
   const ofConfig = await EnclaveClient.forConfig(client, configId, url, { roots, signal });
-  return await ofConfig.processData(asked, WeatherResponse, { expect: asked, signal });
+  return await ofConfig.processData(question, WeatherResponse, { expect: question, signal });
 }
 
 type Reading = Awaited<ReturnType<typeof ask>>;

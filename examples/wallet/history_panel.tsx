@@ -40,9 +40,9 @@ export function HistoryPanel({ history, underWay }: Props) {
         <p className="subtle">None since this page was loaded.</p>
       )}
       <ol className="history">
-        {history.map(({ what, digest, status }, index) => (
+        {history.map(({ what: description, digest, status }, index) => (
           <li key={history.length - index}>
-            <span>{what}</span>
+            <span>{description}</span>
             <Tag tone={TONES[status]}>{status}</Tag>
             {digest !== undefined && (
               <span className="bytes">

@@ -13,13 +13,13 @@ export interface Balance {
 export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
   const [mist, setMist] = useState<bigint>();
   const [isUnknown, setUnknown] = useState(false);
-  const [asked, setAsked] = useState(0);
+  const [refreshes, setAsked] = useState(0);
   useEffect(() => {
-    let isCurrent = asked >= 0;
-    const show = (found: bigint | undefined) => {
+    let isCurrent = refreshes >= 0;
+    const show = (balance: bigint | undefined) => {
       if (!isCurrent) return;
-      setMist(found);
-      setUnknown(found === undefined);
+      setMist(balance);
+      setUnknown(balance === undefined);
     };
     client.core.getBalance({ owner }).then(
       ({ balance }) => show(BigInt(balance.balance)),
@@ -28,7 +28,7 @@ export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
     return () => {
       isCurrent = false;
     };
-  }, [client, owner, asked]);
+  }, [client, owner, refreshes]);
   const refresh = useCallback(() => setAsked((count) => count + 1), []);
   return { mist, isUnknown, refresh };
 }

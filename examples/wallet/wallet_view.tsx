@@ -26,7 +26,11 @@ export interface Failures {
 /** Signs and sends a transaction, one at a time, and notes it. */
 export interface Sender {
   readonly isBusy: boolean;
-  send(what: string, transaction: Transaction, done?: (executed: Executed) => Promise<void> | void): void;
+  send(
+    description: string,
+    transaction: Transaction,
+    done?: (executed: Executed) => Promise<void> | void,
+  ): void;
 }
 
 interface Props {
@@ -51,20 +55,20 @@ export function WalletView({ session, login }: Props) {
   const job = useJob((error) => failures.add('The transaction has failed', error));
   const sender: Sender = {
     isBusy: job.step !== undefined,
-    send(what, transaction, done) {
+    send(description, transaction, done) {
       // Another job would replace the one that runs, whose transaction is sent nonetheless.
       if (job.step !== undefined) return;
       failures.clear();
       job.start(async ({ step }) => {
-        step(what);
+        step(description);
         try {
           const executed = await session.execute(transaction, client);
-          note({ what, digest: executed.digest, status: 'executed' });
+          note({ what: description, digest: executed.digest, status: 'executed' });
           await done?.(executed);
         } catch (error) {
           const digest: unknown = error instanceof Error ? Reflect.get(error, 'digest') : undefined;
           const status = codeOf(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
-          note({ what, digest: typeof digest === 'string' ? digest : undefined, status });
+          note({ what: description, digest: typeof digest === 'string' ? digest : undefined, status });
           throw error;
         } finally {
           balance.refresh();

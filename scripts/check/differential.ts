@@ -146,8 +146,8 @@ function nameType(type: string, { packageId }: Probe): string {
 
 type Given = Parameters<typeof openNode>[0];
 
-async function withNode<T>(given: Given, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
-  const node = await openNode(given);
+async function withNode<T>(options: Given, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
+  const node = await openNode(options);
   try {
     return await run(node.urls);
   } finally {

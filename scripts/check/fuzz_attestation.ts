@@ -210,8 +210,8 @@ function fuzz(seconds: number, seed: number) {
   let inputs = 0;
   for (; performance.now() < end; inputs++) {
     const { decode: read, input } = next(random);
-    const describe = (what: string) =>
-      `seed ${seed}, input ${inputs}: ${what}\n${Buffer.from(input).toString('hex')}`;
+    const describe = (problem: string) =>
+      `seed ${seed}, input ${inputs}: ${problem}\n${Buffer.from(input).toString('hex')}`;
     const start = performance.now();
     let outcome: string;
     try {

@@ -64,7 +64,7 @@ function pack(channel: Channel): Result {
   const [inServer, inCli] = [layOutServer(), layOutCli()];
   // What both have is the server's: applications, which the toolchain runs, import that.
   const internal = layOutToolchain(new Map([...inCli, ...inServer]));
-  const known = [
+  const tarballs = [
     packLibrary(version, channel),
     packServer(
       version,
@@ -73,13 +73,13 @@ function pack(channel: Channel): Result {
     ),
   ];
   const installed = [
-    ...known,
+    ...tarballs,
     packCli(
       version,
       channel,
       internal.filter((module) => !inServer.has(module)),
     ),
-    packToolchain(version, channel, known),
+    packToolchain(version, channel, tarballs),
   ];
   const packages = [...installed, packCreate(version, channel, installed)];
   return {

@@ -87,9 +87,10 @@ async function install(suiVersion: string, reactVersion: string): Promise<string
   mkdirSync(project);
   const empty = { name: 'app', type: 'module', private: true };
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
-  const wanted = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
-  for (const name of ['@mysten/wallet-standard', '@types/react']) wanted.push(`${name}@${versionHere(name)}`);
-  await run('npm', ['install', '--no-audit', '--no-fund', ...wanted], { cwd: project });
+  const specifiers = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
+  for (const name of ['@mysten/wallet-standard', '@types/react'])
+    specifiers.push(`${name}@${versionHere(name)}`);
+  await run('npm', ['install', '--no-audit', '--no-fund', ...specifiers], { cwd: project });
   // The suffix .txt hides code that imports the installed package from this project's own compiler.
   for (const name of readdirSync(FIXTURES)) {
     copyFileSync(join(FIXTURES, name), join(project, name.replace(/\.txt$/, '')));
@@ -232,8 +233,8 @@ const steps: Steps = {
       codeSplitting: false,
       minify: true,
     });
-    const [chunk, ...others] = output;
-    expectEqual(others.length, 0);
+    const [chunk, ...moreOutput] = output;
+    expectEqual(moreOutput.length, 0);
     expectEqual(chunk.imports, []);
     const size = gzipSync(chunk.code, { level: 9 }).length;
     if (size > MAX_BUNDLE_SIZE) throw new Error(`${quantity(size, 'byte')}, over ${MAX_BUNDLE_SIZE}`);

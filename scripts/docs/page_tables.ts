@@ -135,7 +135,7 @@ export function errorTable<Code extends string>(
     const names = group.map((member) => `\`${member}\``).join(', ');
     return [[`${table[code].status}`, names, group.map((member) => table[member].meaning).join('; ')]];
   });
-  const byStatus = rows.toSorted(([one], [other]) => Number(one) - Number(other));
+  const byStatus = rows.toSorted(([status], [otherStatus]) => Number(status) - Number(otherStatus));
   return inMarkdown(['status', 'code', 'cause'], byStatus);
 }
 

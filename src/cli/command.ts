@@ -70,7 +70,7 @@ export interface Context {
 }
 
 export interface Command<A extends Arguments, O extends Options> extends CommandLine<A, O> {
-  run(given: Given<A, O>, context: Context): Promise<Result> | Result;
+  run(parsed: Given<A, O>, context: Context): Promise<Result> | Result;
   /**
    * The exit code for an error of the library, which has none of its own. Default: `EXIT.failed`.
    */
@@ -92,9 +92,9 @@ export function command<const A extends Arguments, const O extends Options>(spec
     // Not from the parsed options: an error in the command line is reported as JSON too.
     const asJson = argv.includes('--json');
     try {
-      const given = parseCommandLine(spec, argv, env);
+      const parsed = parseCommandLine(spec, argv, env);
       const context = { env, io: asJson ? { ...io, log: io.error } : io, asJson };
-      const { exit = EXIT.done, json, text } = await spec.run(given, context);
+      const { exit = EXIT.done, json, text } = await spec.run(parsed, context);
       if (asJson) io.log(formatJson(json));
       else if (text !== undefined) io.log(text);
       return exit;
@@ -128,8 +128,8 @@ type Reporting = Pick<CommandLine, 'name' | 'program'> &
 
 /** Returns the report of an error; undefined for a fault of the program, which is thrown on. */
 function failureOf(error: unknown, spec: Reporting): Failure | undefined {
-  const known = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
-  const failure = known ?? (spec.handlesSecrets ? INTERNAL : undefined);
+  const knownError = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
+  const failure = knownError ?? (spec.handlesSecrets ? INTERNAL : undefined);
   return spec.report ? spec.report(error, failure) : failure;
 }
 
@@ -143,9 +143,9 @@ function knownFailure(error: EnclaveError, spec: Reporting): Failure {
   const { code } = error;
   const message =
     error instanceof UsageError ? `${error.message}. See ${programOf(spec)} --help` : error.message;
-  const own = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
+  const ownExit = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
   return {
-    exit: own ?? spec.exitOf?.(error) ?? EXIT.failed,
+    exit: ownExit ?? spec.exitOf?.(error) ?? EXIT.failed,
     text: `${code}: ${message}`,
     json: { status: 'failed', code, error: message },
   };

@@ -188,12 +188,12 @@ function parserOf(option: Option | Flag): ParseArgsOptionsConfig[string] {
   return { type: 'string', ...(option.repeated && { multiple: true }) };
 }
 
-function optionOf(name: string, option: Option | Flag, given: Value, env: Environment): unknown {
-  if (option.schema === undefined) return given === true;
+function optionOf(name: string, option: Option | Flag, optionValue: Value, env: Environment): unknown {
+  if (option.schema === undefined) return optionValue === true;
   const { schema, variable, repeated } = option;
   const label = `--${name}`;
-  if (repeated) return check(label, schema, (given ?? []) as string[]);
-  if (given !== undefined) return check(label, schema, given as string);
+  if (repeated) return check(label, schema, (optionValue ?? []) as string[]);
+  if (optionValue !== undefined) return check(label, schema, optionValue as string);
   const named = variable === undefined ? undefined : env[variable];
   if (named === '') throw new UsageError(`${variable} is set but empty: give it a value or unset it`);
   if (named !== undefined) return check(`${variable}`, schema, named);
@@ -201,10 +201,10 @@ function optionOf(name: string, option: Option | Flag, given: Value, env: Enviro
 }
 
 /** @throws UsageError */
-function requireOptions(options: Options, given: Readonly<Record<string, unknown>>): void {
+function requireOptions(options: Options, values: Readonly<Record<string, unknown>>): void {
   for (const [name, option] of Object.entries(options)) {
     const isRequired = option.schema !== undefined && option.required;
-    if (isRequired && given[name] === undefined) throw new UsageError(`--${name} is required`);
+    if (isRequired && values[name] === undefined) throw new UsageError(`--${name} is required`);
   }
 }
 
@@ -233,7 +233,7 @@ function inOrder(args: Arguments, positionals: readonly string[]): Texts {
 /** @throws UsageError */
 function check(label: string, schema: Schema, text: string | readonly string[] | undefined): unknown {
   if (text === undefined) return undefined;
-  if (typeof text !== 'string') return text.map((one) => check(label, schema, one));
+  if (typeof text !== 'string') return text.map((word) => check(label, schema, word));
   const parsed = v.safeParse(schema, text);
   if (!parsed.success) throw new UsageError(`${label} ${parsed.issues[0].message}`);
   return parsed.output;

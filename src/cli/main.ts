@@ -55,21 +55,21 @@ export const main: Main = (argv, env, io) => run(argv, env, io, false);
 /** @param ownsProcess whether a command may take the output of this process */
 async function run(argv: readonly string[], env: Environment, io: Io, ownsProcess: boolean): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(argv[0] ?? '--help');
-  const [name, ...rest] = nameIn(isHelp ? argv.slice(1) : argv);
+  const [name, ...commandArgv] = nameIn(isHelp ? argv.slice(1) : argv);
   if (name === undefined) {
     io.log(help());
     return argv.length === 0 ? EXIT.notTried : EXIT.done;
   }
   if (name === '--version') {
     const { json, text } = await describeVersion();
-    io.log(rest.includes('--json') ? JSON.stringify(json, null, 2) : text);
+    io.log(commandArgv.includes('--json') ? JSON.stringify(json, null, 2) : text);
     return EXIT.done;
   }
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) {
     const names = Object.entries(COMMANDS)
       .filter(available)
-      .map(([known]) => known);
+      .map(([commandName]) => commandName);
     const meant = suggestion(name.replaceAll('-', '_'), names);
     return refuse(`there is no command ${name}${meant}. See sui-enclave --help`, argv, io);
   }
@@ -80,7 +80,7 @@ async function run(argv: readonly string[], env: Environment, io: Io, ownsProces
   if (command instanceof ToolchainError) return refuse(command.message, argv, io, command.code);
   const { main: runCommand, takeOutput } = command;
   const output = ownsProcess && takeOutput ? takeOutput(io, argv.includes('--json')) : io;
-  return await runCommand(isHelp ? ['--help'] : rest, env, output);
+  return await runCommand(isHelp ? ['--help'] : commandArgv, env, output);
 }
 
 /** Resolves to the error, if the command is of a toolchain that is missing or of another version. */

@@ -120,8 +120,9 @@ function create(
   template: string,
   from: string | undefined,
 ): { name: string; files: string[] } {
-  const known = TEMPLATE_NAMES.find((item) => item === template);
-  if (known === undefined) throw new Refused('USAGE', 2, `--template must be ${TEMPLATE_NAMES.join(' or ')}`);
+  const templateName = TEMPLATE_NAMES.find((item) => item === template);
+  if (templateName === undefined)
+    throw new Refused('USAGE', 2, `--template must be ${TEMPLATE_NAMES.join(' or ')}`);
   const name = basename(folder).replaceAll('-', '_');
   const problem = nameProblem(name);
   if (problem !== undefined) throw new Refused('USAGE', 2, `<folder>: the name ${name} ${problem}`);
@@ -134,8 +135,8 @@ function create(
   if (lock.packages['']) lock.packages[''].name = manifest.name;
   const packages = from === undefined ? new Map<string, string>() : takePackages(pinned, from);
   const files: Files = new Map([
-    ...applicationFiles(known, name),
-    ...derivedFiles(known, name),
+    ...applicationFiles(templateName, name),
+    ...derivedFiles(templateName, name),
     ...repositoryFiles(name),
     ...(from === undefined ? [] : [['.npmrc', NPMRC] as const]),
     ['package.json', json(manifest)],

@@ -73,8 +73,8 @@ function read(template: string, name: string): Files {
 function withDigest(content: string): string {
   return content.replace(
     /^(\/\/ Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,
-    (_whole, line: string, rest: string) =>
-      `${line}${createHash('sha256').update(rest).digest('hex')}\n${rest}`,
+    (_whole, line: string, body: string) =>
+      `${line}${createHash('sha256').update(body).digest('hex')}\n${body}`,
   );
 }
 

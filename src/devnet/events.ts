@@ -75,8 +75,8 @@ function numberOf(cursor: Uint8Array | undefined): number | undefined {
 
 /** Matches `package::module`, `package::module::Name` with any type arguments, or the whole type. */
 function matches({ eventType = '' }: GrpcTypes.Event, filter: GrpcTypes.EventFilter | undefined): boolean {
-  const wanted = filter?.terms[0]?.literals[0]?.predicate;
-  if (wanted?.oneofKind !== 'eventType') return filter === undefined;
-  const { eventType: type = '' } = wanted.eventType;
+  const predicate = filter?.terms[0]?.literals[0]?.predicate;
+  if (predicate?.oneofKind !== 'eventType') return filter === undefined;
+  const { eventType: type = '' } = predicate.eventType;
   return eventType === type || eventType.startsWith(`${type}::`) || eventType.startsWith(`${type}<`);
 }

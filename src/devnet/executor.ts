@@ -257,10 +257,13 @@ export class Executor {
 
   /** Makes one coin of all that pay. @returns its balance in MIST */
   #smash(changes: Changes, payment: readonly string[]): bigint {
-    const [first, ...others] = payment;
+    const [first, ...moreCoins] = payment;
     if (first === undefined) return 0n;
-    const sum = others.reduce((total, id) => total + this.#ledger.balanceOf(findObject(this.#find, id)), 0n);
-    for (const id of others) {
+    const sum = moreCoins.reduce(
+      (total, id) => total + this.#ledger.balanceOf(findObject(this.#find, id)),
+      0n,
+    );
+    for (const id of moreCoins) {
       changes.delete(id);
       changes.destroy(id);
     }

@@ -41,8 +41,8 @@ export class MoveAbort extends Error {
 export class PrimitiveError extends Error {
   readonly location: Location;
 
-  constructor(location: Location, what: string) {
-    super(`MovePrimitiveRuntimeError in ${location.module}::${location.functionName}: ${what}`);
+  constructor(location: Location, problem: string) {
+    super(`MovePrimitiveRuntimeError in ${location.module}::${location.functionName}: ${problem}`);
     this.location = location;
   }
 }

@@ -42,10 +42,10 @@ export async function answerFaucet(
 
 function recipientOf(body: string): string | undefined {
   try {
-    const { FixedAmountRequest: asked } = JSON.parse(body) as {
+    const { FixedAmountRequest: amountRequest } = JSON.parse(body) as {
       FixedAmountRequest?: { recipient?: unknown };
     };
-    const recipient = asked?.recipient;
+    const recipient = amountRequest?.recipient;
     if (typeof recipient !== 'string' || !recipient.startsWith('0x')) return undefined;
     return isValidSuiAddress(normalizeSuiAddress(recipient)) ? normalizeSuiAddress(recipient) : undefined;
   } catch {

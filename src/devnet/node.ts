@@ -235,9 +235,9 @@ export class LoopbackNode {
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
       const named = normalizeStructTag(coinType);
-      const own = balancesOf(this.#listed, owner).find((balance) => balance.coinType === named);
+      const ownBalance = balancesOf(this.#listed, owner).find((balance) => balance.coinType === named);
       const none = { coinType: named, balance: 0n, coinBalance: 0n };
-      return GrpcTypes.GetBalanceResponse.toBinary({ balance: own ?? none });
+      return GrpcTypes.GetBalanceResponse.toBinary({ balance: ownBalance ?? none });
     },
     'sui.rpc.v2.StateService/ListBalances': (bytes) => {
       const { owner = '' } = GrpcTypes.ListBalancesRequest.fromBinary(bytes);
@@ -330,8 +330,8 @@ export class LoopbackNode {
         throw new Refusal('INVALID_ARGUMENT', message);
       }
       for (const [index, signer] of signers.entries()) {
-        const given = toBase64(signatures[index]?.bcs?.value ?? new Uint8Array());
-        await this.verify(data, given, signer).catch(({ message }: Error) => {
+        const signature = toBase64(signatures[index]?.bcs?.value ?? new Uint8Array());
+        await this.verify(data, signature, signer).catch(({ message }: Error) => {
           throw new Refusal('INVALID_ARGUMENT', `Invalid user signature: ${message}`);
         });
       }
@@ -395,8 +395,8 @@ const ONLY_GRPC =
 
 /** @param filter a type, or the name of a generic one for all of its instances */
 function isOfType(type: string, filter: string): boolean {
-  const wanted = normalizeStructTag(filter);
-  return type === wanted || type.startsWith(`${wanted}<`);
+  const wantedType = normalizeStructTag(filter);
+  return type === wantedType || type.startsWith(`${wantedType}<`);
 }
 
 function previous(previousTransaction: string | undefined): { previousTransaction?: string } {

@@ -61,11 +61,11 @@ export class TransactionLog {
   /** Answers `ListTransactions` of one object, on one page: those that changed it, the oldest first. */
   list(request: Uint8Array): Uint8Array[] {
     const { filter } = GrpcTypes.ListTransactionsRequest.fromBinary(request);
-    const wanted = filter?.terms[0]?.literals[0]?.predicate;
-    if (wanted?.oneofKind !== 'affectedObject') {
+    const predicate = filter?.terms[0]?.literals[0]?.predicate;
+    if (predicate?.oneofKind !== 'affectedObject') {
       throw new Refusal('UNIMPLEMENTED', 'the model lists transactions of an object only');
     }
-    const { objectId } = wanted.affectedObject;
+    const { objectId } = predicate.affectedObject;
     const frames: GrpcTypes.ListTransactionsResponse[] = [...this.#executed.keys()]
       .flatMap((digest) => this.get(digest) ?? [])
       .filter(({ effects }) => effects?.changedObjects.some((changed) => changed.objectId === objectId))

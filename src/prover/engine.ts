@@ -161,16 +161,16 @@ export class EngineWorker {
    * Proves a witness. Does not verify the proof.
    *
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @param gone cancels the proof; the promise settles when the engine has ended it, and can take the next one
+   * @param leaving cancels the proof; the promise settles when the engine has ended it, and can take the next one
    * @throws EngineError; the reason of `gone`
    */
-  async prove(witness: Uint8Array, timeoutMs: number, gone?: AbortSignal): Promise<EngineProof> {
-    gone?.throwIfAborted();
+  async prove(witness: Uint8Array, timeoutMs: number, leaving?: AbortSignal): Promise<EngineProof> {
+    leaving?.throwIfAborted();
     try {
-      const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs, gone);
+      const { proof, public: publicInputs } = await this.#ask(PROVE, witness, Proved, timeoutMs, leaving);
       return { proof: { a: proof.pi_a, b: proof.pi_b, c: proof.pi_c }, publicInputs };
     } catch (error) {
-      if (error instanceof EngineError && error.refusal === CANCELLED) gone?.throwIfAborted();
+      if (error instanceof EngineError && error.refusal === CANCELLED) leaving?.throwIfAborted();
       throw error;
     }
   }
@@ -193,10 +193,10 @@ export class EngineWorker {
     body: Uint8Array,
     schema: v.GenericSchema<unknown, Answer>,
     timeoutMs?: number,
-    gone?: AbortSignal,
+    leaving?: AbortSignal,
   ): Promise<Answer> {
     if (this.#fault) throw this.#fault;
-    const isBusy = [...this.#asked.values()].some((other) => other.type !== STATUS);
+    const isBusy = [...this.#asked.values()].some((pendingRequest) => pendingRequest.type !== STATUS);
     if (isBusy && type !== STATUS) throw new EngineError('refused', 'the engine is busy');
     this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
     const id = this.#lastId;
@@ -208,14 +208,14 @@ export class EngineWorker {
     const timer = timeoutMs === undefined ? undefined : setTimeout(late, timeoutMs);
     this.#send(type, id, body);
     const cancel = () => this.#send(CANCEL, id, NO_BODY);
-    gone?.addEventListener('abort', cancel, { once: true });
+    leaving?.addEventListener('abort', cancel, { once: true });
     try {
       const { success, output } = v.safeParse(schema, await answered);
       if (success) return output;
       throw this.#stop(new EngineError('invalid', 'the engine answered with JSON of an unexpected form'));
     } finally {
       clearTimeout(timer);
-      gone?.removeEventListener('abort', cancel);
+      leaving?.removeEventListener('abort', cancel);
     }
   }
 
@@ -245,24 +245,25 @@ export class EngineWorker {
   }
 
   #take(type: number, id: number, body: Buffer): void {
-    const asked = this.#asked.get(id);
-    const isAnswer = asked !== undefined && (type === asked.type + ANSWER || type === REFUSED);
+    const pendingRequest = this.#asked.get(id);
+    const isAnswer =
+      pendingRequest !== undefined && (type === pendingRequest.type + ANSWER || type === REFUSED);
     const json = isAnswer ? parse(body) : undefined;
-    if (!asked || json === undefined) {
-      const what = isAnswer ? 'an answer that is not JSON' : 'an answer without a request';
-      this.#stop(new EngineError('invalid', `the engine sent ${what}`));
+    if (!pendingRequest || json === undefined) {
+      const problem = isAnswer ? 'an answer that is not JSON' : 'an answer without a request';
+      this.#stop(new EngineError('invalid', `the engine sent ${problem}`));
       return;
     }
     this.#asked.delete(id);
-    if (type === REFUSED) asked.fail(refusalOf(json, asked.type));
-    else asked.answer(json);
+    if (type === REFUSED) pendingRequest.fail(refusalOf(json, pendingRequest.type));
+    else pendingRequest.answer(json);
   }
 
   /** Keeps the first fault. */
   #stop(fault: EngineError): EngineError {
     this.#fault ??= fault;
     this.#received = Buffer.alloc(0);
-    for (const asked of this.#asked.values()) asked.fail(this.#fault);
+    for (const pendingRequest of this.#asked.values()) pendingRequest.fail(this.#fault);
     this.#asked.clear();
     this.#child.kill('SIGKILL');
     return this.#fault;

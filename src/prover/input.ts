@@ -217,10 +217,10 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
 const blocksOf = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING) / BLOCK);
 
 /** Canonical base64url only: the circuit and validators read it bit by bit. */
-function decode(base64url: string, what: string): Buffer {
+function decode(base64url: string, label: string): Buffer {
   const bytes = Buffer.from(base64url, 'base64url');
   if (bytes.toString('base64url') !== base64url) {
-    throw new ProverError('PROVER_TOKEN', `the token's ${what} is not canonical base64url`);
+    throw new ProverError('PROVER_TOKEN', `the token's ${label} is not canonical base64url`);
   }
   return bytes;
 }
@@ -264,8 +264,8 @@ function textClaim(
 ): PayloadProperty {
   const property = propertyOf(properties, claim);
   if (typeof property.value !== 'string') {
-    const what = Array.isArray(property.value) ? 'is a list' : 'is not a string';
-    throw new KeyClaimError(claim, `${what}: the circuit accepts a single string`);
+    const problem = Array.isArray(property.value) ? 'is a list' : 'is not a string';
+    throw new KeyClaimError(claim, `${problem}: the circuit accepts a single string`);
   }
   const fault = valueFault(property.value, maxQuoted);
   if (fault !== null) throw new KeyClaimError(claim, `${fault}: no proof can be made for it`);
@@ -335,11 +335,11 @@ function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
   const property = propertyOf(token.properties, 'iss');
   if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
   // The proof has the token's spelling, and validators do not normalize it.
-  const known = normalizeIssuer(property.value);
-  if (property.value !== known) {
+  const issuer = normalizeIssuer(property.value);
+  if (property.value !== issuer) {
     throw new KeyClaimError(
       'iss',
-      `is ${property.value}, and validators accept ${known} only: get a token that has its issuer as this URL`,
+      `is ${property.value}, and validators accept ${issuer} only: get a token that has its issuer as this URL`,
     );
   }
   return fitting(property, profile.extendedIssuer, profile);

@@ -62,11 +62,11 @@ export function verifyProof(
   proof: Groth16Proof,
   publicInputs: readonly bigint[],
 ): boolean {
-  const [first, ...others] = key.inputs as [G1, ...G1[]];
-  if (publicInputs.length !== others.length) {
+  const [first, ...otherInputs] = key.inputs as [G1, ...G1[]];
+  if (publicInputs.length !== otherInputs.length) {
     throw new ProverError(
       'PROVER_MALFORMED_PROOF',
-      `the verifying key is for ${quantity(others.length, 'public input')}`,
+      `the verifying key is for ${quantity(otherInputs.length, 'public input')}`,
     );
   }
   // An input above the order would be a second representation, for which the same proof is valid.
@@ -76,7 +76,7 @@ export function verifyProof(
   const a = readG1('a', proof?.a);
   const b = readG2('b', proof?.b);
   const c = readG1('c', proof?.c);
-  const inputs = others.reduce(
+  const inputs = otherInputs.reduce(
     (sum, point, index) => sum.add(point.multiplyUnsafe(publicInputs[index] as bigint)),
     first,
   );

@@ -80,7 +80,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
       const handlers = { inFlight, bodies, trustedProxies, redact };
       const guard = createGuard(app, parts.before, handlers);
       const all = { ...parts, inFlight, bodies, sealed, guard };
-      for (const own of endpoints) addEndpoint(app, own, all);
+      for (const endpoint of endpoints) addEndpoint(app, endpoint, all);
       app.get('/', guard(ping(inFlight)));
       addOwnEndpoints(app, parts, inFlight);
       const answerSealed: RequestHandler = (request, response) => {
@@ -202,13 +202,13 @@ interface EndpointParts {
   readonly guard: Guard;
 }
 
-function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
+function addEndpoint(app: Express, endpoint: Endpoint, parts: EndpointParts): void {
   const { config, secrets, clock, inFlight, bodies, sealed, guard } = parts;
-  const { path, method } = own;
-  requireMade(own);
+  const { path, method } = endpoint;
+  requireMade(endpoint);
   const call: CallEndpoint = (request, response, input) =>
     throwingErrors(() => {
-      const answer = own.accept(input);
+      const answer = endpoint.accept(input);
       return inFlight.work(response, async () => {
         requireSecrets(secrets);
         const caller = { address: config.trustedProxies === 0 ? undefined : request.ip };
@@ -217,10 +217,10 @@ function addEndpoint(app: Express, own: Endpoint, parts: EndpointParts): void {
         sendJson(response, 200, answered);
       });
     });
-  sealed.add(own, call);
+  sealed.add(endpoint, call);
   const add = (handler: RequestHandler) =>
     method === 'GET' ? app.get(path, guard(handler)) : app.post(path, guard(handler));
-  if (config.requests === 'sealed') add(refusePlain(own));
+  if (config.requests === 'sealed') add(refusePlain(endpoint));
   else if (method === 'GET') add((request, response) => call(request, response, { ...request.query }));
   else add(async (request, response) => call(request, response, await bodies.read(request)));
 }

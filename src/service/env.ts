@@ -97,5 +97,5 @@ function readRustLog(value: string): string | undefined {
 
 function rustLevel(name: string): string | undefined {
   const level = name.toLowerCase() === 'off' ? 'silent' : name.toLowerCase();
-  return LEVELS.find((known) => known === level);
+  return LEVELS.find((candidate) => candidate === level);
 }

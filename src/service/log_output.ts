@@ -75,9 +75,9 @@ export class LogOutput {
 
   /** Writes the lines that wait; Node completes a write that has begun. */
   #flush(): void {
-    let rest: Uint8Array = Buffer.from(this.#lines.join(''));
+    let unwritten: Uint8Array = Buffer.from(this.#lines.join(''));
     try {
-      while (rest.length > 0) rest = rest.subarray(writeSync(this.#fd, rest));
+      while (unwritten.length > 0) unwritten = unwritten.subarray(writeSync(this.#fd, unwritten));
     } catch {
       // Nobody reads the log any more.
     }

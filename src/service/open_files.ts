@@ -51,13 +51,13 @@ export function shareOpenFiles(
  *
  * @throws as `shareOpenFiles`
  */
-export function allowedConnections(wanted: number, hosts: number, log: Logger): number {
+export function allowedConnections(maximum: number, hosts: number, log: Logger): number {
   const limit = openFilesLimit();
   const { connections } = shareOpenFiles(hosts, limit);
-  if (wanted <= connections) return wanted;
+  if (maximum <= connections) return maximum;
   log.warn(
-    { max_connections: connections, wanted, open_files: limit },
-    `MAX_CONNECTIONS is lowered from ${wanted} to ${connections}: RLIMIT_NOFILE (ulimit -n) allows ${limit} open files`,
+    { max_connections: connections, wanted: maximum, open_files: limit },
+    `MAX_CONNECTIONS is lowered from ${maximum} to ${connections}: RLIMIT_NOFILE (ulimit -n) allows ${limit} open files`,
   );
   return connections;
 }

@@ -9,15 +9,15 @@ const REPETITION_MS = 500;
  * user doesn't want to wait.
  */
 export function endOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): void {
-  let asked: number | undefined;
+  let signalledAt: number | undefined;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, async () => {
       const now = performance.now();
-      if (asked !== undefined) {
-        if (now - asked > REPETITION_MS) process.exit(1);
+      if (signalledAt !== undefined) {
+        if (now - signalledAt > REPETITION_MS) process.exit(1);
         return;
       }
-      asked = now;
+      signalledAt = now;
       await end(signal).finally(() => process.exit(0));
     });
   }

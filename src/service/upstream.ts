@@ -116,8 +116,8 @@ export function createUpstream(
   onExchange?: (isAnswered: boolean) => void,
   name = origin,
 ): (bounds?: UpstreamBounds) => UpstreamClient {
-  const asked = createExchange(origin, authority, hosts);
-  const exchange = onExchange ? observed(asked, onExchange) : asked;
+  const exchangeWithHost = createExchange(origin, authority, hosts);
+  const exchange = onExchange ? observed(exchangeWithHost, onExchange) : exchangeWithHost;
   return (bounds = {}) => {
     const site = { exchange, origin: new URL(name).origin, ...requireBounds(bounds) };
     return createClient(() => createAxios(site), site);
@@ -152,8 +152,8 @@ function createClient(load: () => ReturnType<typeof createAxios>, site: Site): U
   };
   const call =
     (name: (typeof METHODS)[number]) =>
-    (...given: unknown[]) =>
-      Reflect.apply(client().axios[name], client().axios, given);
+    (...parameters: unknown[]) =>
+      Reflect.apply(client().axios[name], client().axios, parameters);
   const request = call('request');
   const instance = Object.assign(
     call('request'),

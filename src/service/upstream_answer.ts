@@ -31,9 +31,9 @@ export function isUpstreamError(thrown: unknown): thrown is UpstreamError {
 export function upstreamError(
   reason: UpstreamError['reason'],
   config: Config,
-  given: { readonly response?: AxiosResponse; readonly status?: number; readonly cause?: unknown } = {},
+  details: { readonly response?: AxiosResponse; readonly status?: number; readonly cause?: unknown } = {},
 ): UpstreamError {
-  const { response, cause, status = response?.status } = given;
+  const { response, cause, status = response?.status } = details;
   const { AxiosError } = loadAxios();
   const { ECONNABORTED, ERR_BAD_REQUEST, ERR_BAD_RESPONSE, ERR_NETWORK } = AxiosError;
   const isRefused = reason === 'status' && Number(status) >= 400 && Number(status) < 500;

@@ -115,9 +115,9 @@ export function createAxios(site: Site, defaults = defaultsOf(site)) {
 }
 
 /** Returns the request that axios sends next: a new object, which no code of the application ever gets. */
-function prepare(given: unknown, site: Site): object {
+function prepare(axiosConfig: unknown, site: Site): object {
   // Read once: a getter could answer differently later.
-  const config: Config = Object.assign(Object.create(HIDDEN), given);
+  const config: Config = Object.assign(Object.create(HIDDEN), axiosConfig);
   requireOptions(config, ADAPTER);
   requireHeaders(config);
   if (config.adapter !== ADAPTER) {
@@ -130,8 +130,8 @@ function prepare(given: unknown, site: Site): object {
   const [first, ...more] = [transformResponse ?? []].flat();
   const isParsed = first === parseText;
   const answers = isParsed || !first ? more : [first, ...more];
-  const call = (change: unknown, given: unknown[]): unknown =>
-    Reflect.apply(change as () => unknown, config, given);
+  const call = (change: unknown, parameters: unknown[]): unknown =>
+    Reflect.apply(change as () => unknown, config, parameters);
   return {
     // Nothing is inherited, so axios doesn't copy it.
     __proto__: null,
@@ -141,14 +141,14 @@ function prepare(given: unknown, site: Site): object {
     data: ArrayBuffer.isView(data) ? copyBody(data) : data,
     transformRequest: [transformRequest ?? []].flat().map(
       (change) =>
-        (...given: unknown[]) =>
-          call(change, given),
+        (...parameters: unknown[]) =>
+          call(change, parameters),
     ),
     // An answer without data has nothing to transform.
     transformResponse: answers.map(
       (change) =>
-        (...given: unknown[]) =>
-          given[0] === undefined ? undefined : call(change, given),
+        (...parameters: unknown[]) =>
+          parameters[0] === undefined ? undefined : call(change, parameters),
     ),
     adapter: ({ headers, data }: Config) => {
       // axios adds the type of a form where there is no body.

@@ -68,17 +68,17 @@ export function presentRequestId(): string | undefined {
  * Waits for a call that another request began, until the caller of the present request has left. Who begins the call
  * does so by `startShared`, awaits the call itself, and keeps its slot.
  *
- * @param gone ends the wait, but not the call
+ * @param leaving ends the wait, but not the call
  * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of `gone`
  */
-export function waitForOther<T>(call: Promise<T>, gone?: AbortSignal): Promise<T> {
+export function waitForOther<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
   const work = present.getStore();
-  return work ? work.waitFor(call, [gone, work.left()]) : untilGone(call, gone);
+  return work ? work.waitFor(call, [leaving, work.left()]) : untilGone(call, leaving);
 }
 
 /** Waits for a call, no matter who began it, outside of the limits on requests that wait. @throws the reason of `gone` */
-export function untilGone<T>(call: Promise<T>, gone: AbortSignal | undefined): Promise<T> {
-  return untilOneEnds(call, [gone]);
+export function untilGone<T>(call: Promise<T>, leaving: AbortSignal | undefined): Promise<T> {
+  return untilOneEnds(call, [leaving]);
 }
 
 interface Waiter {
@@ -160,8 +160,8 @@ export class WaitingRoom {
   }
 
   #leave(call: Promise<unknown>): void {
-    const others = (this.#ofCall.get(call) as number) - 1;
-    if (others === 0) this.#ofCall.delete(call);
-    else this.#ofCall.set(call, others);
+    const remainingCalls = (this.#ofCall.get(call) as number) - 1;
+    if (remainingCalls === 0) this.#ofCall.delete(call);
+    else this.#ofCall.set(call, remainingCalls);
   }
 }

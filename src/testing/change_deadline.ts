@@ -4,7 +4,7 @@ import { onTestFinished, vi } from 'vitest';
 export function changeDeadline(ms: number, instead: number): void {
   const { setTimeout } = globalThis;
   const spy = vi.spyOn(globalThis, 'setTimeout');
-  spy.mockImplementation(((run: () => void, given?: number, ...args: []) =>
-    setTimeout(run, given === ms ? instead : given, ...args)) as typeof setTimeout);
+  spy.mockImplementation(((run: () => void, delay?: number, ...args: []) =>
+    setTimeout(run, delay === ms ? instead : delay, ...args)) as typeof setTimeout);
   onTestFinished(() => spy.mockRestore());
 }

@@ -214,8 +214,8 @@ function parseRequest(bytes: Uint8Array): [operation: string, args: Arguments] {
   }
   if (request === 'DescribeNSM' || request === 'GetRandom') return [request, {}];
   if (!isObject(request)) throw new Refusal('InvalidOperation');
-  const [entry, ...others] = Object.entries(request);
-  if (entry === undefined || others.length > 0) throw new Refusal('InvalidOperation');
+  const [entry, ...moreEntries] = Object.entries(request);
+  if (entry === undefined || moreEntries.length > 0) throw new Refusal('InvalidOperation');
   const [operation, args] = entry;
   if (operation === 'DescribeNSM' || operation === 'GetRandom' || !isObject(args)) {
     throw new Refusal('InvalidOperation');

@@ -75,9 +75,9 @@ export async function startServer({
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
 ): Promise<{ server: TestServer; weather: FakeWeatherApi; ask: (location: string) => Promise<Response> }> {
-  const { delayMs = 0, ...rest } = options;
+  const { delayMs = 0, ...serverOptions } = options;
   const weather = await startFakeWeatherApi({ delayMs });
   onTestFinished(() => weather.close());
-  const server = await startServer({ ...rest, origins: { 'api.weatherapi.com': weather.origin } });
+  const server = await startServer({ ...serverOptions, origins: { 'api.weatherapi.com': weather.origin } });
   return { server, weather, ask: (location) => server.post('/process_data', { payload: { location } }) };
 }

@@ -94,14 +94,14 @@ export interface FakeWeatherApi extends Loopback {
 
 /** Listens on a free port of 127.0.0.1. @param delayMs the time to wait before each answer. */
 export async function startFakeWeatherApi({ delayMs = 0 } = {}): Promise<FakeWeatherApi> {
-  const asked: string[] = [];
+  const requestedPlaces: string[] = [];
   const loopback = await listenOnLoopback((request, response) => {
-    setTimeout(() => answer(request, response, asked), delayMs);
+    setTimeout(() => answer(request, response, requestedPlaces), delayMs);
   }, 'api.weatherapi.com');
-  return { ...loopback, asked };
+  return { ...loopback, asked: requestedPlaces };
 }
 
-function answer(request: IncomingMessage, response: ServerResponse, asked: string[]): void {
+function answer(request: IncomingMessage, response: ServerResponse, requestedPlaces: string[]): void {
   const url = new URL(request.url ?? '/', 'http://fake');
   if (request.method !== 'GET' || url.pathname !== '/v1/current.json') {
     refuse(response, 404, 1005, 'API URL is invalid.');
@@ -113,8 +113,8 @@ function answer(request: IncomingMessage, response: ServerResponse, asked: strin
   else if (key !== DEV_API_KEY) refuse(response, 401, 2006, 'API key provided is invalid');
   else if (!place) refuse(response, 400, 1003, 'Parameter q is missing.');
   else {
-    asked.push(place);
-    if (asked.length > MAX_ASKED) asked.shift();
+    requestedPlaces.push(place);
+    if (requestedPlaces.length > MAX_ASKED) requestedPlaces.shift();
     const give: Answer = Object.hasOwn(FAILURES, place) ? FAILURES[place as Failure] : weather;
     give(response, place);
   }

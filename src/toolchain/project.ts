@@ -53,9 +53,9 @@ export function repositoryAt(root: string): Project {
   return {
     root: folder,
     isClone: false,
-    application(given) {
+    application(applicationName) {
       const name = nameOfFolder(folder);
-      if (given !== undefined && given !== name) throw unknown(given, [name]);
+      if (applicationName !== undefined && applicationName !== name) throw unknown(applicationName, [name]);
       return { name, folder };
     },
     movePackages: () => packagesIn(join(folder, 'move')),
@@ -89,8 +89,8 @@ function packagesIn(move: string): ReadonlyMap<string, string> {
   return new Map(names.map((name) => [name, join(move, name)]));
 }
 
-function unknown(name: string, others: readonly string[]): ConfigError {
-  const list = others.join(', ') || 'none';
+function unknown(name: string, knownNames: readonly string[]): ConfigError {
+  const list = knownNames.join(', ') || 'none';
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
 }
 

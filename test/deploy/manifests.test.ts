@@ -52,9 +52,9 @@ const manifests = globSync('kubernetes/*.yaml', { cwd: DEPLOY }).flatMap((name) 
 const PARTS = ['frontend', 'haproxy', 'backend'];
 
 function find(kind: string, name: string): Manifest {
-  const found = manifests.find((entry) => entry.kind === kind && entry.metadata.name === name);
-  if (!found) throw new Error(`there is no ${kind} ${name}`);
-  return found;
+  const manifest = manifests.find((entry) => entry.kind === kind && entry.metadata.name === name);
+  if (!manifest) throw new Error(`there is no ${kind} ${name}`);
+  return manifest;
 }
 
 const containerOf = (name: string) => find('Deployment', name).spec.template.spec.containers[0] as Container;

@@ -36,7 +36,7 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   child.stdout.on('data', (chunk) => (output += chunk));
   await expect.poll(() => output, { timeout: 15_000 }).toMatch(/Ctrl-C ends it\.\n$/);
 
-  const url = (what: string) => new RegExp(`(http://127\\.0\\.0\\.1:\\d+)  the ${what}`).exec(output)?.[1];
+  const url = (label: string) => new RegExp(`(http://127\\.0\\.0\\.1:\\d+)  the ${label}`).exec(output)?.[1];
   expect(output.indexOf('Fakes:')).toBeGreaterThan(output.indexOf('the salt service'));
   for (const fake of ['OpenID provider', 'prover', 'Sui node']) {
     expect(output.indexOf(`the ${fake}`)).toBeGreaterThan(output.indexOf('Fakes:'));

@@ -239,8 +239,8 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     needsRegistration(context);
     const url = await startEnclave();
     await done('register_enclave', [url, ...root()]);
-    const asked = ['--from-url', url, '--location', 'Oslo', ...root()];
-    expect(await done('update_weather', asked)).toMatchObject({ nft: ID, location: 'Oslo' });
+    const weatherArguments = ['--from-url', url, '--location', 'Oslo', ...root()];
+    expect(await done('update_weather', weatherArguments)).toMatchObject({ nft: ID, location: 'Oslo' });
     const body = ['--body', '{"payload":{"location":"Oslo"}}'];
     expect(await done('submit', ['weather::update_weather', '--url', url, ...body, ...root()])).toMatchObject(
       {
@@ -294,14 +294,14 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
   test('a registrar registers, and nothing else', async (context) => {
     needsRegistration(context);
     const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
-    const own = ['--registrar', String(registrar), ...root()];
+    const registrarArguments = ['--registrar', String(registrar), ...root()];
     const url = await startEnclave();
-    expect(await done('register_enclave', [url, ...own], operator)).toMatchObject({
+    expect(await done('register_enclave', [url, ...registrarArguments], operator)).toMatchObject({
       status: 'done',
       registrar,
     });
     await done('revoke_registrar', [String(registrar)]);
-    const revoked = await run('register_enclave', [await startEnclave(), ...own], operator);
+    const revoked = await run('register_enclave', [await startEnclave(), ...registrarArguments], operator);
     expect(revoked).toMatchObject({ exit: 1, json: { code: 'WOULD_ABORT' } });
   });
 
@@ -311,8 +311,8 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const { enclave } = await done('register_enclave', [old, ...root()]);
     const rotated = await done('rotate', [successor, '--again', ...pcrs(), ...root()]);
     expect(rotated).toMatchObject({ status: 'done', enclave: ID });
-    const asked = ['--from-url', old, '--location', 'Oslo', ...root()];
-    expect((await run('update_weather', asked)).json).toMatchObject({ status: 'failed' });
+    const weatherArguments = ['--from-url', old, '--location', 'Oslo', ...root()];
+    expect((await run('update_weather', weatherArguments)).json).toMatchObject({ status: 'failed' });
     const destroyed = await done('destroy_enclave', [String(enclave)], operator);
     expect(destroyed).not.toHaveProperty('capability');
   });
@@ -322,12 +322,12 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     const [old, successor] = [await startEnclave(), await startEnclave()];
     await done('register_enclave', [old, ...root()]);
     await done('rotate', [successor, '--again', '--overlap', '10', ...pcrs(), ...root()]);
-    const asked = (url: string) => ['--from-url', url, '--location', 'Oslo', ...root()];
+    const weatherArguments = (url: string) => ['--from-url', url, '--location', 'Oslo', ...root()];
     for (const url of [old, successor])
-      expect(await done('update_weather', asked(url))).toMatchObject({ nft: ID });
+      expect(await done('update_weather', weatherArguments(url))).toMatchObject({ nft: ID });
     await done('end_overlap', []);
-    expect((await run('update_weather', asked(old))).json).toMatchObject({ status: 'failed' });
-    expect(await done('update_weather', asked(successor))).toMatchObject({ nft: ID });
+    expect((await run('update_weather', weatherArguments(old))).json).toMatchObject({ status: 'failed' });
+    expect(await done('update_weather', weatherArguments(successor))).toMatchObject({ nft: ID });
   });
 
   test('a keeper registers a restarted enclave, and destroys what is stale', async (context) => {
@@ -407,8 +407,8 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       code: 'ROLLOUT_AWAITS_ADMIN',
       error: expect.stringContaining('end_overlap'),
     });
-    const asked = ['--from-url', successor.url, '--location', 'Oslo', ...root()];
-    expect(await done('update_weather', asked)).toMatchObject({ nft: ID });
+    const weatherArguments = ['--from-url', successor.url, '--location', 'Oslo', ...root()];
+    expect(await done('update_weather', weatherArguments)).toMatchObject({ nft: ID });
     await done('end_overlap', []);
     expect(await roll()).toMatchObject({ status: 'unchanged' });
     expect(await done('status', ['--config', configId, successor.url, ...root()])).toMatchObject({

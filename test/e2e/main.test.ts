@@ -301,8 +301,8 @@ describe('the production entry', () => {
         serialization: 'advanced',
       });
       onTestFinished(() => void child.kill('SIGKILL'));
-      const asked: unknown[] = [];
-      child.on('message', (message) => asked.push(message));
+      const messages: unknown[] = [];
+      child.on('message', (message) => messages.push(message));
       // As src/toolchain/dev/main.ts sends it, and as it might be expected elsewhere.
       for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
       let output = '';
@@ -311,9 +311,9 @@ describe('the production entry', () => {
       });
       const key = /"public_key":"([0-9a-f]{64})"/;
       await expect.poll(() => output, { timeout: 10_000 }).toMatch(key);
-      const own = Buffer.from(ed25519.getPublicKey(seed)).toString('hex');
-      expect(key.exec(output)?.[1]).not.toBe(own);
-      expect(asked).toEqual([]);
+      const fixedKey = Buffer.from(ed25519.getPublicKey(seed)).toString('hex');
+      expect(key.exec(output)?.[1]).not.toBe(fixedKey);
+      expect(messages).toEqual([]);
     },
   );
 

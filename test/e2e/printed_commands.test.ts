@@ -37,9 +37,9 @@ function printed(): string[] {
 
 /** The names that a command asks for in an empty folder. */
 async function askedBy(command: string): Promise<string[]> {
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   const registry = createServer((request, response) => {
-    asked.push(decodeURIComponent(request.url ?? ''));
+    requestedPaths.push(decodeURIComponent(request.url ?? ''));
     response.writeHead(404, { 'content-type': 'application/json' }).end('{}');
   });
   await new Promise<void>((resolve) => {
@@ -63,7 +63,7 @@ async function askedBy(command: string): Promise<string[]> {
   await new Promise<void>((resolve) => {
     execFile('sh', ['-c', command], { cwd: folder, env, timeout: 60_000 }, () => resolve());
   });
-  return asked;
+  return requestedPaths;
 }
 
 test('a command that asks for a package of this project is noticed', { timeout: 60_000 }, async () => {

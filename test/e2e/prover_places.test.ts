@@ -25,8 +25,8 @@ async function startSlowBackend(): Promise<FakeBackend> {
   const backend = await FakeBackend.start();
   const { prove } = backend;
   let last: Promise<unknown> = Promise.resolve();
-  backend.prove = (...given) => {
-    last = last.then(() => sleep(PROOF_MS)).then(() => prove(...given));
+  backend.prove = (...proveArguments) => {
+    last = last.then(() => sleep(PROOF_MS)).then(() => prove(...proveArguments));
   };
   return backend;
 }

@@ -184,8 +184,11 @@ describe('does nothing', () => {
       2,
       expect.stringMatching(/^ROLLOUT_PLAN: .*the same registers/),
     ]);
-    const other = await call([], { old: { pcrs: 'other.pcrs', enclaves: fixture.urls.old } });
-    expect([other.status, other.stderr]).toEqual([1, expect.stringMatching(/^ROLLOUT_CONFIG: .*neither/)]);
+    const otherResult = await call([], { old: { pcrs: 'other.pcrs', enclaves: fixture.urls.old } });
+    expect([otherResult.status, otherResult.stderr]).toEqual([
+      1,
+      expect.stringMatching(/^ROLLOUT_CONFIG: .*neither/),
+    ]);
   });
 });
 

@@ -186,8 +186,8 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     });
     const read = times(nonce, wrong);
     // Where the time itself was changed, another is read.
-    const others = read.filter((_, at) => at < time || at > time + 8);
-    expect(others.filter((value) => value !== 'none' && value !== '1795154233000')).toEqual([]);
+    const earlierOrLater = read.filter((_, at) => at < time || at > time + 8);
+    expect(earlierOrLater.filter((value) => value !== 'none' && value !== '1795154233000')).toEqual([]);
     const garbage = Array.from({ length: 500 }, (_, at) =>
       Buffer.concat([answer.subarray(0, at), randomBytes(100)]),
     );

@@ -85,11 +85,11 @@ describe.runIf(canRun)('reports', () => {
       'is empty': '\n',
     };
     let kept = '';
-    for (const [what, text] of Object.entries(dropped)) {
-      expect(await host.report(BLUE, text), what).toBe('taken');
-      expect(await host.report(BLUE, `${LINE}\n`), what).toBe('taken');
+    for (const [caseName, text] of Object.entries(dropped)) {
+      expect(await host.report(BLUE, text), caseName).toBe('taken');
+      expect(await host.report(BLUE, `${LINE}\n`), caseName).toBe('taken');
       kept += `${LINE}\n`;
-      expect(host.reports('blue'), what).toBe(kept);
+      expect(host.reports('blue'), caseName).toBe(kept);
     }
   });
 
@@ -138,11 +138,11 @@ describe.runIf(canRun)('reports', () => {
   test('are refused while they can not be kept', async () => {
     const { host } = await blueAndGreen();
     host.conf('green', `cid ${GREEN}`);
-    const other = new Host();
-    other.conf('blue', `cid ${BLUE}`);
-    spawnSync('rm', ['-r', join(other.dir, 'blue')]);
-    await other.start();
-    expect(await other.report(BLUE, `${LINE}\n`)).toBe('refused');
+    const secondHost = new Host();
+    secondHost.conf('blue', `cid ${BLUE}`);
+    spawnSync('rm', ['-r', join(secondHost.dir, 'blue')]);
+    await secondHost.start();
+    expect(await secondHost.report(BLUE, `${LINE}\n`)).toBe('refused');
     expect(await host.report(BLUE, `${LINE}\n`)).toBe('taken');
   });
 
@@ -444,13 +444,13 @@ describe.runIf(canRun)('the folder', () => {
     };
     const { host, bluePort, greenPort } = await blueAndGreen();
     const held = await dialFrom('127.0.0.1', bluePort);
-    for (const [what, text] of Object.entries(mistakes)) {
+    for (const [mistake, text] of Object.entries(mistakes)) {
       host.stderr = '';
       writeFileSync(join(host.dir, 'relay/blue.conf'), text);
       await host.reload();
-      expect(host.stderr, what).toMatch(/^relay: blue\.conf: /m);
-      expect(await ask(await dialFrom('127.0.0.1', bluePort)), what).toBe('blue x');
-      expect(await ask(await dialFrom('127.0.0.1', greenPort)), what).toBe('green x');
+      expect(host.stderr, mistake).toMatch(/^relay: blue\.conf: /m);
+      expect(await ask(await dialFrom('127.0.0.1', bluePort)), mistake).toBe('blue x');
+      expect(await ask(await dialFrom('127.0.0.1', greenPort)), mistake).toBe('green x');
     }
     expect(await ask(held)).toBe('blue x');
   });
@@ -469,18 +469,18 @@ describe.runIf(canRun)('the folder', () => {
 
   test('may name an address that another program has, and gets it when that ends', async () => {
     const host = new Host();
-    const other = await listenOn('127.0.0.1', 0, () => {});
+    const otherListener = await listenOn('127.0.0.1', 0, () => {});
     await host.listen(BLUE, 3000, echo('blue'));
-    host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${other.port} 3000`);
+    host.conf('blue', `cid ${BLUE}`, `listen 127.0.0.1:${otherListener.port} 3000`);
     await host.start();
     expect(host.stderr).toMatch(
-      `relay: can't take the address 127.0.0.1:${other.port}: Address already in use\n`,
+      `relay: can't take the address 127.0.0.1:${otherListener.port}: Address already in use\n`,
     );
-    other.stop();
+    otherListener.stop();
     await expect
-      .poll(async () => refusal(other.port).then((seen) => seen), { timeout: 5000 })
+      .poll(async () => refusal(otherListener.port).then((seen) => seen), { timeout: 5000 })
       .toBe('connected');
-    expect(await ask(await dialFrom('127.0.0.1', other.port))).toBe('blue x');
+    expect(await ask(await dialFrom('127.0.0.1', otherListener.port))).toBe('blue x');
   });
 });
 

@@ -71,30 +71,30 @@ describe('a live answer', () => {
       const answer = (await (await ask(place)).json()) as Answer;
       const nowMs = Date.now();
       expect(answer.response.intent).toBe(0);
-      const given: Submission = {
+      const submission: Submission = {
         location: answer.response.data.location,
         temperature: BigInt(answer.response.data.temperature),
         timestampMs: BigInt(answer.response.timestamp_ms),
         signature: answer.signature,
         publicKey: pk,
       };
-      expect(given.location).toBe(place);
-      const location = Buffer.from(given.location);
+      expect(submission.location).toBe(place);
+      const location = Buffer.from(submission.location);
       location.writeUInt8(location.readUInt8(0) ^ 1);
       const changed: Record<string, Partial<Submission>> = {
-        signature: { signature: flipLastBit(given.signature) },
+        signature: { signature: flipLastBit(submission.signature) },
         location: { location: location.toString() },
-        temperature: { temperature: given.temperature ^ 1n },
-        timestamp: { timestampMs: given.timestampMs ^ 1n },
-        public_key: { publicKey: flipLastBit(given.publicKey) },
+        temperature: { temperature: submission.temperature ^ 1n },
+        timestamp: { timestampMs: submission.timestampMs ^ 1n },
+        public_key: { publicKey: flipLastBit(submission.publicKey) },
       };
       const refused = 'test, expected_failure(abort_code = enclave::EInvalidSignature)';
       const source = [
         '#[test_only]\nmodule app::live_answer;\n',
         'use app::weather::{Self, WEATHER};\nuse enclave::enclave;\nuse sui::clock;\n',
-        moveTest('accepted', 'test', given, nowMs),
+        moveTest('accepted', 'test', submission, nowMs),
         ...Object.entries(changed).map(([name, change]) =>
-          moveTest(`refused_with_another_${name}`, refused, { ...given, ...change }, nowMs),
+          moveTest(`refused_with_another_${name}`, refused, { ...submission, ...change }, nowMs),
         ),
       ].join('');
 

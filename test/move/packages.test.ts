@@ -63,8 +63,8 @@ test('for code that uses a module which the stub lacks, the error names where to
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
   expect(run.output).toMatch(/stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
   // A mistake in the code itself is not blamed on the framework.
-  const own = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
-  const { output } = await testPackage('weather', frameworkOf({}), { extra: own });
+  const readerFile = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
+  const { output } = await testPackage('weather', frameworkOf({}), { extra: readerFile });
   expect(output).toContain('app::nothing');
   expect(output).not.toContain('FRAMEWORK=fetch');
 });

@@ -87,15 +87,15 @@ function isLie(error: unknown): boolean {
 
 /** @param error what a wallet, the node or the page itself threw */
 export function otherTrouble(error: unknown): Trouble {
-  const known = suiErrorIn(error);
-  const code = codeOf(known);
+  const suiError = suiErrorIn(error);
+  const code = codeOf(suiError);
   const words = WORDS[code ?? ''];
   return {
     kind: 'other',
     title: words?.title ?? 'That did not work',
-    text: words?.text ?? (known instanceof Error ? known.message : String(known)),
+    text: words?.text ?? (suiError instanceof Error ? suiError.message : String(suiError)),
     advice: words?.advice ?? 'Try again.',
-    ...detailOf(known),
+    ...detailOf(suiError),
   };
 }
 

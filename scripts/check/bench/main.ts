@@ -115,9 +115,9 @@ async function report(
   return { json: { title, rows, peers }, text: text.join('\n') };
 }
 
-function linesOf(name: string, { skipped, asked = {}, megabytes }: PeerResult): string[] {
+function linesOf(name: string, { skipped, asked: ratesByAsk = {}, megabytes }: PeerResult): string[] {
   if (skipped !== undefined) return [`${name}: skipped, ${skipped}`];
-  const lines = Object.entries(asked).map(([ask, result]) => {
+  const lines = Object.entries(ratesByAsk).map(([ask, result]) => {
     if ('skipped' in result) return `${name}, ${ask}: skipped, ${result.skipped}`;
     return `${name}, ${ask}: ${Math.round(result.theirs)}/s, ours ${Math.round(result.ours)}/s`;
   });

@@ -112,11 +112,11 @@ async function benchPeer(
 }
 
 async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): Promise<PeerResult> {
-  const asked: Record<string, Rates | { skipped: string }> = {};
+  const ratesByAsk: Record<string, Rates | { skipped: string }> = {};
   for (const [name, ask] of Object.entries(ASKS)) {
-    asked[name] = await compare(load, ours, peer, ask);
+    ratesByAsk[name] = await compare(load, ours, peer, ask);
   }
-  return { asked, megabytes: megabytesOfGroup(peer.child.pid) };
+  return { asked: ratesByAsk, megabytes: megabytesOfGroup(peer.child.pid) };
 }
 
 /** Of the processes of a group that have no child there: npm and its shell, which only wait, don't count. */

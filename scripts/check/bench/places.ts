@@ -30,9 +30,9 @@ function createApplication(): AskNew {
     emit: () => {},
   });
   if (!processData) throw new Error('the weather application has no /process_data');
-  let asked = 0;
+  let placeCount = 0;
   return () => {
-    const answer = processData.accept({ payload: { location: `place ${asked++}` } });
+    const answer = processData.accept({ payload: { location: `place ${placeCount++}` } });
     return answer({ address: undefined });
   };
 }

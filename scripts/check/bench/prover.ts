@@ -229,8 +229,8 @@ function benchVerification(artifacts: Artifacts, files: Files, publicInput: bigi
     const { user, system } = process.cpuUsage(start);
     return (user + system) / 1000;
   });
-  const [firstMs = 0, ...others] = times;
-  return { firstMs, warmMs: median(others.slice(9)) };
+  const [firstMs = 0, ...laterTimes] = times;
+  return { firstMs, warmMs: median(laterTimes.slice(9)) };
 }
 
 if (import.meta.main) await runAsProcess(main);

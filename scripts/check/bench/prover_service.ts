@@ -143,8 +143,8 @@ function sharesOf(lines: readonly Line[], seconds: readonly number[]): Record<st
     'checks of the token': sum(({ ms }) => ms && (ms['verify'] ?? 0) + (ms['input'] ?? 0)),
     'check of the proof': sum(({ ms }) => ms?.['check']),
   };
-  const rest = total - Object.values(parts).reduce((sum, part) => sum + part, 0);
-  const percent = Object.entries({ ...parts, 'the rest': rest }).map(
+  const remainder = total - Object.values(parts).reduce((sum, part) => sum + part, 0);
+  const percent = Object.entries({ ...parts, 'the rest': remainder }).map(
     ([name, ms]) => [name, rounded((100 * ms) / total)] as const,
   );
   return Object.fromEntries(percent);

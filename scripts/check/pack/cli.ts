@@ -24,13 +24,13 @@ export function layOutCli(): ReadonlyMap<string, string> {
 
 /** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
 export function packCli(version: string, channel: Channel, internal: readonly string[]): Tarball {
-  const own = readManifest('cli');
+  const manifest = readManifest('cli');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   writeFileSync(join(FOLDER, RELEASE_FILE), `${JSON.stringify({ ...readRelease(), version }, null, 1)}\n`);
-  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, version));
   return makeTarball({
     folder: FOLDER,
-    own,
+    own: manifest,
     version,
     channel,
     node: NODE,

@@ -52,9 +52,9 @@ export function compile(entries: readonly string[]): void {
 const MODULES: ReadonlyMap<string, string> = new Map(
   PACKAGES.flatMap((folder) => {
     const { name, exports, imports = {} } = readManifest(folder);
-    const own = Object.entries(imports).map(([entry, { node = '' }]) => [entry, node] as const);
+    const nodeImports = Object.entries(imports).map(([entry, { node = '' }]) => [entry, node] as const);
     const entries = Object.entries(exports).map(([entry, path]) => [join(name, entry), path] as const);
-    return [...entries, ...own].map(([entry, path]) => [entry, join(folder, path)] as const);
+    return [...entries, ...nodeImports].map(([entry, path]) => [entry, join(folder, path)] as const);
   }),
 );
 

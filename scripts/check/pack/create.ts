@@ -25,15 +25,15 @@ function read(folder: string, file: string): Lock {
   return JSON.parse(readFileSync(join(folder, file), 'utf8'));
 }
 
-/** @param others the packages that a new repository depends on */
-export function packCreate(version: string, channel: Channel, others: readonly Tarball[]): Tarball {
+/** @param tarballs the packages that a new repository depends on */
+export function packCreate(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
   const own = readManifest('create');
   layOut({ folder: FOLDER, entries: [CREATE_ENTRY] });
   for (const name of ['templates', 'bin.cjs']) {
     cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
   }
   const manifest = manifestOf(version);
-  const pinned = { manifest, lock: lockOf(manifest, others), tarballs: tarballsOf(others) };
+  const pinned = { manifest, lock: lockOf(manifest, tarballs), tarballs: tarballsOf(tarballs) };
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
   return makeTarball({
@@ -48,8 +48,8 @@ export function packCreate(version: string, channel: Channel, others: readonly T
   });
 }
 
-function tarballsOf(others: readonly Tarball[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(others.map(({ name, file }) => [name, basename(file)]));
+function tarballsOf(tarballs: readonly Tarball[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(tarballs.map(({ name, file }) => [name, basename(file)]));
 }
 
 interface RepositoryManifest {
@@ -91,10 +91,10 @@ function pinnedVersion(name: string): string {
  * the lockfile of this repository: what both need has the same version. The tarballs are those that are published, and
  * their digests those of the registry.
  */
-function lockOf(manifest: RepositoryManifest, others: readonly Tarball[]): object {
+function lockOf(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));
   try {
-    const files = new Map(others.map(({ name, file }) => [name, `file:${join(ROOT, file)}`]));
+    const files = new Map(tarballs.map(({ name, file }) => [name, `file:${join(ROOT, file)}`]));
     const fromFiles = (versions: Readonly<Record<string, string>>) =>
       Object.fromEntries(
         Object.entries(versions).map(([name, version]) => [name, files.get(name) ?? version]),
@@ -105,7 +105,7 @@ function lockOf(manifest: RepositoryManifest, others: readonly Tarball[]): objec
       devDependencies: fromFiles(manifest.devDependencies),
     };
     const { packages } = read(ROOT, 'package-lock.json');
-    const known = Object.entries(packages).filter(
+    const installedPackages = Object.entries(packages).filter(
       ([path, { link }]) => path.startsWith('node_modules/') && !link,
     );
     const write = (name: string, content: object) =>
@@ -116,7 +116,7 @@ function lockOf(manifest: RepositoryManifest, others: readonly Tarball[]): objec
       version: '0.1.0',
       lockfileVersion: 3,
       requires: true,
-      packages: { '': local, ...Object.fromEntries(known) },
+      packages: { '': local, ...Object.fromEntries(installedPackages) },
     });
     cpSync(join(SRC, 'templates/repository/_npmrc'), join(folder, '.npmrc'));
     const options = ['--package-lock-only', '--ignore-scripts', '--prefer-offline', '--loglevel=error'];

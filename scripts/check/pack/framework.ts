@@ -10,9 +10,9 @@ const FILES = ['Containerfile', 'test/src/toolchain/image/clock.lock.json'];
 
 /**
  * @param folder that of the package
- * @param known the packages that are noted in it by their integrity, as lock files have it
+ * @param tarballs the packages that are noted in it by their integrity, as lock files have it
  */
-export function layFramework(folder: string, known: readonly Tarball[]): void {
+export function layFramework(folder: string, tarballs: readonly Tarball[]): void {
   const to = join(folder, 'framework');
   const lock = readLock(ROOT);
   const needed = neededByImage(ROOT, undefined, lock);
@@ -28,7 +28,7 @@ export function layFramework(folder: string, known: readonly Tarball[]): void {
     `sha512-${createHash('sha512')
       .update(readFileSync(join(ROOT, file)))
       .digest('base64')}`;
-  const noted = Object.fromEntries(known.map(({ name, file }) => [name, integrity(file)]));
+  const noted = Object.fromEntries(tarballs.map(({ name, file }) => [name, integrity(file)]));
   writeFileSync(join(to, 'packages.json'), `${JSON.stringify(noted, null, 1)}\n`);
   writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }

@@ -25,11 +25,11 @@ const NODE = '>=22';
 
 /** Only the public entries: in the tree, `exports` also has modules that only packages of this repository import. */
 export function packLibrary(version: string, channel: Channel): Tarball {
-  const own = readManifest('library');
+  const manifest = readManifest('library');
   // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client classes, which
   // TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves the
   // messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
-  const { peerDependencies = {}, peerDependenciesMeta = {} } = own;
+  const { peerDependencies = {}, peerDependenciesMeta = {} } = manifest;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');
   compileForNode();
@@ -37,7 +37,7 @@ export function packLibrary(version: string, channel: Channel): Tarball {
     copyFileSync(join(ROOT, 'src/library', entry, 'README.md'), join(FOLDER, entry, 'README.md'));
   }
   writeRootEntry();
-  writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, version));
   const entries = {
     '.': './index',
     ...Object.fromEntries(Object.keys(ENTRIES).map((entry) => [`./${entry}`, `./${entry}/index`])),
@@ -46,14 +46,14 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   };
   const tarball = makeTarball({
     folder: FOLDER,
-    own,
+    own: manifest,
     version,
     channel,
     node: NODE,
     entries,
     peerDependencies,
     peerDependenciesMeta,
-    imports: compiledImports(own),
+    imports: compiledImports(manifest),
   });
   copyFileSync(join(ROOT, tarball.file), join(ROOT, FOR_EXAMPLES));
   return tarball;

@@ -24,28 +24,28 @@ export const serverEntries = () => entriesOf(readManifest('server')).map(([, mod
 
 /** @returns the names of its modules in the package, by their paths from `src` without extension */
 export function layOutServer(): ReadonlyMap<string, string> {
-  const own = readManifest('server');
+  const manifest = readManifest('server');
   layOut({ folder: FOLDER, entries: serverEntries(), declared: 'all' });
   return new Map([
-    ...modulesIn(FOLDER).map((module) => [module, `${own.name}/internal/${module}`] as const),
-    ...entriesOf(own).map(([entry, module]) => [module, join(own.name, entry)] as const),
+    ...modulesIn(FOLDER).map((module) => [module, `${manifest.name}/internal/${module}`] as const),
+    ...entriesOf(manifest).map(([entry, module]) => [module, join(manifest.name, entry)] as const),
   ]);
 }
 
 /** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
 export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
-  const own = readManifest('server');
-  const entries = entriesOf(own);
+  const manifest = readManifest('server');
+  const entries = entriesOf(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
   const hidden = internal.filter((module) => !isPublic(module));
   // Whoever builds an image compiles it, against the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
   // An application has schemas and BCS types of its own: a second copy of either would not know them.
-  const { peerDependencies = {} } = own;
-  writeFileSync(join(FOLDER, 'README.md'), readme(own, version));
+  const { peerDependencies = {} } = manifest;
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest, version));
   return makeTarball({
     folder: FOLDER,
-    own,
+    own: manifest,
     version,
     channel,
     node: NODE,

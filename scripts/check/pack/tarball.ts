@@ -67,7 +67,7 @@ export interface Tarball {
 
 /** Writes package.json and licence to the folder, and packs it. */
 export function makeTarball(content: Content): Tarball {
-  const { folder, own } = content;
+  const { folder, own: manifest } = content;
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published(content), null, 2)}\n`);
   mkdirSync(OUT, { recursive: true });
@@ -76,13 +76,13 @@ export function makeTarball(content: Content): Tarball {
     encoding: 'utf8',
   });
   const [{ filename, entryCount, size }] = JSON.parse(packed);
-  return { name: own.name, file: `out/${filename}`, files: entryCount, bytes: size };
+  return { name: manifest.name, file: `out/${filename}`, files: entryCount, bytes: size };
 }
 
 function published(content: Content): object {
-  const { folder, own, version, channel, node, entries, peerDependencies, bin } = content;
+  const { folder, own: manifest, version, channel, node, entries, peerDependencies, bin } = content;
   const { peerDependenciesMeta, imports } = content;
-  const { name, description, license, type, sideEffects } = own;
+  const { name, description, license, type, sideEffects } = manifest;
   const imported = importedPackages(folder);
   const isPeer = (name: string) => Object.hasOwn(peerDependencies, name);
   const versions = (names: readonly string[], versionOf: (name: string) => string | undefined) =>

@@ -33,13 +33,13 @@ export function layOutToolchain(elsewhere: ReadonlyMap<string, string>): string[
   return layOut({ folder: FOLDER, entries: toolchainEntries(), declared: TESTING, elsewhere });
 }
 
-/** @param known the packages of the framework that an audit knows by their digests */
-export function packToolchain(version: string, channel: Channel, known: readonly Tarball[]): Tarball {
-  const own = readManifest('toolchain');
+/** @param tarballs the packages of the framework that an audit knows by their digests */
+export function packToolchain(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
+  const manifest = readManifest('toolchain');
   const server = readManifest('server');
   for (const file of globSync(FILES, { cwd: SRC })) cpSync(join(SRC, file), join(FOLDER, file));
   for (const file of globSync(MOVE, { cwd: ROOT })) cpSync(join(ROOT, file), join(FOLDER, file));
-  layFramework(FOLDER, known);
+  layFramework(FOLDER, tarballs);
   execFileSync(process.execPath, ['src/console/build.ts', join(FOLDER, 'console')], { cwd: ROOT });
   const peerDependencies = {
     [readManifest('cli').name]: version,
@@ -47,10 +47,10 @@ export function packToolchain(version: string, channel: Channel, known: readonly
     ...server.peerDependencies,
     [RUNNER]: readManifest('testing').dependencies?.[RUNNER] ?? '',
   };
-  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, peerDependencies, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(manifest.name, peerDependencies, version));
   return makeTarball({
     folder: FOLDER,
-    own,
+    own: manifest,
     version,
     channel,
     node: NODE,

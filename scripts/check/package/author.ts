@@ -62,7 +62,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
   const elsewhere = join(work, 'elsewhere');
   const programs: Program[] = [];
   /** In seconds, without those of npm. */
-  let own = 0;
+  let ownFaults = 0;
   let devUrl = '';
   let nodeUrl = '';
   const environment = (more: Readonly<Record<string, string>> = {}) => ({
@@ -82,7 +82,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     try {
       return await action();
     } finally {
-      own += (performance.now() - from) / 1000;
+      ownFaults += (performance.now() - from) / 1000;
     }
   }
 
@@ -115,8 +115,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       printed: () => printed,
       async until(pattern: RegExp) {
         for (;;) {
-          const found = pattern.exec(printed);
-          if (found !== null) return found;
+          const match = pattern.exec(printed);
+          if (match !== null) return match;
           if (child.exitCode !== null) throw new Error(`sui-enclave ${argv.join(' ')} ended:\n${printed}`);
           await sleep(50);
         }
@@ -302,9 +302,9 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         quiet: true,
       });
       const { checks } = JSON.parse(audited) as { checks: { what: string; result: string }[] };
-      const same = checks.filter(({ result }) => result === 'same').map(({ what }) => what);
-      expectEqual(same.filter((what) => /^the (framework|package)/.test(what)).length, 3);
-      return same.map((what) => what.replace(/0x(\w{6})\w+/, '0x$1…')).join(', ');
+      const same = checks.filter(({ result }) => result === 'same').map(({ what: subject }) => subject);
+      expectEqual(same.filter((subject) => /^the (framework|package)/.test(subject)).length, 3);
+      return same.map((subject) => subject.replace(/0x(\w{6})\w+/, '0x$1…')).join(', ');
     },
 
     async 'verify, status and submit need no repository, and dev says that it does'() {
@@ -333,14 +333,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const files = stdout.trim().split('\n');
       const { files: written } = await create(join(work, 'again/my-oracle'));
       expectEqual(files.sort(), written.sort());
-      const { stdout: found } = await run(
+      const { stdout: filesWithKeys } = await run(
         'git',
         ['grep', '--cached', '-lE', 'suiprivkey|PRIVATE KEY|=secret'],
         {
           cwd: project,
         },
       ).catch((error) => error);
-      expectEqual(found, '');
+      expectEqual(filesWithKeys, '');
       return `${quantity(files.length, 'file')}, those that were written`;
     },
 
@@ -352,12 +352,12 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
         cpSync(join(project, file), join(copy, file));
       }
       const cache = ['--cache', join(ROOT, 'build/packages'), '--json'];
-      const own = JSON.parse(await enclave(['bundle_digest', ...cache], { quiet: true }));
+      const digest = JSON.parse(await enclave(['bundle_digest', ...cache], { quiet: true }));
       const argv = ['src/cli/main.ts', 'bundle_digest', '--app-dir', copy.slice(ROOT.length), ...cache];
       const { stdout } = await run(process.execPath, argv, { cwd: ROOT });
-      expectEqual(own, JSON.parse(stdout));
+      expectEqual(digest, JSON.parse(stdout));
       rmSync(copy, { recursive: true });
-      return String(own[NAME]).slice(0, 16);
+      return String(digest[NAME]).slice(0, 16);
     },
 
     async 'weather in a repository of its own has the registers that it has here'() {
@@ -395,7 +395,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
       const printed = await enclave(['test'], { cwd: folder });
       expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
-      return `all of this took ${own.toFixed(0)} s without npm`;
+      return `all of this took ${ownFaults.toFixed(0)} s without npm`;
     },
   };
   // Programs of a step that fails must not stay.

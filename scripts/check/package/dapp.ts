@@ -89,7 +89,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
 
   /** The built page with these settings, until `look` is done with it. No request leaves this machine, and nothing is logged. */
   async function open(
-    given: unknown,
+    settingsJson: unknown,
     look: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {
@@ -97,7 +97,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       const { pathname } = new URL(request.url ?? '/', 'http://page.invalid');
       const name = pathname === '/' ? '/index.html' : pathname;
       if (name === '/settings.json') {
-        return void response.setHeader('content-type', 'application/json').end(JSON.stringify(given));
+        return void response.setHeader('content-type', 'application/json').end(JSON.stringify(settingsJson));
       }
       const file = join(dist, name);
       if (!existsSync(file)) return void response.writeHead(404).end();
@@ -132,9 +132,9 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
   /** WCAG 2.1 AA, and what axe thinks good. */
   async function expectAccessible(page: Page): Promise<void> {
     await page.evaluate(AXE);
-    const found = await page.evaluate(`axe.run().then(({ violations }) =>
+    const violations = await page.evaluate(`axe.run().then(({ violations }) =>
       violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(', ')))`);
-    expectEqual(found, []);
+    expectEqual(violations, []);
     const isTooWide = await page.evaluate('document.documentElement.scrollWidth > innerWidth');
     expectEqual(isTooWide, false);
   }
@@ -191,10 +191,13 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     },
 
     async 'it has words of their own for an enclave that is silent, lying or stale'() {
-      const given = settings(servers());
-      const at = (url: string) => ({ ...given, enclave: { ...given.enclave, url } });
-      const { pcr0 } = given.enclave.image;
-      const other = { ...given.enclave.image, pcr0: `${pcr0.startsWith('0') ? '1' : '0'}${pcr0.slice(1)}` };
+      const pageSettings = settings(servers());
+      const at = (url: string) => ({ ...pageSettings, enclave: { ...pageSettings.enclave, url } });
+      const { pcr0 } = pageSettings.enclave.image;
+      const otherImage = {
+        ...pageSettings.enclave.image,
+        pcr0: `${pcr0.startsWith('0') ? '1' : '0'}${pcr0.slice(1)}`,
+      };
       const host = hostOf(
         () => servers().enclave,
         (answer) => answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'),
@@ -205,12 +208,16 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       closed.close();
       const cases: [given: unknown, title: string, asks: boolean][] = [
         [at(silent), 'The enclave does not answer', false],
-        [{ ...given, enclave: { ...given.enclave, image: other } }, 'What answers is not the enclave', false],
+        [
+          { ...pageSettings, enclave: { ...pageSettings.enclave, image: otherImage } },
+          'What answers is not the enclave',
+          false,
+        ],
         [at(forging), 'What answers is not the enclave', true],
         [at(servers().unregistered), 'The enclave is genuine, but Sui does not accept its key', true],
       ];
-      for (const [one, title, asks] of cases) {
-        await open(one, async (page) => {
+      for (const [caseSettings, title, asks] of cases) {
+        await open(caseSettings, async (page) => {
           if (asks) await ask(page);
           await page.getByRole('alert').filter({ hasText: title }).waitFor();
           expectEqual(await page.getByRole('button', { name: /^Mint/ }).isDisabled(), true);
@@ -224,11 +231,11 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     },
 
     async 'it reports another key of the enclave until the user goes on with it'() {
-      const given = settings(servers());
+      const pageSettings = settings(servers());
       let enclave = servers().enclave;
       const host = hostOf(() => enclave);
       const url = await listen(host);
-      await open({ ...given, enclave: { ...given.enclave, url } }, async (page) => {
+      await open({ ...pageSettings, enclave: { ...pageSettings.enclave, url } }, async (page) => {
         const report = page.getByRole('alert').filter({ hasText: 'The enclave has another key' });
         await ask(page);
         await page.getByText(DEGREES).waitFor();
@@ -247,8 +254,8 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     },
 
     async 'it names a mistake in its settings'() {
-      const given = settings(servers());
-      await open({ ...given, sui: { ...given.sui, configId: '0x6' } }, async (page) => {
+      const pageSettings = settings(servers());
+      await open({ ...pageSettings, sui: { ...pageSettings.sui, configId: '0x6' } }, async (page) => {
         await page.getByText('sui.configId: must be 0x and 64 hexadecimal digits').waitFor();
       });
       return 'by its path';

@@ -60,8 +60,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     return printed;
   }
 
-  const urlOf = (what: string, printed: string) =>
-    urlIn(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${what}`));
+  const urlOf = (label: string, printed: string) =>
+    urlIn(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${label}`));
 
   const urlIn = (printed: string, pattern: RegExp) => {
     const [, url] = pattern.exec(printed) ?? [];
@@ -135,8 +135,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   const steps: Steps = {
     async 'the examples install the packed library by their lockfiles'() {
       for (const name of EXAMPLES) {
-        const own = ['node_modules', 'dist'].map((entry) => join(ROOT, 'examples', name, entry));
-        const filter = (path: string) => !own.includes(path);
+        const excludedPaths = ['node_modules', 'dist'].map((entry) => join(ROOT, 'examples', name, entry));
+        const filter = (path: string) => !excludedPaths.includes(path);
         cpSync(join(ROOT, 'examples', name), join(folder, name), { recursive: true, filter });
       }
       mkdirSync(out, { recursive: true });
@@ -171,8 +171,8 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
       if (chain === undefined) throw new Error('there is no chain');
       const given = trust(chain);
       const zeros = join(out, 'other.pcrs');
-      const other = readFileSync(given.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
-      writeFileSync(zeros, other);
+      const otherPcrs = readFileSync(given.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
+      writeFileSync(zeros, otherPcrs);
       const refused: [more: Record<string, string>, code: number, begins: RegExp][] = [
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
         [{ ENCLAVE_PCRS: zeros }, 1, /^POLICY_PCRS: /m],

@@ -40,8 +40,8 @@ export function serverSteps(work: string, tarball: () => string): Steps {
     async 'the server ships compiled JavaScript with declarations, and no source'() {
       await unpack(tarball(), join(work, 'server'));
       const paths = globSync('**/*.*', { cwd: shipped });
-      const others = paths.filter((path) => !/\.(c?js|d\.c?ts)$/.test(path));
-      expectEqual(others.sort(), ['README.md', 'package.json', 'server/nsm/addon.cc']);
+      const otherFiles = paths.filter((path) => !/\.(c?js|d\.c?ts)$/.test(path));
+      expectEqual(otherFiles.sort(), ['README.md', 'package.json', 'server/nsm/addon.cc']);
       return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarball()).size, 'byte')} packed`;
     },
 
@@ -67,18 +67,18 @@ export function serverSteps(work: string, tarball: () => string): Steps {
       writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
       const types = [...readme().matchAll(/`(@types\/\w+)`/g)].map(([, name = '']) => name);
       expectEqual(types, ['@types/node', '@types/express']);
-      const wanted = [
+      const installedFiles = [
         file ?? '',
         ...peers.split(' '),
         ...types.map((name) => `${name}@${versionHere(name)}`),
       ];
-      await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...wanted], {
+      await run('npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', ...installedFiles], {
         cwd: project,
       });
       // Express and axios each bring their own table of media types.
-      const own = Object.keys({ ...dependencies, ...peerDependencies });
+      const declaredNames = Object.keys({ ...dependencies, ...peerDependencies });
       expectEqual(
-        installedTwice(project).filter((name) => own.includes(name)),
+        installedTwice(project).filter((name) => declaredNames.includes(name)),
         [],
       );
       const { stdout } = await run('du', ['-sm', 'node_modules'], { cwd: project });

@@ -36,8 +36,8 @@ export function readPublished(folder: string): Published {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-export function expectEqual(found: unknown, expected: unknown): void {
-  const [a, b] = [JSON.stringify(found), JSON.stringify(expected)];
+export function expectEqual(received: unknown, expected: unknown): void {
+  const [a, b] = [JSON.stringify(received), JSON.stringify(expected)];
   if (a !== b) throw new Error(`found ${a}, expected ${b}`);
 }
 
@@ -70,7 +70,7 @@ export function installedTwice(project: string): string[] {
  * @returns how many packages they import
  */
 export async function checkDependencies(folder: string, modules: readonly string[]): Promise<number> {
-  const { dependencies, peerDependencies, ...rest } = readPublished(folder);
+  const { dependencies, peerDependencies, ...manifestRest } = readPublished(folder);
   const imported = new Set<string>();
   const bundle = await rolldown({
     input: modules.map((module) => join(folder, module)),
@@ -88,7 +88,7 @@ export async function checkDependencies(folder: string, modules: readonly string
   expectEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort(), [...imported].sort());
   for (const [name, version] of Object.entries(dependencies)) expectEqual(version, versionHere(name));
   for (const unwanted of ['scripts', 'devDependencies', 'optionalDependencies', 'private']) {
-    if (unwanted in rest) throw new Error(`the manifest has "${unwanted}"`);
+    if (unwanted in manifestRest) throw new Error(`the manifest has "${unwanted}"`);
   }
   return imported.size;
 }

@@ -62,9 +62,9 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
         [],
       );
       const modules = globSync('**/*.{js,cjs}', { cwd: shipped, exclude });
-      const others = new Set([server, cli].flatMap((cwd) => globSync('**/*.{js,cjs}', { cwd })));
+      const otherModules = new Set([server, cli].flatMap((cwd) => globSync('**/*.{js,cjs}', { cwd })));
       expectEqual(
-        modules.filter((path) => others.has(path)),
+        modules.filter((path) => otherModules.has(path)),
         [],
       );
       const code = [...modules, ...globSync('**/*.d.ts', { cwd: shipped, exclude })].map((path) =>
@@ -82,8 +82,8 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
     async "the toolchain's manifest lists what it imports, at the versions pinned here, and exact peers"() {
       const { version, peerDependencies } = readPublished(shipped);
       const peers = ['valibot', 'vitest'].map((name) => [name, versionHere(name)]);
-      const own = ['sui-enclave-cli', 'sui-enclave-server'].map((name) => [name, version]);
-      expectEqual(Object.entries(peerDependencies).sort(), [...peers, ...own].sort());
+      const ownPeers = ['sui-enclave-cli', 'sui-enclave-server'].map((name) => [name, version]);
+      expectEqual(Object.entries(peerDependencies).sort(), [...peers, ...ownPeers].sort());
       const modules = globSync(['toolchain/**/*.js', 'testing/{fakes,start_server}.js'], { cwd: shipped });
       return quantity(await checkDependencies(shipped, modules), 'package');
     },
@@ -158,8 +158,8 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       writeFileSync(join(project, 'apps/stock/stand_in.ts'), FAKE);
       const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
       const options = ['--strict', '--exactOptionalPropertyTypes', '--noEmit', '--target', 'es2024'];
-      const rest = ['--types', 'node', '--module', 'nodenext', 'apps/stock/stand_in.ts'];
-      await run(process.execPath, [tsc, ...options, ...rest], { cwd: project });
+      const moreOptions = ['--types', 'node', '--module', 'nodenext', 'apps/stock/stand_in.ts'];
+      await run(process.execPath, [tsc, ...options, ...moreOptions], { cwd: project });
       return 'libraries checked as well';
     },
   };

@@ -32,9 +32,9 @@ export function parseSaltClients(json: string): SaltClient[] {
  * client would get the salts of another.
  */
 function requireApart(clients: readonly SaltClient[]): void {
-  for (const [index, one] of clients.entries()) {
-    for (const [earlier, other] of clients.slice(0, index).entries()) {
-      if (concatenateAlike(one, other) || concatenateAlike(other, one)) {
+  for (const [index, client] of clients.entries()) {
+    for (const [earlier, earlierClient] of clients.slice(0, index).entries()) {
+      if (concatenateAlike(client, earlierClient) || concatenateAlike(earlierClient, client)) {
         throw new ConfigError(
           `SALT_CLIENTS, entries ${earlier} and ${index}: their issuers and client ids can have the same concatenation`,
         );
@@ -43,11 +43,11 @@ function requireApart(clients: readonly SaltClient[]): void {
   }
 }
 
-function concatenateAlike(one: SaltClient, other: SaltClient): boolean {
-  const [a, b] = [one.issuer + one.clientId, other.issuer + other.clientId];
+function concatenateAlike(first: SaltClient, second: SaltClient): boolean {
+  const [a, b] = [first.issuer + first.clientId, second.issuer + second.clientId];
   if (a === b) return true;
-  if (one.issuer !== MICROSOFT_ISSUER) return false;
+  if (first.issuer !== MICROSOFT_ISSUER) return false;
   // All tenants' issuers have the same length, so only this split of the other concatenation can match.
   const length = MICROSOFT_ISSUER.length - '{tenantid}'.length + 36;
-  return oidc.isTenant(MICROSOFT_ISSUER, b.slice(0, length)) && b.slice(length) === one.clientId;
+  return oidc.isTenant(MICROSOFT_ISSUER, b.slice(0, length)) && b.slice(length) === first.clientId;
 }

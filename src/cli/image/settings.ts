@@ -108,7 +108,7 @@ function inboundTo(environment: readonly string[]): string[] {
 /** The server's environment in the /app/enclave.conf of an image. */
 export function environmentIn(settings: string): Record<string, string> {
   const variables = settings.split('\n').map((line) => /^env ([A-Z][A-Z0-9_]*)=(.*)$/.exec(line));
-  return Object.fromEntries(variables.flatMap((found) => (found ? [[found[1], found[2]]] : [])));
+  return Object.fromEntries(variables.flatMap((match) => (match ? [[match[1], match[2]]] : [])));
 }
 
 /** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */

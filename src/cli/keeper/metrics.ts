@@ -55,9 +55,9 @@ export class Metrics {
     this.#rounds.inc();
     if (report === undefined || report.hasFailed) this.#failedRounds.inc();
     if (report === undefined) return;
-    const own = report.done.filter(({ result }) => result === 'done');
-    this.#registered.inc(own.filter(({ kind }) => kind === 'register').length);
-    this.#destroyed.inc(own.filter(({ kind }) => kind === 'destroy').length);
+    const ownActions = report.done.filter(({ result }) => result === 'done');
+    this.#registered.inc(ownActions.filter(({ kind }) => kind === 'register').length);
+    this.#destroyed.inc(ownActions.filter(({ kind }) => kind === 'destroy').length);
     this.#lastRound.set(now / 1000);
     this.#accepted.set(report.accepted);
     this.#silent.set(report.silent);

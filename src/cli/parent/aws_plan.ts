@@ -256,15 +256,15 @@ look() {
 
 /** The plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
 export function formatPlan(steps: readonly Step[]): string {
-  const blocks = steps.map(({ what, sets, find, make, input }) => {
+  const blocks = steps.map(({ what: description, sets, find, make, input }) => {
     const made = make.map((command, at) => {
       const isLast = at === make.length - 1;
       const line = isLast && input !== undefined ? `${quote(command)} <${quoteText(input)}` : quote(command);
       return isLast && sets ? `  found=$(${line})` : `  ${line}`;
     });
-    if (make.length === 0) made.push(`  echo ${quoteText(`${what} was not found`)} >&2; exit 1`);
+    if (make.length === 0) made.push(`  echo ${quoteText(`${description} was not found`)} >&2; exit 1`);
     const keep = sets ? `${sets}=$found\n` : '';
-    return `# ${what}\nlook ${quote(find)}\nif [ -z "$found" ]; then\n${made.join('\n')}\nfi\n${keep}`;
+    return `# ${description}\nlook ${quote(find)}\nif [ -z "$found" ]; then\n${made.join('\n')}\nfi\n${keep}`;
   });
   return `set -eu\n${LOOK}${blocks.join('')}echo "Log in: ssh ec2-user@$ADDRESS"\n`;
 }

@@ -138,18 +138,22 @@ function apply(steps: readonly Step[], { env, io }: Context): Result {
   for (const step of steps) {
     const existing = look(env, step.find.map(fill));
     const result = existing ?? make(env, step, fill);
-    const { what, sets } = step;
+    const { what: description, sets } = step;
     if (sets !== undefined) variables.set(sets, result);
-    results.push({ what, made: existing === undefined, ...(sets !== undefined && { result }) });
-    io.log(`${what}: ${existing === undefined ? 'made' : 'there'}${sets ? ` (${result})` : ''}`);
+    results.push({ what: description, made: existing === undefined, ...(sets !== undefined && { result }) });
+    io.log(`${description}: ${existing === undefined ? 'made' : 'there'}${sets ? ` (${result})` : ''}`);
   }
   const address = variables.get('ADDRESS');
   return { json: { steps: results, address }, text: `Log in: ssh ec2-user@${address}` };
 }
 
 /** Makes the resource of a step. @returns the output of the step's last command @throws ParentError: PROGRAM_FAILED */
-function make(env: Environment, { what, make: commands, input }: Step, fill: (argument: Argument) => string) {
-  if (commands.length === 0) throw new ParentError('PROGRAM_FAILED', `${what} was not found`);
+function make(
+  env: Environment,
+  { what: description, make: commands, input }: Step,
+  fill: (argument: Argument) => string,
+) {
+  if (commands.length === 0) throw new ParentError('PROGRAM_FAILED', `${description} was not found`);
   const outputs = commands.map((command, index) => {
     const file = index === commands.length - 1 ? input : undefined;
     return call(env, command.map(fill), file === undefined ? '' : { file });
@@ -161,8 +165,8 @@ function make(env: Environment, { what, make: commands, input }: Step, fill: (ar
 function look(env: Environment, command: readonly string[]): string | undefined {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
   if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
-  const found = status === 0 ? stdout.trim() : '';
-  return found === '' || found === 'None' ? undefined : found;
+  const output = status === 0 ? stdout.trim() : '';
+  return output === '' || output === 'None' ? undefined : output;
 }
 
 /** The output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */

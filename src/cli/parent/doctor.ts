@@ -34,9 +34,9 @@ export const main = command({
     },
   },
   notes: 'exit codes: 0 no problem found; 1 a problem found; 2 invalid command line',
-  async run({ args: { code: given }, options }, { env }) {
-    if (given.length > 0) {
-      const codes = given.map((code) => ({ code, text: NITRO_CODES[code] ?? '' }));
+  async run({ args: { code: requestedCodes }, options }, { env }) {
+    if (requestedCodes.length > 0) {
+      const codes = requestedCodes.map((code) => ({ code, text: NITRO_CODES[code] ?? '' }));
       return { json: { codes }, text: codes.map(({ code, text }) => `${code}: ${text}`).join('\n') };
     }
     const findings = await examine({ ...options, root: '/', env });

@@ -52,14 +52,15 @@ export async function exposedConf(
   { cid, manifest, listen, metricsPort, takesPort }: Exposure,
 ): Promise<RelayConf> {
   const listens = readConf(env, name)?.listens ?? [];
-  const wanted: ListenLine[] = [{ ...listen, vsockPort: SERVER_PORT }];
+  const lines: ListenLine[] = [{ ...listen, vsockPort: SERVER_PORT }];
   if (metricsPort !== undefined)
-    wanted.push({ address: '127.0.0.1', port: metricsPort, vsockPort: METRICS_PORT });
-  for (const line of wanted) {
+    lines.push({ address: '127.0.0.1', port: metricsPort, vsockPort: METRICS_PORT });
+  for (const line of lines) {
     const isOurs =
       (takesPort && takePort(env, name, line.port)) || listens.some(({ port }) => port === line.port);
     const owner = confNames(env).find(
-      (other) => other !== name && readConf(env, other)?.listens.some(({ port }) => port === line.port),
+      (otherName) =>
+        otherName !== name && readConf(env, otherName)?.listens.some(({ port }) => port === line.port),
     );
     if (owner !== undefined) {
       throw new ParentError(
@@ -69,17 +70,17 @@ export async function exposedConf(
     }
     if (!isOurs) await requireFree(line);
   }
-  const others = listens.filter((old) => !wanted.some(({ vsockPort }) => vsockPort === old.vsockPort));
-  return confOf(cid, manifest, [...others, ...wanted]);
+  const keptLines = listens.filter((old) => !lines.some(({ vsockPort }) => vsockPort === old.vsockPort));
+  return confOf(cid, manifest, [...keptLines, ...lines]);
 }
 
 /** Takes a port from the other enclave to which it is forwarded. @returns whether there was one */
 function takePort(env: Environment, name: string, port: number): boolean {
   let isTaken = false;
-  for (const other of confNames(env)) {
-    const conf = readConf(env, other);
-    if (other === name || !conf?.listens.some((line) => line.port === port)) continue;
-    writeConf(env, other, { ...conf, listens: conf.listens.filter((line) => line.port !== port) });
+  for (const otherName of confNames(env)) {
+    const conf = readConf(env, otherName);
+    if (otherName === name || !conf?.listens.some((line) => line.port === port)) continue;
+    writeConf(env, otherName, { ...conf, listens: conf.listens.filter((line) => line.port !== port) });
     isTaken = true;
   }
   return isTaken;
@@ -112,11 +113,12 @@ export function checkSecrets(text: string, { secrets }: Manifest): Readonly<Reco
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
     throw new ParentError('SECRETS_REFUSED', 'the secrets are not a JSON object');
   }
-  const given = Object.entries(data);
+  const entries = Object.entries(data);
   const missing = secrets.filter(
-    (name) => !given.some(([option, value]) => option === name && typeof value === 'string' && value !== ''),
+    (name) =>
+      !entries.some(([option, value]) => option === name && typeof value === 'string' && value !== ''),
   );
-  const unknown = given.map(([name]) => name).filter((name) => !secrets.includes(name));
+  const unknown = entries.map(([name]) => name).filter((name) => !secrets.includes(name));
   if (missing.length > 0 || unknown.length > 0) {
     throw new ParentError(
       'SECRETS_REFUSED',

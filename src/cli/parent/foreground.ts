@@ -25,9 +25,9 @@ export function runningImagePath(dir: string): string {
 
 /** Records which image is started. @returns its own path, also where `eif` is a link to the newest image */
 export function recordImage(dir: string, eif: string): string {
-  const own = realpathSync(eif);
-  replaceBy(runningImagePath(dir), (fresh) => symlinkSync(own, fresh));
-  return own;
+  const imagePath = realpathSync(eif);
+  replaceBy(runningImagePath(dir), (fresh) => symlinkSync(imagePath, fresh));
+  return imagePath;
 }
 
 /**

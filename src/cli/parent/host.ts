@@ -150,13 +150,13 @@ export function placeImage(
 ): { isNewRelay: boolean } {
   const folder = join(root, FOLDERS.images, name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
-  const own = image.registers.pcr0.slice(0, 16);
-  replaceWithCopy(join(folder, `${own}.eif`), 0o644, eif);
-  replaceFile(join(folder, `${own}.pcrs`), formatPcrs(image.registers), 0o644);
-  replaceLink(join(folder, 'nitro.eif'), `${own}.eif`);
-  replaceLink(join(folder, 'nitro.pcrs'), `${own}.pcrs`);
+  const imageName = image.registers.pcr0.slice(0, 16);
+  replaceWithCopy(join(folder, `${imageName}.eif`), 0o644, eif);
+  replaceFile(join(folder, `${imageName}.pcrs`), formatPcrs(image.registers), 0o644);
+  replaceLink(join(folder, 'nitro.eif'), `${imageName}.eif`);
+  replaceLink(join(folder, 'nitro.pcrs'), `${imageName}.pcrs`);
   const running = linkTarget(join(root, FOLDERS.state, name, 'image.eif'));
-  const kept = [own, ...(running === undefined ? [] : [basename(running, '.eif')])];
+  const kept = [imageName, ...(running === undefined ? [] : [basename(running, '.eif')])];
   for (const file of list(folder)) {
     const [stem = ''] = file.split('.');
     if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
@@ -217,8 +217,8 @@ export function writeUnits({ root, program }: Host): void {
   mkdirSync(join(root, FOLDERS.units), { recursive: true, mode: 0o755 });
   for (const unit of [...SHARED_UNITS, ...TEMPLATES]) {
     const text = readFileSync(new URL(`units/${unit}`, import.meta.url), 'utf8');
-    const own = text.replaceAll(PROGRAM, () => formatProgram(program));
-    replaceFile(join(root, FOLDERS.units, unit), own, 0o644);
+    const unitText = text.replaceAll(PROGRAM, () => formatProgram(program));
+    replaceFile(join(root, FOLDERS.units, unit), unitText, 0o644);
   }
 }
 
@@ -237,7 +237,7 @@ export function enable(host: Host, name: string): void {
 /** Removes everything of an enclave, which doesn't run; with the last one, what they shared. */
 export function removeFiles(host: Host, name: string): void {
   const { root } = host;
-  const isLast = installed(host).every((other) => other === name);
+  const isLast = installed(host).every((installedName) => installedName === name);
   for (const path of [
     join(FOLDERS.settings, name),
     join(FOLDERS.images, name),
@@ -264,7 +264,7 @@ export function removeFiles(host: Host, name: string): void {
 
 /** Stops and disables the units of an enclave; with the last one, the relay. */
 export function disable(host: Host, name: string): void {
-  const isLast = installed(host).every((other) => other === name);
+  const isLast = installed(host).every((installedName) => installedName === name);
   const [enclave, expose] = unitsOf(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);

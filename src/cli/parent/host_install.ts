@@ -120,7 +120,8 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
     );
   }
   const address = options.address ?? (config.trustedProxies > 0 ? '127.0.0.1' : '0.0.0.0');
-  for (const wanted of [port, ...(metrics === undefined ? [] : [metrics])]) requirePort(host, wanted);
+  for (const requestedPort of [port, ...(metrics === undefined ? [] : [metrics])])
+    requirePort(host, requestedPort);
   placeImage(host, name, files);
   setUp(host, name);
   writeSettings(host, name, {
@@ -139,13 +140,13 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
 
 /** @throws ParentError: WRONG_STATE, if another enclave has the port at any address */
 function requirePort(host: Host, port: number): void {
-  const other = installed(host).find((name) =>
+  const holder = installed(host).find((name) =>
     settingsOf(host, name)
       .match(/-port \d+/g)
       ?.includes(`-port ${port}`),
   );
-  if (other === undefined) return;
-  throw new ParentError('WRONG_STATE', `port ${port} is that of ${other}: give another --port`);
+  if (holder === undefined) return;
+  throw new ParentError('WRONG_STATE', `port ${port} is that of ${holder}: give another --port`);
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -71,8 +71,8 @@ export const NITRO_CODES: Readonly<Record<string, string>> = {
 /** Explains nitro-cli's output, which may hold several codes; the first is the cause. */
 export function explain(output: string): string {
   const codes = [...new Set(output.match(/\bE\d\d\b/g) ?? [])];
-  const known = codes.filter((code) => NITRO_CODES[code] !== undefined);
-  if (known.length === 0)
+  const knownCodes = codes.filter((code) => NITRO_CODES[code] !== undefined);
+  if (knownCodes.length === 0)
     return `nitro-cli failed${codes.length > 0 ? ` (${codes.join(', ')})` : ''}: ${output.trim()}`;
-  return known.map((code) => `${code}: ${NITRO_CODES[code]}`).join('\n');
+  return knownCodes.map((code) => `${code}: ${NITRO_CODES[code]}`).join('\n');
 }

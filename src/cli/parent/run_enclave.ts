@@ -135,11 +135,11 @@ async function connect(
   { pcr0, dir }: { pcr0: string; dir: string },
 ): Promise<void> {
   if (Measurements?.PCR0 === pcr0 || !existsSync(runningImagePath(dir))) recordImage(dir, eif);
-  const own = runningImagePath(dir);
+  const imagePath = runningImagePath(dir);
   if (readConf(env, name)?.cid !== EnclaveCID) {
-    writeConf(env, name, confOf(EnclaveCID, manifestOf(loadImage(own).eif), []));
+    writeConf(env, name, confOf(EnclaveCID, manifestOf(loadImage(imagePath).eif), []));
   }
-  await ensureRelay(env, own, name);
+  await ensureRelay(env, imagePath, name);
 }
 
 interface Start {

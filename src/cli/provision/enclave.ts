@@ -100,9 +100,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SECRETS_FINAL: 'it has its secrets already, and the first set is final',
 };
 
-function refusedSecrets(what: string, status: number, code: string | null): ProvisionError {
+function refusedSecrets(problem: string, status: number, code: string | null): ProvisionError {
   const remedy = REMEDIES[code ?? ''];
-  const message = `${what}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so it may not come from the enclave`;
+  const message = `${problem}: status ${status}${code === null ? '' : ` (${code})`}, in clear, so it may not come from the enclave`;
   return new ProvisionError(
     'SECRETS_NOT_TAKEN',
     remedy === undefined ? message : `${message}: ${remedy}`,

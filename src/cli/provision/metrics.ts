@@ -21,7 +21,7 @@ export class Metrics {
       registers,
     });
     const all: readonly Found[] = ['claim', 'provisioned', 'refused', 'unreachable'];
-    for (const found of all) this.#polls.inc({ found }, 0);
+    for (const pollResult of all) this.#polls.inc({ found: pollResult }, 0);
     this.#lastPoll = new Gauge({
       name: `${PREFIX}_last_poll_seconds`,
       help: 'End of the last poll, in Unix time.',
@@ -35,10 +35,10 @@ export class Metrics {
   }
 
   /** @param now in milliseconds since 1970 */
-  note(found: Found, now: number): void {
-    this.#polls.inc({ found });
+  note(pollResult: Found, now: number): void {
+    this.#polls.inc({ found: pollResult });
     this.#lastPoll.set(now / 1000);
-    if (found !== 'unreachable') this.#lacksSecrets.set(found === 'refused' ? 1 : 0);
+    if (pollResult !== 'unreachable') this.#lacksSecrets.set(pollResult === 'refused' ? 1 : 0);
   }
 
   /** Serves `GET /metrics` on loopback. @throws ConfigError if it can't listen there */

@@ -174,7 +174,7 @@ async function watchEnclave(work: Work, options: Options, { io }: Context): Prom
     needsSecrets: () => needsSecrets(work.http),
     provision: async () => await send(work, await attest(work.http, work.requirements)),
     log: (line: string) => io.log(line),
-    note: (found: Found) => metrics.note(found, Date.now()),
+    note: (pollResult: Found) => metrics.note(pollResult, Date.now()),
   };
   const watching = watch(watched, 1000 * interval, stop.signal);
   endOnSignal(async () => {

@@ -15,7 +15,7 @@ export interface Watched {
   /** Writes a line, which never contains a secret. */
   log(line: string): void;
   /** Called after each poll. */
-  note?(found: Found): void;
+  note?(pollResult: Found): void;
 }
 
 /** Anyone on the path can forge it. */

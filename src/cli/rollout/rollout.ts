@@ -89,11 +89,11 @@ async function doAll(steps: readonly Step[], { world }: Rollout): Promise<Done[]
 }
 
 async function findAll(steps: readonly Step[]): Promise<Result> {
-  const found = [];
-  for (const { name, missing } of steps) found.push({ step: name, missing: (await missing()) ?? null });
+  const remaining = [];
+  for (const { name, missing } of steps) remaining.push({ step: name, missing: (await missing()) ?? null });
   return {
-    json: { status: 'dry-run', steps: found },
-    text: found.map(({ step, missing }) => `${step}: ${missing ?? 'nothing to do'}`).join('\n'),
+    json: { status: 'dry-run', steps: remaining },
+    text: remaining.map(({ step, missing }) => `${step}: ${missing ?? 'nothing to do'}`).join('\n'),
   };
 }
 

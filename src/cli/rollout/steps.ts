@@ -151,11 +151,11 @@ export function stepsBack(rollout: Rollout): Step[] {
       async act() {
         await checkServing(rollout, 'old');
         // Forgotten first: stopped after the commands, a rollout forwards must switch again.
-        const { switched: _, switching: __, ...others } = memory.steps;
-        memory.remember({ ...others, switching: world.clock() });
+        const { switched: _, switching: __, ...keptSteps } = memory.steps;
+        memory.remember({ ...keptSteps, switching: world.clock() });
         await world.run('switch_back');
         await awaitState(rollout, plan.commandMs, 'switch_back', () => astray(rollout, 'old'));
-        memory.remember({ ...others, switchedBack: world.clock() });
+        memory.remember({ ...keptSteps, switchedBack: world.clock() });
       },
     },
     {
@@ -203,8 +203,8 @@ function registration(rollout: Rollout, side: SideName): Step {
   const { plan, world } = rollout;
   const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
     if (world.sideOf(config) !== side) return [];
-    const found = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
-    const candidates = found.flatMap((one) => (one.answers ? [one.candidate] : []));
+    const looks = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
+    const candidates = looks.flatMap((look) => (look.answers ? [look.candidate] : []));
     const states = await Promise.all(candidates.map((candidate) => world.stateOf(candidate, config)));
     return candidates.filter((_, index) => states[index] === 'free');
   };
@@ -282,9 +282,9 @@ interface Serving {
 }
 
 async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
-  const found = await world.look(url, side);
-  if (!found.answers) return { url, fault: `does not answer (${found.reason})` };
-  const state = await world.stateOf(found.candidate, config);
+  const look = await world.look(url, side);
+  if (!look.answers) return { url, fault: `does not answer (${look.reason})` };
+  const state = await world.stateOf(look.candidate, config);
   if (state !== 'accepted') return { url, fault: FAULTS[state] };
   return { url, fault: (await world.isReady(url)) ? undefined : 'is not ready' };
 }
@@ -304,8 +304,8 @@ async function stop(rollout: Rollout, name: CommandName, side: SideName): Promis
 }
 
 async function silent(world: World, side: SideName): Promise<string[]> {
-  const found = await Promise.all(world.plan[side].urls.map((url) => world.look(url, side)));
-  return found.flatMap((one) => (one.answers ? [] : [`${one.url} (${one.reason})`]));
+  const looks = await Promise.all(world.plan[side].urls.map((url) => world.look(url, side)));
+  return looks.flatMap((look) => (look.answers ? [] : [`${look.url} (${look.reason})`]));
 }
 
 async function running(world: World, side: SideName): Promise<string[]> {
@@ -315,8 +315,8 @@ async function running(world: World, side: SideName): Promise<string[]> {
 
 async function notReady(world: World, side: SideName): Promise<string[]> {
   const { urls } = world.plan[side];
-  const found = await Promise.all(urls.map((url) => world.isReady(url)));
-  return urls.filter((_, index) => !found[index]);
+  const ready = await Promise.all(urls.map((url) => world.isReady(url)));
+  return urls.filter((_, index) => !ready[index]);
 }
 
 function unlessEmpty(subjects: readonly string[], verb: string): string | undefined {

@@ -246,8 +246,8 @@ function isNoAnswer(error: unknown): error is ClientError {
 const STDERR = 2;
 
 /** The operator's commands need no key of the rollout. */
-function withoutKey({ SUI_PRIVATE_KEY: _, ...others }: Environment): NodeJS.ProcessEnv {
-  return others;
+function withoutKey({ SUI_PRIVATE_KEY: _, ...safeEnvironment }: Environment): NodeJS.ProcessEnv {
+  return safeEnvironment;
 }
 
 /** Runs a program, whose output goes to standard error. */

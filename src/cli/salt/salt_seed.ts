@@ -118,14 +118,14 @@ async function splitSeeds(
 }
 
 async function combineShares(path: string, files: readonly string[]): Promise<Result> {
-  const [first = [], ...rest] = files.map(parseShares);
+  const [first = [], ...moreShares] = files.map(parseShares);
   const same = (a: readonly Share[], b: readonly Share[]) =>
     a.length === b.length &&
     a.every(({ seedFingerprint, threshold }, index) => {
-      const other = b[index];
-      return other?.seedFingerprint === seedFingerprint && other.threshold === threshold;
+      const counterpart = b[index];
+      return counterpart?.seedFingerprint === seedFingerprint && counterpart.threshold === threshold;
     });
-  if (!rest.every((shares) => same(first, shares))) {
+  if (!moreShares.every((shares) => same(first, shares))) {
     throw new SaltSeedError(
       'SHARES',
       'the shares are not of one split: their fingerprints or thresholds differ',
@@ -133,7 +133,7 @@ async function combineShares(path: string, files: readonly string[]): Promise<Re
   }
   const seeds: Buffer[] = [];
   for (const [version, { seedFingerprint, threshold }] of first.entries()) {
-    const parts = [first, ...rest].map((shares) => (shares[version] as Share).bytes);
+    const parts = [first, ...moreShares].map((shares) => (shares[version] as Share).bytes);
     if (files.length < threshold) {
       throw new SaltSeedError(
         'SHARES',
@@ -205,15 +205,15 @@ combine      restores the file, and compares its fingerprints with those on the 
   // A message may contain a part of a seed.
   handlesSecrets: true,
   async run({ args: { action, path: paths }, options: { shares, threshold } }) {
-    const [one = '', two = ''] = paths;
+    const [firstPath = '', two = ''] = paths;
     if (action !== 'split' && (shares ?? threshold) !== undefined) {
       throw new UsageError('--shares and --threshold are for split only');
     }
     checkPaths(action, paths);
-    if (action === 'generate') return generate(one);
-    if (action === 'combine') return await combineShares(one, paths.slice(1));
-    if (action === 'split') return await splitSeeds(one, two, countsOf(shares, threshold));
-    const fingerprints = fingerprintsOf(one);
+    if (action === 'generate') return generate(firstPath);
+    if (action === 'combine') return await combineShares(firstPath, paths.slice(1));
+    if (action === 'split') return await splitSeeds(firstPath, two, countsOf(shares, threshold));
+    const fingerprints = fingerprintsOf(firstPath);
     return { json: { fingerprints }, text: fingerprints.join(',') };
   },
 });

@@ -76,11 +76,11 @@ async function applicationsOf(document: Uint8Array, { configId, deployments }: E
     return 'The enclave does not name the application that it runs';
   }
   const says = `The enclave reports that it runs ${runs}`;
-  const known = deployments?.known();
-  const name = [...(known ?? [])].find(([, { config }]) => config?.id === configId)?.[0];
+  const applications = deployments?.known();
+  const name = [...(applications ?? [])].find(([, { config }]) => config?.id === configId)?.[0];
   if (name === undefined) return says;
   const config = `the config ${configId} is of ${name} (${deployments?.path})`;
   if (name === runs) return `${says}, and ${config}: it is another build of the application`;
-  const own = known?.get(runs)?.config?.id;
-  return `${says}, and ${config}${own === undefined ? '' : `: use the config ${own}, or --app ${runs}`}`;
+  const ownConfig = applications?.get(runs)?.config?.id;
+  return `${says}, and ${config}${ownConfig === undefined ? '' : `: use the config ${ownConfig}, or --app ${runs}`}`;
 }

@@ -25,8 +25,8 @@ export async function findCapability(
   const origin = await readTypeOrigin(chain.client, enclavePackage, 'enclave::EnclaveCap');
   const sender = chain.sender();
   const owned = await listCapabilities(chain.client, sender, { enclavePackage: origin, application });
-  const [only, ...others] = owned;
-  if (only !== undefined && others.length === 0) return only;
+  const [only, ...moreCapabilities] = owned;
+  if (only !== undefined && moreCapabilities.length === 0) return only;
   throw new SuiCommandError(
     'CAPABILITY',
     only === undefined

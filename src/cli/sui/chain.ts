@@ -245,11 +245,11 @@ export class Chain {
   /** A version of a package, and the id of its first version, which bytecode names it by. @throws SuiError */
   async package(packageId: string): Promise<PackageVersion & { readonly originalId: string }> {
     // GetPackage describes the modules, without their bytecode.
-    const found = await fromNode(readPackage(this.client, packageId));
-    if (found.modules.length === 0) {
+    const packageVersion = await fromNode(readPackage(this.client, packageId));
+    if (packageVersion.modules.length === 0) {
       throw new SuiError('SUI_NODE_ANSWER', `the node does not give the modules of ${packageId}`);
     }
-    return { ...found, originalId: await this.originalPackage(packageId) };
+    return { ...packageVersion, originalId: await this.originalPackage(packageId) };
   }
 
   /** The digest of the chain's first checkpoint, in base58. @throws SuiError */
@@ -284,9 +284,9 @@ export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   try {
     return await promise;
   } catch (error) {
-    let known: SuiError;
+    let suiError: SuiError;
     try {
-      known = suiErrorOf(error);
+      suiError = suiErrorOf(error);
     } catch (cause) {
       // The client has no error of its own for an answer that it can't use.
       throw new SuiError(
@@ -295,7 +295,7 @@ export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
         { cause },
       );
     }
-    throw known;
+    throw suiError;
   }
 }
 

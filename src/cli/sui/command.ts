@@ -99,14 +99,14 @@ function mainOf(spec: AnyCommand): Main {
       if (common['dry-run'] && common.unsigned) throw new UsageError('give either --dry-run or --unsigned');
       const { env, io } = context;
       const deployments = deploymentsOf(common, env);
-      const given = idsIn(ids, options);
-      const missing = ids.filter((name) => given[name] === undefined);
-      const filled = { ...given, ...idsOfFile(missing, deployments) } as Ids;
+      const optionIds = idsIn(ids, options);
+      const missing = ids.filter((name) => optionIds[name] === undefined);
+      const filled = { ...optionIds, ...idsOfFile(missing, deployments) } as Ids;
       checkWitness(filled);
       const isFilled = missing.length > 0;
       const isTrial = common['dry-run'] === true || common.unsigned === true;
       const input = { ids: filled, args, options, isFilled, deployments, isTrial, env, ask: io.ask };
-      const notes = deployments?.contradictions(given, isFilled) ?? [];
+      const notes = deployments?.contradictions(optionIds, isFilled) ?? [];
       return await execute(spec, input, notes, context);
     },
     exitOf,
@@ -118,12 +118,12 @@ function checkNoIds(spec: AnyCommand, positionals: readonly string[]): void {
   const options = Object.entries({ ...idOptions(spec.ids), ...spec.options });
   const names = options.filter(([, { schema }]) => schema === objectId).map(([name]) => `--${name}`);
   const subjects = Object.values(spec.arguments).filter(({ schema }) => schema === objectId);
-  const [id, ...others] = positionals.filter(isId);
+  const [id, ...morePositionals] = positionals.filter(isId);
   if (
     names.length === 0 ||
     spec.formerly !== undefined ||
     id === undefined ||
-    others.length < subjects.length
+    morePositionals.length < subjects.length
   )
     return;
   throw new UsageError(

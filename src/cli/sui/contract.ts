@@ -188,8 +188,8 @@ function originOf(
   return { commit, folder, frameworkVersion: framework_version, measurementsSha256 };
 }
 
-export function isSameImage(one: Image, other: Image): boolean {
-  return REGISTERS.every((register) => one[register] === other[register]);
+export function isSameImage(first: Image, second: Image): boolean {
+  return REGISTERS.every((register) => first[register] === second[register]);
 }
 
 /** The certificates of the file of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */

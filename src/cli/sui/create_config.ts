@@ -75,14 +75,19 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { origin
     const { enclavePackage, appPackage, module, witness } = input.ids;
     const { name } = input.args;
     const entries = [...applications].filter(([, app]) => app.original === original);
-    const found =
+    const existing =
       entries.find(([, app]) => app.module === module && app.witness === witness) ??
       entries.find(([, app]) => app.module === undefined);
-    const entry = found?.[0] ?? input.deployments?.app ?? module;
-    if (found === undefined && applications.has(entry))
+    const entry = existing?.[0] ?? input.deployments?.app ?? module;
+    if (existing === undefined && applications.has(entry))
       return `it has another application ${entry}: name this one by --app`;
     const { config, capability } = outcome.fields as { config: string; capability: string };
-    const before: Application = found?.[1] ?? { package: appPackage, original, registrars: [], enclaves: [] };
+    const before: Application = existing?.[1] ?? {
+      package: appPackage,
+      original,
+      registrars: [],
+      enclaves: [],
+    };
     if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
     const created = { enclavePackage, module, witness, capability, config: { id: config, name, version: 0 } };
     return [[entry, { ...before, ...created, registrars: [], enclaves: [] }]];

@@ -113,8 +113,8 @@ export class Deployments {
     if (!parsed.success) {
       const [{ message, path, type }] = parsed.issues;
       const where = printable(path?.map(({ key }) => String(key)).join('.') ?? '');
-      const what = type === 'strict_object' ? strictMessage(message) : message;
-      throw this.#error(`${where} ${what}: correct it, or remove the file to start over`.trim());
+      const problem = type === 'strict_object' ? strictMessage(message) : message;
+      throw this.#error(`${where} ${problem}: correct it, or remove the file to start over`.trim());
     }
     if (parsed.output.network !== this.network) {
       throw this.#error(
@@ -137,8 +137,8 @@ export class Deployments {
     const named = this.app === undefined ? all : all.filter(([name]) => name === this.app);
     // A library such as move/enclave is published, but has no enclaves.
     const fitting = named.length > 1 ? named.filter(([, { module }]) => module !== undefined) : named;
-    const [only, ...others] = fitting;
-    if (only !== undefined && others.length === 0) return only;
+    const [only, ...moreFitting] = fitting;
+    if (only !== undefined && moreFitting.length === 0) return only;
     const names = all.map(([name]) => name).join(', ') || 'none';
     throw this.#error(
       this.app === undefined
@@ -170,16 +170,16 @@ export class Deployments {
   }
 
   /** Notes about the given ids that differ from the file. @param isFilled whether the others come from it */
-  contradictions(given: Partial<Ids>, isFilled: boolean): string[] {
+  contradictions(ids: Partial<Ids>, isFilled: boolean): string[] {
     try {
       const file = this.read();
       const entries = isFilled
         ? [this.application()]
         : [...(file?.applications ?? [])].filter(
-            ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, given)),
+            ([name, app]) => this.app === name || (this.app === undefined && isMeant(app, ids)),
           );
       return entries.flatMap(([name, application]) =>
-        differences(given, application, `${this.path} (${name})`),
+        differences(ids, application, `${this.path} (${name})`),
       );
     } catch (error) {
       if (!(error instanceof SuiCommandError)) throw error;
@@ -194,10 +194,10 @@ export class Deployments {
    */
   async checkChain(chain: Chain): Promise<void> {
     const expected = this.read()?.chain;
-    const found = await chain.id();
-    if (expected !== undefined && expected !== found) {
+    const chainId = await chain.id();
+    if (expected !== undefined && expected !== chainId) {
       throw this.#error(
-        `is of the chain ${expected}, and the node's is ${found}: if the network was reset, publish with --again`,
+        `is of the chain ${expected}, and the node's is ${chainId}: if the network was reset, publish with --again`,
       );
     }
   }
@@ -240,8 +240,10 @@ export class Deployments {
     change: (application: Application) => Application,
   ): Promise<void> {
     await this.note(chain, outcome, (applications) => {
-      const found = [...applications].find(([, { config }]) => config?.id === configId);
-      return found ? [[found[0], change(found[1])]] : `no application there has the config ${configId}`;
+      const application = [...applications].find(([, { config }]) => config?.id === configId);
+      return application
+        ? [[application[0], change(application[1])]]
+        : `no application there has the config ${configId}`;
     });
   }
 
@@ -290,10 +292,10 @@ function isMeant(application: Application, { appPackage, configId, module }: Par
 
 function differences(ids: Partial<Ids>, application: Application, where: string): string[] {
   return ID_NAMES.flatMap((name) => {
-    const [given, noted] = [ids[name], SOURCES[name][0](application)];
+    const [commandId, noted] = [ids[name], SOURCES[name][0](application)];
     // Both ids of a package that was upgraded are right.
-    const same = given === noted || (name.endsWith('Package') && given === application.original);
-    if (given === undefined || !noted || same) return [];
-    return [`WARNING: ${optionFor(name)} is ${given}, but ${noted} in ${where}. The given one is used.`];
+    const same = commandId === noted || (name.endsWith('Package') && commandId === application.original);
+    if (commandId === undefined || !noted || same) return [];
+    return [`WARNING: ${optionFor(name)} is ${commandId}, but ${noted} in ${where}. The given one is used.`];
   });
 }

@@ -34,15 +34,15 @@ export async function answering(
 ): Promise<Answering[]> {
   // The second request shows whether there is more than one.
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, enclaves.length));
-  const found = new Map<string, Answering>();
+  const answeringByKey = new Map<string, Answering>();
   for (const url of urls) {
     for (let request = 0; request < requests; request += 1) {
       const answer = await attest(url, config, chain, expected, urls.length === 1 && request === 0);
       const key = answer.trusted ? answer.publicKey : answer.code;
-      found.set(`${url} ${key}`, answer);
+      answeringByKey.set(`${url} ${key}`, answer);
     }
   }
-  return [...found.values()];
+  return [...answeringByKey.values()];
 }
 
 /** @param isOnly then an enclave that can't be reached is an error, not an entry of a list */

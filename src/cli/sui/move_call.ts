@@ -40,21 +40,21 @@ function unfit(name: string, why: string): SuiCommandError {
 
 /**
  * @param name of the function, in the module
- * @param others the other modules of its package
+ * @param otherModules the other modules of its package
  * @throws SuiCommandError: FUNCTION
  */
 export function moveCall(
   module: ModuleInterface,
   name: string,
-  others: readonly ModuleInterface[] = [],
+  otherModules: readonly ModuleInterface[] = [],
 ): MoveCall {
   const where = `${module.name}::${name}`;
-  const found = module.callable.get(name);
-  if (found === undefined) {
+  const declaration = module.callable.get(name);
+  if (declaration === undefined) {
     const names = [...module.callable.keys()].join(', ') || 'none';
     throw unfit(where, `the module has no such public or entry function; it has ${names}`);
   }
-  const parameters = splitTypes(found.parameters).map((type) => type.replace(/^&(mut )?/, ''));
+  const parameters = splitTypes(declaration.parameters).map((type) => type.replace(/^&(mut )?/, ''));
   const isValue = (type: string) => valueType(type) !== undefined;
   const values = parameters.filter(isValue);
   if (values.at(-1) !== 'vector<u8>' || values.at(-2) !== 'u64') {
@@ -79,9 +79,9 @@ export function moveCall(
     roles,
     values: values.slice(0, -2),
     application,
-    typeParameters: found.constraints.length,
+    typeParameters: declaration.constraints.length,
     packed: module.packed.get(name) ?? [],
-    returns: splitTypes(found.returns).map((type) => isKept(type, [module, ...others])),
+    returns: splitTypes(declaration.returns).map((type) => isKept(type, [module, ...otherModules])),
   };
 }
 
@@ -98,8 +98,8 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   if (valueType(type) !== undefined) return false;
   const [, address, moduleName, name = ''] = /^(0x\w+)::(\w+)::(\w+)(?:<.*>)?$/.exec(type) ?? [];
   const defining = modules.find((module) => module.address === address && module.name === moduleName);
-  const own = defining?.datatypes.get(name);
-  return own === undefined || (own.abilities & (KEY | STORE)) === (KEY | STORE);
+  const datatype = defining?.datatypes.get(name);
+  return datatype === undefined || (datatype.abilities & (KEY | STORE)) === (KEY | STORE);
 }
 
 /** The signed fields, by their names. */
@@ -117,17 +117,17 @@ export interface Naming {
  * or has them after a nonce (`enclave::once`); if there is none, by that of another module. Of several, it is the one that
  * the function makes.
  *
- * @param others the other modules of the package
+ * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION
  */
 export function signedTypeOf(
   module: ModuleInterface,
   call: MoveCall,
   { intent, struct, fields }: Naming,
-  others: readonly ModuleInterface[] = [],
+  otherModules: readonly ModuleInterface[] = [],
 ): { readonly names: readonly string[]; readonly schema: SignedType<Answer, Answer> } {
   const { values } = call;
-  const names = fields ?? namesOf(module, call, struct, others);
+  const names = fields ?? namesOf(module, call, struct, otherModules);
   if (names.length !== values.length || new Set(names).size < names.length) {
     const types = values.join(', ');
     throw unfit(
@@ -147,11 +147,12 @@ function namesOf(
   module: ModuleInterface,
   { values, packed }: MoveCall,
   struct: string | undefined,
-  others: readonly ModuleInterface[],
+  otherModules: readonly ModuleInterface[],
 ): string[] {
-  const own = structsWith([module], values, struct);
-  const made = own.filter(({ name }) => packed.includes(name));
-  const candidates = [made, own, structsWith(others, values, struct)].find(({ length }) => length > 0) ?? [];
+  const fitting = structsWith([module], values, struct);
+  const made = fitting.filter(({ name }) => packed.includes(name));
+  const candidates =
+    [made, fitting, structsWith(otherModules, values, struct)].find(({ length }) => length > 0) ?? [];
   const [only, another] = candidates;
   if (only !== undefined && another === undefined) return only.names;
   const signed = values.join(', ') || 'nothing';

@@ -36,8 +36,8 @@ export function resultOf(
 /** Properties as lines of name and value, lists and objects below their name. */
 function linesOf(fields: object, indent = '  '): string[] {
   const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
-  return Object.entries(fields).flatMap(([name, given]) => {
-    const value = given instanceof Date ? given.toISOString() : given;
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const value = field instanceof Date ? field.toISOString() : field;
     if (typeof value !== 'object' || value === null) return [`${indent}${name.padEnd(width)}${value ?? '-'}`];
     if (!Array.isArray(value)) return [`${indent}${name}`, ...linesOf(value, `${indent}  `)];
     if (value.length === 0) return [`${indent}${name.padEnd(width)}none`];

@@ -38,8 +38,8 @@ export function withPublication(toml: string, network: string, publication: Publ
     ...(upgradeCap === null ? [] : [`upgrade-capability = "${upgradeCap}"`]),
     '',
   ].join('\n');
-  const others = (toml === '' ? HEADER : toml).replace(sectionPattern(network), '').trimEnd();
-  return `${others}\n\n${section}`;
+  const otherSections = (toml === '' ? HEADER : toml).replace(sectionPattern(network), '').trimEnd();
+  return `${otherSections}\n\n${section}`;
 }
 
 /** The upgrade capability that the file names for a network, or undefined. */

@@ -50,27 +50,32 @@ export async function candidatesOf(
   documents: readonly (Attested & { readonly url: string })[],
   expected: Expected,
 ): Promise<Candidate[]> {
-  const found = new Map<string, Candidate>();
+  const candidatesByKey = new Map<string, Candidate>();
   for (const { url, ...attested } of documents) {
     const publicKey = await attestedKeyOf(attested, expected);
     const name = toHex(publicKey);
-    if (!found.has(name)) found.set(name, { url, document: attested.document, publicKey });
+    if (!candidatesByKey.has(name))
+      candidatesByKey.set(name, { url, document: attested.document, publicKey });
   }
-  return [...found.values()];
+  return [...candidatesByKey.values()];
 }
 
 /** Such as "the enclave at http://…" or "2 enclaves". */
 export function titleOf(candidates: readonly Pick<Candidate, 'url'>[]): string {
-  const [only, ...others] = candidates;
-  return only && others.length === 0 ? `the enclave at ${only.url}` : quantity(candidates.length, 'enclave');
+  const [only, ...moreCandidates] = candidates;
+  return only && moreCandidates.length === 0
+    ? `the enclave at ${only.url}`
+    : quantity(candidates.length, 'enclave');
 }
 
 /** Results for one enclave as they are, and for several as a list. */
 export function fieldsOf(
   enclaves: readonly { readonly url: string; readonly enclave: string; readonly publicKey: string }[],
 ): Record<string, unknown> {
-  const [only, ...others] = enclaves;
-  return only && others.length === 0 ? { enclave: only.enclave, publicKey: only.publicKey } : { enclaves };
+  const [only, ...moreEnclaves] = enclaves;
+  return only && moreEnclaves.length === 0
+    ? { enclave: only.enclave, publicKey: only.publicKey }
+    : { enclaves };
 }
 
 /**

@@ -32,14 +32,14 @@ interface SignerOptions {
  */
 export function senderOf(env: Environment, { address }: SignerOptions): string {
   const named = address === undefined ? undefined : addressOf('--address', address);
-  const own = environmentKey(env)?.toSuiAddress();
-  if (own !== undefined && named !== undefined && own !== named) {
+  const environmentAddress = environmentKey(env)?.toSuiAddress();
+  if (environmentAddress !== undefined && named !== undefined && environmentAddress !== named) {
     throw new SuiCommandError(
       'SIGNER',
-      `SUI_PRIVATE_KEY is the key of ${own}, not of --address ${named}: unset one of them`,
+      `SUI_PRIVATE_KEY is the key of ${environmentAddress}, not of --address ${named}: unset one of them`,
     );
   }
-  const sender = own ?? named;
+  const sender = environmentAddress ?? named;
   if (sender === undefined) {
     throw new SuiCommandError('NO_SENDER', 'no sender: set SUI_PRIVATE_KEY, or name the sender by --address');
   }

@@ -36,8 +36,8 @@ interface Asked {
 }
 
 /** The URLs to ask: the arguments, or those that the deployment file has for the config. */
-function urlsOf({ args: { urls: given }, isFilled, deployments }: Asked): string[] {
-  if (given.length > 0 || !isFilled) return [...new Set(given)];
+function urlsOf({ args: { urls }, isFilled, deployments }: Asked): string[] {
+  if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
 }
@@ -69,21 +69,21 @@ function timeOf(ms: bigint | undefined): string {
 }
 
 /** The verdict in a line. */
-function verdictOf(found: Found): string {
-  const { config, enclaves, accepted, asked, answering: answers, silent } = found;
-  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(found)}`;
+function verdictOf(findings: Found): string {
+  const { config, enclaves, accepted, asked: urls, answering: answers, silent } = findings;
+  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(findings)}`;
   if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
   const registered = `${accepted.length} of ${quantity(enclaves.length, 'registered enclave')}`;
-  if (asked.length === 0)
+  if (urls.length === 0)
     return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
-  const refused = answers.filter((answer) => !isAccepted(answer, found)).length;
+  const refused = answers.filter((answer) => !isAccepted(answer, findings)).length;
   if (refused > 0) {
     const of = answers.length === 1 ? 'the enclave' : `${refused} of the ${answers.length} enclaves`;
     return `PROBLEM: contracts do not accept ${of} that you asked for, under ${name}.`;
   }
-  const rest =
+  const silentText =
     silent.length === 0 ? '' : ` ${quantity(silent.length, 'other accepted enclave')} did not answer.`;
-  return `OK: contracts accept every key that answered, under ${name}.${rest}`;
+  return `OK: contracts accept every key that answered, under ${name}.${silentText}`;
 }
 
 /** Returns the reason why contracts refuse the answers of an enclave; undefined if they accept them. */
@@ -93,16 +93,16 @@ function faultOf(enclave: Enclave, { config, now }: Found): string | undefined {
   return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
 }
 
-function stateOf(enclave: Enclave, found: Found): string {
-  const { configVersion, overlap } = found.config;
-  const fault = faultOf(enclave, found);
+function stateOf(enclave: Enclave, findings: Found): string {
+  const { configVersion, overlap } = findings.config;
+  const fault = faultOf(enclave, findings);
   if (fault !== undefined || enclave.configVersion === configVersion) return fault ?? 'accepted';
   return `accepted until ${timeOf(overlap?.untilMs)}`;
 }
 
 /** One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not accepted. */
-function linesOf(found: Found): string[] {
-  const { enclaves, asked, answering: answers, silent, now } = found;
+function linesOf(findings: Found): string[] {
+  const { enclaves, asked: urls, answering: answers, silent, now } = findings;
   const describe = (enclave: Enclave) => `registered ${ageOf(now - Number(enclave.registeredAtMs))} ago`;
   const keyOf = (hex: string) => `key ${hex.slice(0, 16)}…`;
   const ofAnswer = (answer: Answering): string[] => {
@@ -111,16 +111,16 @@ function linesOf(found: Found): string[] {
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
     if (enclave === undefined)
       return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
-    return [answer.url, keyOf(answer.publicKey), describe(enclave), stateOf(enclave, found)];
+    return [answer.url, keyOf(answer.publicKey), describe(enclave), stateOf(enclave, findings)];
   };
   const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
-  const others = enclaves.filter(({ id }) => !answered.has(id));
+  const silentEnclaves = enclaves.filter(({ id }) => !answered.has(id));
   const ofOther = (enclave: Enclave): string[] => {
-    const isSilent = silent.includes(enclave.id) && asked.length > 0;
-    const state = `${stateOf(enclave, found)}${isSilent ? ', but it did not answer' : ''}`;
+    const isSilent = silent.includes(enclave.id) && urls.length > 0;
+    const state = `${stateOf(enclave, findings)}${isSilent ? ', but it did not answer' : ''}`;
     return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), state];
   };
-  return inColumns([...answers.map(ofAnswer), ...others.map(ofOther)]);
+  return inColumns([...answers.map(ofAnswer), ...silentEnclaves.map(ofOther)]);
 }
 
 function inColumns(rows: readonly (readonly string[])[]): string[] {
@@ -140,7 +140,7 @@ export const main = suiCommand({
   isReader: true,
   options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
   async run(input, chain) {
-    const asked = urlsOf(input);
+    const urls = urlsOf(input);
     const roots = await readRoots(chain, input.options.root);
     const config = await readConfig(chain.client, input.ids.configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
@@ -150,17 +150,17 @@ export const main = suiCommand({
     );
     const images = acceptedImages(config, now);
     const expected = { images, roots, configId: config.id, deployments: input.deployments };
-    const answers = await answering(asked, config, accepted, chain, expected);
+    const answers = await answering(urls, config, accepted, chain, expected);
     const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : answer.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
-    const found = { config, enclaves, accepted, asked, answering: answers, silent, now };
-    const { image, overlap, ...rest } = config;
+    const findings = { config, enclaves, accepted, asked: urls, answering: answers, silent, now };
+    const { image, overlap, ...configFields } = config;
     return {
       status: 'done',
       title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn({ config, now })}${config.isRetired ? ', retired' : ''}`,
       fields: {
         config: {
-          ...rest,
+          ...configFields,
           ...image,
           overlap: overlap && { until: new Date(Number(overlap.untilMs)), ...overlap.image },
         },
@@ -174,11 +174,11 @@ export const main = suiCommand({
           keyTooOld: isKeyTooOld(enclave, config, now),
         })),
         destroyed,
-        ...(asked.length > 0 && { answering: answers, silent }),
+        ...(urls.length > 0 && { answering: answers, silent }),
       },
-      summary: [verdictOf(found), ...linesOf(found)].join('\n'),
+      summary: [verdictOf(findings), ...linesOf(findings)].join('\n'),
       isWhole: input.options.verbose,
-      alarm: answers.some((answer) => !isAccepted(answer, found)),
+      alarm: answers.some((answer) => !isAccepted(answer, findings)),
     };
   },
 });

@@ -137,8 +137,8 @@ function applicationOf(
       (deployments.app === undefined || name === deployments.app) &&
       (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
   );
-  const [only, ...others] = fitting;
-  if (only !== undefined && others.length === 0) return only[1];
+  const [only, ...moreFitting] = fitting;
+  if (only !== undefined && moreFitting.length === 0) return only[1];
   throw new SuiCommandError(
     'DEPLOYMENT',
     `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and --config, or --app`,
@@ -150,13 +150,13 @@ function echoes(body: unknown, fields: readonly string[]): Record<string, unknow
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null;
   const whole = isObject(body) ? body : {};
-  const asked = isObject(whole['payload']) ? whole['payload'] : whole;
-  return Object.fromEntries(Object.entries(asked).filter(([name]) => fields.includes(name)));
+  const payload = isObject(whole['payload']) ? whole['payload'] : whole;
+  return Object.fromEntries(Object.entries(payload).filter(([name]) => fields.includes(name)));
 }
 
 async function functionOf(chain: Chain, { packageId, module: moduleName, name }: Request) {
-  const found = await chain.package(packageId);
-  const { originalId, modules } = found;
+  const packageVersion = await chain.package(packageId);
+  const { originalId, modules } = packageVersion;
   const readOf = (bytes: Uint8Array) => {
     try {
       return readModule(bytes, originalId);
@@ -170,14 +170,16 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
   if (module === undefined) {
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
   }
-  const others = all.filter((other) => other !== module);
-  const call = moveCall(module, name, others);
+  const otherModules = all.filter((candidate) => candidate !== module);
+  const call = moveCall(module, name, otherModules);
   const roles: Role[] = [];
   for (const role of call.roles) {
-    roles.push(role.kind === 'object' ? { ...role, type: await definedType(chain, found, role.type) } : role);
+    roles.push(
+      role.kind === 'object' ? { ...role, type: await definedType(chain, packageVersion, role.type) } : role,
+    );
   }
-  const application = await definedType(chain, found, call.application);
-  return { module, others, call: { ...call, roles, application } };
+  const application = await definedType(chain, packageVersion, call.application);
+  return { module, others: otherModules, call: { ...call, roles, application } };
 }
 
 /** @throws WrongObjectTypeError */
@@ -191,16 +193,16 @@ async function ask(
   input: SubmitInput,
   chain: Chain,
   request: Request,
-  found: Awaited<ReturnType<typeof functionOf>>,
+  moveFunction: Awaited<ReturnType<typeof functionOf>>,
 ) {
   const roots = await readRoots(chain, input.options.root);
   const pinned = input.options.pcrs === undefined ? undefined : await readImage(chain, input.options.pcrs);
   const config = await readConfig(chain.client, request.configId);
-  await checkApplication(found.call, config);
+  await checkApplication(moveFunction.call, config);
   checkNotRetired(config);
   const { struct, fields } = input.options;
   const naming = { intent: request.intent, struct, fields: fields?.split(',') };
-  const { schema, names } = signedTypeOf(found.module, found.call, naming, found.others);
+  const { schema, names } = signedTypeOf(moveFunction.module, moveFunction.call, naming, moveFunction.others);
   const client = new EnclaveClient(request.url, {
     policy: { images: pinned ? [pinned] : acceptedImages(config, Date.now()) },
     ...(roots && { roots }),
@@ -227,22 +229,22 @@ function addCall(
     objects,
     sender,
   }: { target: string; call: MoveCall; objects: readonly string[]; sender: string },
-  asked: Awaited<ReturnType<typeof ask>>,
+  exchange: Awaited<ReturnType<typeof ask>>,
   { data, timestampMs, signature }: SignedArguments<Answer>,
 ): void {
   const left = [...objects];
   const argument = (role: Role) => {
     switch (role.kind) {
       case 'value':
-        return data[asked.names[role.index] ?? ''] as TransactionArgument;
+        return data[exchange.names[role.index] ?? ''] as TransactionArgument;
       case 'timestamp':
         return timestampMs;
       case 'signature':
         return signature;
       case 'enclave':
-        return tx.object(asked.enclaveId);
+        return tx.object(exchange.enclaveId);
       case 'config':
-        return tx.object(asked.config.id);
+        return tx.object(exchange.config.id);
       case 'clock':
         return tx.object.clock();
       case 'random':
@@ -253,7 +255,7 @@ function addCall(
   };
   const results = tx.moveCall({
     target,
-    typeArguments: Array.from({ length: call.typeParameters }, () => asked.config.application),
+    typeArguments: Array.from({ length: call.typeParameters }, () => exchange.config.application),
     arguments: call.roles.map(argument),
   });
   const kept = call.returns.flatMap((isKept, index) =>
@@ -288,19 +290,19 @@ export const main = suiCommand({
   check: read,
   async run(input, chain) {
     const request = read(input);
-    const found = await functionOf(chain, request);
+    const moveFunction = await functionOf(chain, request);
     const objects = input.options.object;
-    checkObjects(found.call, objects);
-    const asked = await ask(input, chain, request, found);
-    const { answer, config, enclaveId } = asked;
+    checkObjects(moveFunction.call, objects);
+    const exchange = await ask(input, chain, request, moveFunction);
+    const { answer, config, enclaveId } = exchange;
     const target = `${request.packageId}::${request.module}::${request.name}`;
     const tx = new Transaction();
     const sender = chain.sender();
     addCall(
       tx,
-      { target, call: found.call, objects, sender },
-      asked,
-      signedArguments(tx, answer, asked.schema),
+      { target, call: moveFunction.call, objects, sender },
+      exchange,
+      signedArguments(tx, answer, exchange.schema),
     );
     return await chain.submit(tx, {
       title: `call ${target} with a signed answer`,

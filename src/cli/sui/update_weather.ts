@@ -81,14 +81,14 @@ type WeatherInput = Pick<
 /** Returns the source of the reading: the command line, or an enclave. @throws UsageError */
 function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
   const { signature_hex: signed, timestamp_ms: timestampMs, location, temperature } = args;
-  const { 'from-url': url, location: asked } = options;
+  const { 'from-url': url, location: place } = options;
   if (url !== undefined) {
-    if (signed !== undefined || asked === undefined) {
+    if (signed !== undefined || place === undefined) {
       throw new UsageError('with --from-url, give --location and no reading');
     }
-    return { ask: { url, location: asked }, given: null };
+    return { ask: { url, location: place }, given: null };
   }
-  if (temperature === undefined || asked !== undefined) {
+  if (temperature === undefined || place !== undefined) {
     throw new UsageError(
       'give <signature_hex> <timestamp_ms> <location> <temperature>, or --from-url and --location',
     );

@@ -63,11 +63,11 @@ async function checkCompatible(
     }
   };
   const built = after.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-  const found = incompatibilities(read(before, 'on chain'), read(built, 'of move/'));
-  if (found.length > 0) {
+  const problems = incompatibilities(read(before, 'on chain'), read(built, 'of move/'));
+  if (problems.length > 0) {
     throw new SuiCommandError(
       'INCOMPATIBLE',
-      `the chain would refuse this upgrade, since other code may use what changes. Nothing was sent:\n${found.map((line) => `  - ${line}`).join('\n')}`,
+      `the chain would refuse this upgrade, since other code may use what changes. Nothing was sent:\n${problems.map((line) => `  - ${line}`).join('\n')}`,
     );
   }
 }
@@ -82,9 +82,9 @@ async function note(
   await deployments?.note(chain, outcome, (applications) => {
     const { package: id, version } = outcome.fields as { package: string; version: bigint };
     // A package may have several applications.
-    const found = [...applications].filter(([, { original }]) => original === originalId);
-    if (found.length === 0) return `no application there is of the package ${originalId}`;
-    return found.map(([name, before]) => {
+    const application = [...applications].filter(([, { original }]) => original === originalId);
+    if (application.length === 0) return `no application there is of the package ${originalId}`;
+    return application.map(([name, before]) => {
       const holdsEnclave = before.enclavePackage === before.package;
       const after = { package: id, version: Number(version), ...(holdsEnclave && { enclavePackage: id }) };
       return [name, { ...before, ...after }];
@@ -110,12 +110,13 @@ export const main = suiCommand({
   check: ({ args, env, options }) => checkBytecode(args.package, options, env),
   async run({ args, options, env, deployments }, chain) {
     const { package: name } = args;
-    const given = options['upgrade-cap'];
+    const upgradeCapId = options['upgrade-cap'];
     await deployments?.checkChain(chain);
     const bytecode = await loadBytecode(name, { ...options, again: true }, env, chain);
     const path = bytecode.published;
     const noted = deployments?.read()?.applications.get(name);
-    const capId = given ?? noted?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
+    const capId =
+      upgradeCapId ?? noted?.upgradeCap ?? (path && upgradeCapIn(readPublished(path), bytecode.network));
     if (!capId) {
       throw new UsageError(
         `give --upgrade-cap: ${path ?? 'no Published.toml'} names none for ${bytecode.network}`,

@@ -147,20 +147,20 @@ function describeCertificate(der: Uint8Array, position: number): CertificateRepo
 }
 
 function describeRegisters({ pcrs }: AttestationDocument, image: Image): RegisterReport[] {
-  const found = (index: number) => {
+  const readRegister = (index: number) => {
     const value = pcrs.get(index);
     return value === undefined ? null : bytesToHex(value);
   };
   const expected = [image.pcr0, image.pcr1, image.pcr2].map((value, index) => ({
     index,
     expected: value,
-    found: found(index),
+    found: readRegister(index),
   }));
-  const others = [...pcrs]
+  const furtherRegisters = [...pcrs]
     .filter(([index, value]) => index > 2 && value.some((byte) => byte !== 0))
     .sort(([a], [b]) => a - b)
-    .map(([index]) => ({ index, expected: null, found: found(index) }));
-  return [...expected, ...others];
+    .map(([index]) => ({ index, expected: null, found: readRegister(index) }));
+  return [...expected, ...furtherRegisters];
 }
 
 /** Control characters, which could rewrite what a terminal shows, and characters that look like others. */
@@ -217,11 +217,11 @@ function certificateRows(certificate: CertificateReport | null): string[] {
   return [printable(subject), `  valid ${time(notBefore)} to ${time(notAfter)}`, `  SHA-256 ${sha256}`];
 }
 
-function registerRows({ index, expected, found }: RegisterReport): string[] {
+function registerRows({ index, expected, found: value }: RegisterReport): string[] {
   const name = `PCR${index}`.padEnd(6);
-  if (expected === null) return [`${name} ${found}`];
-  if (expected === found) return [`${name} ${found}  matches`];
-  return [`${name} ${found ?? '(not in the document)'}  DIFFERS, expected`, `       ${expected}`];
+  if (expected === null) return [`${name} ${value}`];
+  if (expected === value) return [`${name} ${value}  matches`];
+  return [`${name} ${value ?? '(not in the document)'}  DIFFERS, expected`, `       ${expected}`];
 }
 
 function time(date: Date): string {

@@ -107,13 +107,13 @@ command line)`,
 async function compareRoot(file: string, root: Uint8Array): Promise<Result> {
   const bytes = await readFileArgument(file);
   const isPem = bytes.includes('-----BEGIN');
-  const [other = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
-  if (!isCertificate(other)) throw new UsageError(`${file} contains no certificate`);
+  const [certificate = new Uint8Array(), ...more] = isPem ? certificatesFromPem(bytes.toString()) : [bytes];
+  if (!isCertificate(certificate)) throw new UsageError(`${file} contains no certificate`);
   if (more.length > 0) throw new UsageError(`${file} contains several certificates: give a file with one`);
-  const same = Buffer.from(root).equals(other);
-  const [pinned, found] = [certificateFingerprint(root), certificateFingerprint(other)];
-  const text = `pinned here  ${pinned}\nin the file  ${found}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
-  return { exit: same ? TRUSTED : REFUSED, json: { same, pinned, found }, text };
+  const same = Buffer.from(root).equals(certificate);
+  const [pinned, fileFingerprint] = [certificateFingerprint(root), certificateFingerprint(certificate)];
+  const text = `pinned here  ${pinned}\nin the file  ${fileFingerprint}\n${same ? 'The same certificate.' : 'ANOTHER certificate.'}`;
+  return { exit: same ? TRUSTED : REFUSED, json: { same, pinned, found: fileFingerprint }, text };
 }
 
 function isCertificate(der: Uint8Array): boolean {

@@ -99,13 +99,13 @@ function readValue({ kind }: FormField, text: string): { value: unknown } | { pr
 
 /** Sets a value by entries, so that `__proto__` is a property like any other. */
 function withValue(body: unknown, path: readonly string[], value: unknown): unknown {
-  const [name, ...rest] = path;
+  const [name, ...innerPath] = path;
   if (name === undefined) return value;
   const entries = isRecord(body) ? Object.entries(body) : [];
   const before = entries.find(([key]) => key === name)?.[1];
   return Object.fromEntries([
     ...entries.filter(([key]) => key !== name),
-    [name, withValue(before, rest, value)],
+    [name, withValue(before, innerPath, value)],
   ]);
 }
 

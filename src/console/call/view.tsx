@@ -25,7 +25,7 @@ interface Loaded {
 /** Calls an enclave by a form that its application describes. */
 export default function CallView({ fields }: Props) {
   const [address, setAddress] = useState(fields['url'] ?? '');
-  const [given, setGiven] = useState<readonly Given[]>([]);
+  const [files, setGiven] = useState<readonly Given[]>([]);
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
@@ -84,7 +84,7 @@ export default function CallView({ fields }: Props) {
           Drop nitro.pcrs, the registers that you expect, or dev-root.pem, the root of an emulated enclave.
         </DropZone>
         <DevelopmentOffer onGiven={give} />
-        <GivenList given={given} onDrop={(item) => setGiven(given.filter((other) => other !== item))} />
+        <GivenList given={files} onDrop={(item) => setGiven(files.filter((file) => file !== item))} />
         <Progress job={job} />
       </form>
       <div role="status" className="view">
@@ -100,7 +100,7 @@ export default function CallView({ fields }: Props) {
           key={loaded.base.href}
           schema={loaded.schema}
           base={loaded.base}
-          expectation={expectationOf(given)}
+          expectation={expectationOf(files)}
         />
       )}
       {!loaded && problem === undefined && job.step === undefined && (

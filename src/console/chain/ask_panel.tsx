@@ -51,7 +51,7 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
             {'refused' in target ? 'Ask' : `Ask ${visibleText(target.host, 60)}`}
           </button>
         </form>
-        <DevelopmentOffer onGiven={(given) => setRoots(rootsIn(given))} />
+        <DevelopmentOffer onGiven={(files) => setRoots(rootsIn(files))} />
         {roots.length > 0 && (
           <p className="hint">
             Enclaves are trusted under the root of make dev, which anyone with its key can use.
@@ -74,8 +74,8 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
   );
 }
 
-const rootsIn = (given: readonly Given[]) =>
-  given.flatMap((item) => (item.kind === 'roots' ? item.roots : []));
+const rootsIn = (files: readonly Given[]) =>
+  files.flatMap((item) => (item.kind === 'roots' ? item.roots : []));
 
 /** Returns the lights of the registered enclaves by key in hexadecimal. */
 function registeredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {

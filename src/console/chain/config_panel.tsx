@@ -75,7 +75,7 @@ export function ConfigPanel({ state }: Props) {
 }
 
 function Owner({ holder: { owner, role } }: { readonly holder: Holder }) {
-  const what = role === 'capability' ? 'holder of the capability' : 'holder of the registrar';
+  const roleText = role === 'capability' ? 'holder of the capability' : 'holder of the registrar';
   if ('words' in owner) return <>{visibleText(owner.words)}</>;
-  return <Bytes hex={owner.address} name={what} />;
+  return <Bytes hex={owner.address} name={roleText} />;
 }

@@ -15,7 +15,7 @@ const MAX_LISTED = 100;
 export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly state: ChainState }) {
   const { enclaves, destroyed } = list;
   const newest = enclaves.toSorted((a, b) => Number(b.registeredAtMs - a.registeredAtMs));
-  const rest = newest.length - MAX_LISTED;
+  const hiddenCount = newest.length - MAX_LISTED;
   return (
     <Panel
       title="Enclaves"
@@ -47,7 +47,7 @@ export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly 
           );
         })}
       </ul>
-      {rest > 0 && <p className="hint">{`And ${rest} more, which are older.`}</p>}
+      {hiddenCount > 0 && <p className="hint">{`And ${hiddenCount} more, which are older.`}</p>}
     </Panel>
   );
 }

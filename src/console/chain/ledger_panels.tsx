@@ -89,8 +89,8 @@ function Count({ of, host }: { readonly of: number; readonly host: string }) {
 
 /** Addresses in the middle of a name take the place of what matters. */
 function shortType(type: string): string {
-  const short = type.replace(/0x0*([0-9a-f]{1,6})([0-9a-f]*)::/g, (_, first: string, rest: string) =>
-    rest === '' ? `0x${first}::` : `0x${first}…::`,
+  const short = type.replace(/0x0*([0-9a-f]{1,6})([0-9a-f]*)::/g, (_, first: string, middle: string) =>
+    middle === '' ? `0x${first}::` : `0x${first}…::`,
   );
   return visibleText(short, 200);
 }

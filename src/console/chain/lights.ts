@@ -44,10 +44,10 @@ export type Asked =
   | { readonly kind: 'attested'; readonly publicKey: string };
 
 /** Returns the light of an enclave that was asked, by its key in hexadecimal among the registered ones. */
-export function lightOfAsked(asked: Asked, registered: ReadonlyMap<string, Light>): Light {
-  if (asked.kind === 'silent') return { tone: 'danger', word: 'silent', why: asked.why };
-  if (asked.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: asked.why };
-  const light = registered.get(asked.publicKey);
+export function lightOfAsked(outcome: Asked, registered: ReadonlyMap<string, Light>): Light {
+  if (outcome.kind === 'silent') return { tone: 'danger', word: 'silent', why: outcome.why };
+  if (outcome.kind === 'refused') return { tone: 'danger', word: 'not trusted', why: outcome.why };
+  const light = registered.get(outcome.publicKey);
   if (light) return { ...light, why: `It answers with a registered key. ${light.why}` };
   return {
     tone: 'danger',

@@ -173,7 +173,7 @@ async function readLatest(
   return events;
 }
 
-function compareLatest(one: EnclaveEvent, other: EnclaveEvent): number {
-  const between = (other.checkpoint ?? 0n) - (one.checkpoint ?? 0n);
-  return between === 0n ? other.eventIndex - one.eventIndex : Number(between);
+function compareLatest(first: EnclaveEvent, second: EnclaveEvent): number {
+  const between = (second.checkpoint ?? 0n) - (first.checkpoint ?? 0n);
+  return between === 0n ? second.eventIndex - first.eventIndex : Number(between);
 }

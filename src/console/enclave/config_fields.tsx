@@ -8,7 +8,7 @@ import type { Given } from './files.ts';
 
 interface Props {
   readonly fields: Readonly<Record<string, string>>;
-  readonly onGiven: (given: Given) => void;
+  readonly onGiven: (file: Given) => void;
 }
 
 /** Takes the expected registers from a config on Sui, as the named node gives them. */

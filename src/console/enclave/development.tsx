@@ -6,7 +6,7 @@ import { type Given, givenOf } from './files.ts';
 const file = document.querySelector<HTMLMetaElement>('meta[name="development"]')?.content;
 
 /** Offers root and registers of the emulated enclave, where this page comes from `make dev`. */
-export function DevelopmentOffer({ onGiven }: { readonly onGiven: (given: readonly Given[]) => void }) {
+export function DevelopmentOffer({ onGiven }: { readonly onGiven: (files: readonly Given[]) => void }) {
   const [problem, setProblem] = useState<string>();
   if (file === undefined) return null;
   const take = async () => {

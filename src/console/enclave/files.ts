@@ -42,10 +42,10 @@ export function replaced(before: readonly Given[], added: readonly Given[]): rea
   return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
 }
 
-export function expectationOf(given: readonly Given[]): Expectation {
+export function expectationOf(files: readonly Given[]): Expectation {
   return {
-    images: given.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
-    roots: given.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
+    images: files.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
+    roots: files.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
   };
 }
 

@@ -10,8 +10,8 @@ interface Props {
 }
 
 /** The files on which the verdict depends, besides the document. */
-export function GivenList({ given, onDrop }: Props) {
-  const roots = given.some(({ kind }) => kind === 'roots');
+export function GivenList({ given: files, onDrop }: Props) {
+  const roots = files.some(({ kind }) => kind === 'roots');
   return (
     <ul className="chips" aria-label="What is compared">
       {!roots && (
@@ -19,7 +19,7 @@ export function GivenList({ given, onDrop }: Props) {
           <span className="subtle">root</span> AWS Nitro, built in
         </li>
       )}
-      {given.map((item) => {
+      {files.map((item) => {
         const name = visibleText(item.name, 80);
         return (
           <li key={`${item.kind} ${item.name}`} className="chip">

@@ -106,8 +106,8 @@ const REFUSALS: Readonly<Partial<Record<AttestationCode, Words>>> = {
 
 /** Explains a refusal by the code of the library's error. */
 export function refusal(code: AttestationCode): Words {
-  const known = REFUSALS[code];
-  if (known) return known;
+  const words = REFUSALS[code];
+  if (words) return words;
   if (/^(CERTIFICATE|CHAIN)_/.test(code)) {
     return {
       title: 'Refused: the certificates do not hold',

@@ -19,15 +19,15 @@ interface Props {
 
 /** The registers of the enclave beside the expected ones. */
 export function Registers({ examination, document }: Props) {
-  const found = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
-  const expected = nearest(examination.expectation.images, [found(0), found(1), found(2)]);
-  const isDebug = [0, 1, 2].every((index) => /^0*$/.test(found(index)));
+  const registerHex = (index: number) => toHex(document.pcrs.get(index) ?? new Uint8Array());
+  const expected = nearest(examination.expectation.images, [registerHex(0), registerHex(1), registerHex(2)]);
+  const isDebug = [0, 1, 2].every((index) => /^0*$/.test(registerHex(index)));
   return (
     <Panel title="Registers" aside={<span className="subtle">SHA-384 of what was started</span>}>
       <ul className="registers">
         {REGISTERS.map(([key, name, meaning], index) => {
-          const value = found(index);
-          const wanted = expected?.[key];
+          const value = registerHex(index);
+          const expectedHex = expected?.[key];
           return (
             <li key={name}>
               <div className="register">
@@ -36,7 +36,7 @@ export function Registers({ examination, document }: Props) {
                 <Comparison
                   isDebug={isDebug}
                   isGenuine={isGenuine(examination)}
-                  isEqual={wanted === undefined ? undefined : wanted === value}
+                  isEqual={expectedHex === undefined ? undefined : expectedHex === value}
                 />
               </div>
               {value === '' ? (
@@ -44,10 +44,10 @@ export function Registers({ examination, document }: Props) {
               ) : (
                 <Bytes hex={value} name={`${name} found`} />
               )}
-              {wanted !== undefined && wanted !== value && (
+              {expectedHex !== undefined && expectedHex !== value && (
                 <div className="expected">
                   <span className="subtle">expected</span>
-                  <Bytes hex={wanted} name={`${name} expected`} />
+                  <Bytes hex={expectedHex} name={`${name} expected`} />
                 </div>
               )}
             </li>
@@ -74,8 +74,8 @@ function Comparison({ isDebug, isGenuine: isTrue, isEqual }: ComparisonProps) {
 }
 
 /** Returns the image with the most registers in common, among several, such as those of an overlap. */
-function nearest(images: readonly Image[], found: readonly [string, string, string]): Image | undefined {
+function nearest(images: readonly Image[], registers: readonly [string, string, string]): Image | undefined {
   const common = ({ pcr0, pcr1, pcr2 }: Image) =>
-    [pcr0, pcr1, pcr2].filter((value, index) => value === found[index]).length;
+    [pcr0, pcr1, pcr2].filter((value, index) => value === registers[index]).length;
   return images.toSorted((a, b) => common(b) - common(a))[0];
 }

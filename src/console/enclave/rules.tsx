@@ -32,13 +32,13 @@ export function Rules({ rules, isCompared }: Props) {
 function RuleList({ rules }: { readonly rules: readonly RuleResult[] }) {
   return (
     <ol className="rules">
-      {rules.map(({ rule, title, state, found }) => (
+      {rules.map(({ rule, title, state, found: detail }) => (
         <li key={rule} value={rule}>
           <Mark state={state} label={state} />
           <span className="number">{rule}</span>
           <span>
             {visibleText(title)}
-            {found !== undefined && <span className="found">{visibleText(found, 400)}</span>}
+            {detail !== undefined && <span className="found">{visibleText(detail, 400)}</span>}
           </span>
         </li>
       ))}

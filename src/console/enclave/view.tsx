@@ -29,7 +29,7 @@ interface Failed {
 /** Attests an enclave, or verifies a document, in the page. */
 export function EnclaveView({ fields }: Props) {
   const [address, setAddress] = useState(fields['url'] ?? '');
-  const [given, setGiven] = useState<readonly Given[]>([]);
+  const [files, setGiven] = useState<readonly Given[]>([]);
   const [subject, setSubject] = useState<Subject>();
   const [outcome, setOutcome] = useState<Examination | Failed>();
   const job = useJob((error) =>
@@ -51,17 +51,17 @@ export function EnclaveView({ fields }: Props) {
     setSubject(undefined);
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for a document with a fresh nonce`);
-      const asked = await fetchDocument(target.url, signal);
+      const document = await fetchDocument(target.url, signal);
       step(`Verifying the document by ${RULES.length} rules`);
-      setSubject(asked);
-      await report(asked, given);
+      setSubject(document);
+      await report(document, files);
     });
   };
 
   /** Takes what was given now in place of what was given before of the same kind, and looks again. */
   const give = (added: readonly Given[]) => {
     const all = replaced(
-      given,
+      files,
       added.filter(({ kind }) => kind !== 'document'),
     );
     setGiven(all);
@@ -73,7 +73,7 @@ export function EnclaveView({ fields }: Props) {
   };
 
   const drop = (item: Given) => {
-    const all = given.filter((other) => other !== item);
+    const all = files.filter((file) => file !== item);
     setGiven(all);
     if (subject) job.start(() => report(subject, all));
   };
@@ -110,7 +110,7 @@ export function EnclaveView({ fields }: Props) {
         </DropZone>
         <ConfigFields fields={fields} onGiven={(item) => give([item])} />
         <DevelopmentOffer onGiven={give} />
-        <GivenList given={given} onDrop={drop} />
+        <GivenList given={files} onDrop={drop} />
         <Progress job={job} />
       </div>
       <div role="status" className="view">

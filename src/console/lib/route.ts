@@ -24,10 +24,10 @@ const MAX_FIELD = 2048;
 export function readRoute(hash: string): Route {
   const [, path = '', query = ''] = /^#?\/?([a-z]*)(?:\?(.*))?$/s.exec(hash) ?? [];
   const view = VIEWS.find((name) => name === path) ?? 'enclave';
-  const given = new URLSearchParams(query);
+  const parameters = new URLSearchParams(query);
   const fields = FIELDS[view].flatMap((name) => {
-    const [value = '', ...others] = given.getAll(name);
-    return value !== '' && value.length <= MAX_FIELD && others.length === 0 ? [[name, value]] : [];
+    const [value = '', ...repeatedValues] = parameters.getAll(name);
+    return value !== '' && value.length <= MAX_FIELD && repeatedValues.length === 0 ? [[name, value]] : [];
   });
   return { view, fields: Object.fromEntries(fields) };
 }

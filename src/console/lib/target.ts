@@ -11,9 +11,9 @@ const MAX_LENGTH = 2048;
 
 /** The base URL of an enclave or a node. Keeps a path, drops query and fragment. */
 export function targetOf(text: string): Target {
-  const given = text.trim();
-  if (given.length > MAX_LENGTH) return { refused: 'The address is too long.' };
-  const url = URL.parse(given);
+  const address = text.trim();
+  if (address.length > MAX_LENGTH) return { refused: 'The address is too long.' };
+  const url = URL.parse(address);
   if (url === null) return { refused: 'Enter a full address, such as https://enclave.example.' };
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
     return { refused: `Only http and https are called, not ${url.protocol.slice(0, 40)}` };

@@ -12,10 +12,10 @@ const UNITS = [
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const start = UNITS.findIndex(([size]) => ms >= size);
-  let rest = ms;
+  let remainingMs = ms;
   const parts = UNITS.slice(start, start + 2).map(([size, unit]) => {
-    const count = Math.floor(rest / size);
-    rest -= count * size;
+    const count = Math.floor(remainingMs / size);
+    remainingMs -= count * size;
     return count === 0 ? '' : `${count.toLocaleString('en')} ${unit}`;
   });
   return parts.filter((part) => part !== '').join(' ');

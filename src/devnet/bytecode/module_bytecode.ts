@@ -98,7 +98,7 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     ),
     packed: new Map(definitions.map(({ handle, packed }) => [handle.name, packed])),
     init: definitions.find(({ handle }) => handle.name === 'init')?.handle,
-    dependencies: [...new Set(handles.modules.map(addressOf))].filter((other) => other !== address),
+    dependencies: [...new Set(handles.modules.map(addressOf))].filter((dependency) => dependency !== address),
   };
 }
 

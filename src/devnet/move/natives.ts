@@ -204,9 +204,9 @@ export class Runtime {
 /** Natives that need nothing but their arguments. */
 const NATIVES: Readonly<Record<string, Native>> = {
   'address::from_bytes': ({ args: [bytes], abort }) => {
-    const given = bytesOf(bytes as Value);
-    if (given.length !== 32) throw abort(0);
-    return [`0x${Buffer.from(given).toString('hex')}`];
+    const addressBytes = bytesOf(bytes as Value);
+    if (addressBytes.length !== 32) throw abort(0);
+    return [`0x${Buffer.from(addressBytes).toString('hex')}`];
   },
   'address::to_u256': ({ args: [value] }) => [new Int(256, BigInt(address(value)))],
   'address::from_u256': ({ args: [value] }) => [`0x${int(value).value.toString(16).padStart(64, '0')}`],

@@ -52,9 +52,9 @@ export function splitList(text: string): string[] {
 
 /** @throws TypeError for a text that is not a type */
 export function parseType(text: string): MoveType {
-  const [, reference, rest = text] = /^(&(?:mut )?)(.*)$/.exec(text) ?? [];
+  const [, reference, typeText = text] = /^(&(?:mut )?)(.*)$/.exec(text) ?? [];
   if (reference !== undefined)
-    return { kind: 'reference', isMutable: reference !== '&', of: parseType(rest) };
+    return { kind: 'reference', isMutable: reference !== '&', of: parseType(typeText) };
   if (PRIMITIVES.has(text)) return { kind: 'primitive', name: text };
   const [, index] = /^T(\d+)$/.exec(text) ?? [];
   if (index !== undefined) return { kind: 'parameter', index: Number(index) };

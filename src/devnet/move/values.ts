@@ -101,15 +101,16 @@ export function copyOf(value: Value, charge: (count: number) => void): Value {
 }
 
 /** @param charge is called with the number of values that it compares */
-export function areEqual(one: Value, other: Value, charge: (count: number) => void): boolean {
-  if (one instanceof Reference && other instanceof Reference) return areEqual(one.value, other.value, charge);
-  if (one instanceof Int && other instanceof Int) return one.value === other.value;
-  if (!(one instanceof Composite && other instanceof Composite)) return one === other;
-  charge(1 + one.items.length);
+export function areEqual(left: Value, right: Value, charge: (count: number) => void): boolean {
+  if (left instanceof Reference && right instanceof Reference)
+    return areEqual(left.value, right.value, charge);
+  if (left instanceof Int && right instanceof Int) return left.value === right.value;
+  if (!(left instanceof Composite && right instanceof Composite)) return left === right;
+  charge(1 + left.items.length);
   return (
-    one.tag === other.tag &&
-    one.items.length === other.items.length &&
-    one.items.every((item, index) => areEqual(item, other.items[index] as Value, charge))
+    left.tag === right.tag &&
+    left.items.length === right.items.length &&
+    left.items.every((item, index) => areEqual(item, right.items[index] as Value, charge))
   );
 }
 

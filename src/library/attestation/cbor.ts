@@ -219,8 +219,8 @@ function suiBignum(tag: number, bytes: Uint8Array): CborItem {
   return integerOf(tag, magnitude) ?? new CborTag(tag, bytes.subarray(start));
 }
 
-function is(type: Type, other: Type): boolean {
-  return Type.equals(type, other);
+function is(type: Type, expectedType: Type): boolean {
+  return Type.equals(type, expectedType);
 }
 
 /** `fatal` rejects invalid bytes, which would silently become U+FFFD; `ignoreBOM` keeps a leading U+FEFF. */
@@ -234,8 +234,8 @@ function utf8(bytes: Uint8Array): string {
   }
 }
 
-function malformed(what: string, options?: ErrorOptions): AttestationError {
-  const message = `the attestation document is not well-formed CBOR: ${what}`;
+function malformed(problem: string, options?: ErrorOptions): AttestationError {
+  const message = `the attestation document is not well-formed CBOR: ${problem}`;
   return new AttestationError('CBOR_MALFORMED', message, options);
 }
 

@@ -84,10 +84,10 @@ export function parseCertificate(bytes: Uint8Array, position: number): ParsedCer
 
 export function malformedCertificate(
   position: number,
-  what: string,
+  problem: string,
   options?: ErrorOptions,
 ): CertificateError {
-  const message = `is not an X.509 v3 certificate in DER: ${what}`;
+  const message = `is not an X.509 v3 certificate in DER: ${problem}`;
   return new CertificateError('CERTIFICATE_MALFORMED', position, message, options);
 }
 

@@ -129,10 +129,10 @@ function decodeEnvelope(bytes: Uint8Array, passed: Passed): { payload: Uint8Arra
   return { payload, signature };
 }
 
-function shapeError(what: string): AttestationError {
+function shapeError(problem: string): AttestationError {
   return new AttestationError(
     'COSE_SHAPE',
-    `not a COSE_Sign1, which is [protected bytes, unprotected map, payload bytes, signature bytes]: ${what}`,
+    `not a COSE_Sign1, which is [protected bytes, unprotected map, payload bytes, signature bytes]: ${problem}`,
   );
 }
 

@@ -63,9 +63,9 @@ export class AttestationError extends CodedError<AttestationCode> {}
 export class FieldError extends AttestationError {
   readonly field: string;
 
-  /** @param what follows the name of the field in the message */
-  constructor(code: 'DOCUMENT_FIELD' | 'DOCUMENT_FIELD_SIZE', field: string, what: string) {
-    super(code, `the field "${field}" ${what}`);
+  /** @param problem follows the name of the field in the message */
+  constructor(code: 'DOCUMENT_FIELD' | 'DOCUMENT_FIELD_SIZE', field: string, problem: string) {
+    super(code, `the field "${field}" ${problem}`);
     this.field = field;
   }
 }
@@ -75,9 +75,9 @@ export class CertificateError extends AttestationError {
   /** Position in the chain: 0 is the root, the last one is the leaf. */
   readonly position: number;
 
-  /** @param what follows the number of the certificate in the message */
-  constructor(code: CertificateCode, position: number, what: string, options?: ErrorOptions) {
-    super(code, `certificate ${position} of the chain ${what}`, options);
+  /** @param problem follows the number of the certificate in the message */
+  constructor(code: CertificateCode, position: number, problem: string, options?: ErrorOptions) {
+    super(code, `certificate ${position} of the chain ${problem}`, options);
     this.position = position;
   }
 }
@@ -94,8 +94,8 @@ export class PcrMismatchError extends AttestationError {
   readonly found: readonly (string | null)[];
 
   /** @param diff one line for each register of each accepted image */
-  constructor(found: readonly (string | null)[], diff: string) {
+  constructor(registers: readonly (string | null)[], diff: string) {
     super('POLICY_PCRS', `the enclave runs none of the accepted images:\n${diff}`);
-    this.found = found;
+    this.found = registers;
   }
 }

@@ -70,7 +70,7 @@ export async function explainAttestation(
   const reached = () => ({ ...(document && { document }), ...(chain && { chain }) });
   try {
     const verified = await judge(bytes, checked, {
-      passed: (rule, found) => passed.set(rule, found),
+      passed: (rule, detail) => passed.set(rule, detail),
       decoded: (decoded) => {
         document = decoded;
       },
@@ -91,10 +91,10 @@ function rows(passed: ReadonlyMap<RuleId, string | undefined>, error?: Attestati
     const rule = { rule: index + 1, id, title };
     if (index === failed && error) return { ...rule, state: 'failed', found: oneLine(error.message) };
     if (index > failed && !passed.has(id)) return { ...rule, state: 'not reached' };
-    const found = passed.get(id);
-    return found === undefined
+    const detail = passed.get(id);
+    return detail === undefined
       ? { ...rule, state: 'passed' }
-      : { ...rule, state: 'passed', found: oneLine(found) };
+      : { ...rule, state: 'passed', found: oneLine(detail) };
   });
 }
 

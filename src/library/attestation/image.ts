@@ -53,8 +53,8 @@ export function checkImage(image: Image): Image {
     );
   }
   const register = (name: keyof Image) => {
-    const given: unknown = image[name];
-    const value = typeof given === 'string' ? given.toLowerCase() : '';
+    const digits: unknown = image[name];
+    const value = typeof digits === 'string' ? digits.toLowerCase() : '';
     if (!VALUE.test(value)) {
       throw new AttestationError(
         'POLICY_INVALID',

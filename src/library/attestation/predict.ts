@@ -95,11 +95,11 @@ function verifyRule(holds: boolean, reason: string): asserts holds {
 }
 
 /** Reads lenient CBOR, and ignores what follows the item. */
-function read(bytes: Uint8Array, what: string): CborItem {
+function read(bytes: Uint8Array, part: string): CborItem {
   try {
     return readCbor(bytes, 'sui').item;
   } catch {
-    throw new AbortError(ABORT_PARSE, `${what} is not CBOR`);
+    throw new AbortError(ABORT_PARSE, `${part} is not CBOR`);
   }
 }
 
@@ -125,7 +125,9 @@ function checkUnprotectedHeader(item: CborItem | undefined): void {
   while (map instanceof CborTag) map = map.content;
   parseRule(map instanceof CborMap, 'the unprotected header is not a map');
   const keys = map.entries.map(([key]) => key);
-  const repeated = keys.some((key, index) => keys.slice(0, index).some((other) => equalItems(key, other)));
+  const repeated = keys.some((key, index) =>
+    keys.slice(0, index).some((earlierKey) => equalItems(key, earlierKey)),
+  );
   parseRule(!repeated, 'the unprotected header has a duplicate key');
 }
 

@@ -362,4 +362,4 @@ export function getRuleNumber(id: RuleId): number {
  *
  * @param found what the document has, where that says more than the rule. Not bounded, and not of trusted origin
  */
-export type Passed = (rule: RuleId, found?: string) => void;
+export type Passed = (rule: RuleId, detail?: string) => void;

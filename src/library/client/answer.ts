@@ -74,8 +74,8 @@ export function unexpectedProperty<Data, Input>(
     try {
       bytes = bytesOf(schema, { intent, timestamp_ms: timestampMs, payload });
     } catch (cause) {
-      const what = `"expect": ${schema.payload.name} can't have this value for ${JSON.stringify(name)}`;
-      throw invalidOption(what, { cause });
+      const problem = `"expect": ${schema.payload.name} can't have this value for ${JSON.stringify(name)}`;
+      throw invalidOption(problem, { cause });
     }
     return bytesToHex(bytes) !== bytesToHex(signedBytes);
   });

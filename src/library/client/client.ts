@@ -82,9 +82,9 @@ export class EnclaveClient {
     watched: (trust: Trust) => Trust = (trust) => trust,
   ): Promise<RegisteredEnclaveClient> {
     const { trustInConfig } = await import('./registered.ts');
-    const { trust, signal, options: others } = trustInConfig(suiClient, configId, options);
+    const { trust, signal, options: clientOptions } = trustInConfig(suiClient, configId, options);
     // The policy is the chain's: see `trust`.
-    const client = new RegisteredEnclaveClient(url, others as EnclaveClientOptions, watched(trust));
+    const client = new RegisteredEnclaveClient(url, clientOptions as EnclaveClientOptions, watched(trust));
     await abortable(trust.current(), signal);
     return client;
   }

@@ -79,8 +79,8 @@ class FieldReader {
   }
 
   end(): void {
-    const rest = this.#bytes.length - this.#at;
-    if (rest > 0) throw unreadable(`${rest} more than the message has`);
+    const remaining = this.#bytes.length - this.#at;
+    if (remaining > 0) throw unreadable(`${remaining} more than the message has`);
   }
 
   #option(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
@@ -162,10 +162,10 @@ function textOf(content: Uint8Array, path: string): string {
   }
 }
 
-function unreadable(what: string, options?: ErrorOptions): ClientError {
+function unreadable(problem: string, options?: ErrorOptions): ClientError {
   return new ClientError(
     'CLIENT_SIGNED_BYTES',
-    `the bytes are not one message of this type: ${what}`,
+    `the bytes are not one message of this type: ${problem}`,
     options,
   );
 }

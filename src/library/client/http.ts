@@ -77,8 +77,8 @@ export function noAnswer({ base }: Http, name: string, error: unknown): never {
 }
 
 /** @param endpoint that gave the answer, for the message */
-export function malformedAnswer(endpoint: string, what: string, options?: ErrorOptions): ClientError {
-  const message = `the answer to ${endpoint} can't be used: ${what}`;
+export function malformedAnswer(endpoint: string, problem: string, options?: ErrorOptions): ClientError {
+  const message = `the answer to ${endpoint} can't be used: ${problem}`;
   return new ClientError('CLIENT_MALFORMED_ANSWER', message, options);
 }
 

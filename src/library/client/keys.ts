@@ -132,14 +132,14 @@ export class KnownKeys {
     hint: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    const known = await this.trusted(signal);
-    const hinted = known.findIndex(({ hex }) => hex === hint);
-    if (hinted > 0) known.unshift(...known.splice(hinted, 1));
-    for (const { publicKey } of known) if (await isSignedBy(publicKey, answer)) return publicKey;
+    const trustedKeys = await this.trusted(signal);
+    const hinted = trustedKeys.findIndex(({ hex }) => hex === hint);
+    if (hinted > 0) trustedKeys.unshift(...trustedKeys.splice(hinted, 1));
+    for (const { publicKey } of trustedKeys) if (await isSignedBy(publicKey, answer)) return publicKey;
     // The enclave that has the key named it: it did not sign this answer, so another attestation won't help.
     if (hinted >= 0) throw notSigned();
     const registered = hint === undefined ? undefined : await this.#registeredSigner(answer, hint, signal);
-    return registered ?? (await this.#newSigner(answer, known, hint, signal));
+    return registered ?? (await this.#newSigner(answer, trustedKeys, hint, signal));
   }
 
   async #registeredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
@@ -153,11 +153,11 @@ export class KnownKeys {
   /** Attests until it reaches the enclave that signed: a balancer may choose another one each time. */
   async #newSigner(
     answer: ReceivedAnswer<unknown>,
-    known: readonly EnclaveKeys[],
+    trustedKeys: readonly EnclaveKeys[],
     hint: string | undefined,
     signal: AbortSignal | undefined,
   ): Promise<Uint8Array> {
-    const tried = new Set(known.map(({ hex }) => hex));
+    const tried = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
     // Each key that it meets shows that there may be more.
     const most = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
@@ -180,14 +180,14 @@ export class KnownKeys {
    * a key whose enclave seems to be gone.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
-    const known = await this.trusted(signal);
+    const trustedKeys = await this.trusted(signal);
     const weightOf = ({ misses }: EnclaveKeys) => 4 ** -misses;
-    let at = Math.random() * known.reduce((sum, key) => sum + weightOf(key), 0);
-    for (const key of known) {
+    let at = Math.random() * trustedKeys.reduce((sum, key) => sum + weightOf(key), 0);
+    for (const key of trustedKeys) {
       at -= weightOf(key);
       if (at <= 0) return key;
     }
-    return known[0] as EnclaveKeys;
+    return trustedKeys[0] as EnclaveKeys;
   }
 
   get size(): number {

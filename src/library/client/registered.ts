@@ -19,14 +19,19 @@ import type { Requirements, Trust } from './trust.ts';
 const MINUTE = 60_000;
 
 /**
- * @param given as for `EnclaveClient.forConfig`
+ * @param configOptions as for `EnclaveClient.forConfig`
  * @returns the trust in the config, and the options of the client, without a policy: that is the chain's
  * @throws ClientError: CLIENT_OPTION
  */
-export function trustInConfig(suiClient: ClientWithCoreApi, configId: string, given: ConfigClientOptions) {
-  if (typeof given !== 'object' || given === null) throw invalidOption('the options must be an object');
-  const { configMaxAgeMs = MINUTE, signal, ...options } = given;
-  readCallOptions({ ...('signal' in given && { signal }) } as object, ['signal']);
+export function trustInConfig(
+  suiClient: ClientWithCoreApi,
+  configId: string,
+  configOptions: ConfigClientOptions,
+) {
+  if (typeof configOptions !== 'object' || configOptions === null)
+    throw invalidOption('the options must be an object');
+  const { configMaxAgeMs = MINUTE, signal, ...options } = configOptions;
+  readCallOptions({ ...('signal' in configOptions && { signal }) } as object, ['signal']);
   if ('policy' in options) throw invalidOption('forConfig takes the policy from the chain: leave it out');
   const maxAgeMs = duration('configMaxAgeMs', configMaxAgeMs);
   const trust: Trust = new ChainTrust(suiClient, configId, { maxAgeMs, now: options.now ?? Date.now });

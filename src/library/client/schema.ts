@@ -135,9 +135,9 @@ function fieldsOf(value: unknown, where: string): SchemaField[] {
 }
 
 function fieldOf(value: unknown, where: string): SchemaField {
-  const given = record(value, where, FIELD_KEYS);
-  const name = named(given['name'], FIELD_NAME, `${where}.name`);
-  const { type } = given;
+  const field = record(value, where, FIELD_KEYS);
+  const name = named(field['name'], FIELD_NAME, `${where}.name`);
+  const { type } = field;
   if (typeof type !== 'string') throw invalidSchema(`${where}.type is not a type`);
   const { wrappers, leaf } = unwrapped(type);
   if (wrappers.some((wrapper, index) => wrapper === 'Option' && wrappers[index + 1] === 'Option')) {
@@ -145,10 +145,10 @@ function fieldOf(value: unknown, where: string): SchemaField {
   }
   const isPlain = isPlainType(leaf);
   if (!isPlain) named(leaf, STRUCT_NAME, `${where}.type`);
-  if (isPlain && 'fields' in given) throw invalidSchema(`${where} has fields, but is not a struct`);
-  const fields = isPlain ? undefined : fieldsOf(given['fields'], where);
+  if (isPlain && 'fields' in field) throw invalidSchema(`${where} has fields, but is not a struct`);
+  const fields = isPlain ? undefined : fieldsOf(field['fields'], where);
   const width = widthOf(type, fields);
-  if (given['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
+  if (field['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
   return { name, type, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }
 
@@ -197,6 +197,6 @@ function requireUnique(names: readonly string[], where: string): void {
 }
 
 /** Messages have nothing of the schema but positions: it is a stranger's. */
-function invalidSchema(what: string, options?: ErrorOptions): ClientError {
-  return new ClientError('CLIENT_SCHEMA', `the schema of the application can't be used: ${what}`, options);
+function invalidSchema(problem: string, options?: ErrorOptions): ClientError {
+  return new ClientError('CLIENT_SCHEMA', `the schema of the application can't be used: ${problem}`, options);
 }

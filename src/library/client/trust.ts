@@ -24,8 +24,8 @@ export interface Trust {
  *
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
  */
-export function trustIn(given: Omit<AttestationPolicy, 'nonce'>): Trust {
-  const policy = checkPolicy(given);
+export function trustIn(clientPolicy: Omit<AttestationPolicy, 'nonce'>): Trust {
+  const policy = checkPolicy(clientPolicy);
   if ('nonce' in policy) {
     const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
     throw new AttestationError('POLICY_INVALID', message);

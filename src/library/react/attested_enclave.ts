@@ -83,8 +83,8 @@ export class AttestedEnclave {
     const watched = (trust: Trust) => tellingKeys(trust, (publicKey) => this.#meet(publicKey));
     this.#connect = async (signal) => {
       if ('configId' in options) {
-        const { suiClient, configId, ...others } = options;
-        return await EnclaveClient.forConfig(suiClient, configId, url, { ...others, signal }, watched);
+        const { suiClient, configId, ...clientOptions } = options;
+        return await EnclaveClient.forConfig(suiClient, configId, url, { ...clientOptions, signal }, watched);
       }
       return new EnclaveClient(url, options, watched(trustIn(options?.policy)));
     };

@@ -129,9 +129,9 @@ export interface Abort {
 
 /** The short form of an abort, and, if known, which check failed and what to do. */
 export function explainAbort(abort: Abort): { abort: string; explanation: string } {
-  const known = nameOf(abort);
-  const short = `${abort.module ?? '?'}::${known ?? abort.number}`;
-  const explanation = known === undefined ? BY_NUMBER[short] : ERRORS[short]?.[1];
+  const abortName = nameOf(abort);
+  const short = `${abort.module ?? '?'}::${abortName ?? abort.number}`;
+  const explanation = abortName === undefined ? BY_NUMBER[short] : ERRORS[short]?.[1];
   return { abort: short, explanation: explanation ?? abort.text ?? 'a check of the contract failed' };
 }
 
@@ -139,10 +139,12 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
 function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
   if (code === undefined) return name;
   const named = Object.entries(ERRORS).find(
-    ([abort, [own]]) => own === code && abort.startsWith(`${module}::`),
+    ([abort, [abortCode]]) => abortCode === code && abort.startsWith(`${module}::`),
   );
-  const found = named?.[0].split('::')[1];
-  return found !== undefined && (name === undefined || name === found) ? found : (name ?? String(code));
+  const moduleName = named?.[0].split('::')[1];
+  return moduleName !== undefined && (name === undefined || name === moduleName)
+    ? moduleName
+    : (name ?? String(code));
 }
 
 /**

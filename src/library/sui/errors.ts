@@ -88,8 +88,8 @@ export class ObjectNotFoundError extends SuiError {
 export class WrongObjectTypeError extends SuiError {
   readonly objectId: string;
 
-  constructor(objectId: string, expected: string, found: string) {
-    super('SUI_OBJECT_TYPE', `the object ${objectId} must be ${expected}, but it is ${found}`);
+  constructor(objectId: string, expected: string, actualType: string) {
+    super('SUI_OBJECT_TYPE', `the object ${objectId} must be ${expected}, but it is ${actualType}`);
     this.objectId = objectId;
   }
 }

@@ -70,9 +70,9 @@ export function suiErrorOf(error: unknown): SuiError {
     return refusalOf(status, printable(cause.message), error);
   }
   if (error instanceof TransactionError) return new NodeRefusedError('NOT_FOUND', printable(error.message));
-  const known = graphqlErrorOf(error);
-  if (known === null) throw error;
-  return known;
+  const sdkError = graphqlErrorOf(error);
+  if (sdkError === null) throw error;
+  return sdkError;
 }
 
 /** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
@@ -98,21 +98,21 @@ function graphqlErrorOf(error: Error): SuiError | null {
  * been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before it throws one.
  */
 export function sendErrorOf(error: unknown, digest: string): SuiError {
-  let known: SuiError;
+  let sdkError: SuiError;
   try {
-    known = suiErrorOf(error);
+    sdkError = suiErrorOf(error);
   } catch (cause) {
     // A signal's reason, which some clients pass on, may be any value.
     const reason = cause instanceof Error ? cause.message : 'the call was ended';
     return new UnknownOutcomeError(digest, printable(reason), { cause });
   }
-  const status = known instanceof NodeRefusedError ? known.status : givenStatus(error);
+  const status = sdkError instanceof NodeRefusedError ? sdkError.status : givenStatus(error);
   const unknown =
-    known.code === 'SUI_NODE_UNREACHABLE' ||
-    known.code === 'SUI_NODE_ANSWER' ||
+    sdkError.code === 'SUI_NODE_UNREACHABLE' ||
+    sdkError.code === 'SUI_NODE_ANSWER' ||
     PERHAPS_EXECUTED.includes(status) ||
-    (known.code === 'SUI_NODE_REFUSED' && NO_VERDICT.includes(status));
-  return unknown ? new UnknownOutcomeError(digest, known.message, { cause: known }) : known;
+    (sdkError.code === 'SUI_NODE_REFUSED' && NO_VERDICT.includes(status));
+  return unknown ? new UnknownOutcomeError(digest, sdkError.message, { cause: sdkError }) : sdkError;
 }
 
 /** The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else null. */
@@ -150,8 +150,8 @@ function refusalOf(status: string | null, message: string, cause: Error): SuiErr
     );
   }
   if (GAS.test(message)) return gasTooLow(message, options);
-  const [, id, other] = NOT_FOUND.exec(message) ?? [];
-  if (id ?? other) return new ObjectNotFoundError(id ?? other ?? '');
+  const [, id, otherId] = NOT_FOUND.exec(message) ?? [];
+  if (id ?? otherId) return new ObjectNotFoundError(id ?? otherId ?? '');
   if (fetchFailed || (status !== null && NO_ANSWER.includes(status))) {
     return unreachable(fetchFailed ? 'the connection failed' : message, cause);
   }

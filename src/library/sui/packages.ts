@@ -53,12 +53,14 @@ export async function readPackage(
     client.core.getObject({ objectId: id, include: { objectBcs: true }, ...signal }),
   );
   if (object.type.includes('::')) throw new WrongObjectTypeError(id, 'a package', object.type);
-  const found = parsePackage(object.objectBcs);
-  if (found?.id !== id) throw badAnswer(`the node does not give the package ${id}`);
+  const movePackage = parsePackage(object.objectBcs);
+  if (movePackage?.id !== id) throw badAnswer(`the node does not give the package ${id}`);
   return {
-    modules: [...found.modules.values()],
-    typeOrigins: new Map(found.typeOrigins.map((type) => [`${type.module}::${type.name}`, type.package])),
-    linkage: new Map([...found.linkage].map(([first, { upgradedId }]) => [first, upgradedId])),
+    modules: [...movePackage.modules.values()],
+    typeOrigins: new Map(
+      movePackage.typeOrigins.map((type) => [`${type.module}::${type.name}`, type.package]),
+    ),
+    linkage: new Map([...movePackage.linkage].map(([first, { upgradedId }]) => [first, upgradedId])),
   };
 }
 

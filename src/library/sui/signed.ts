@@ -134,15 +134,15 @@ function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
     { ...value },
     {
       get(target, name) {
-        const found = Reflect.get(target, name);
-        if (typeof name === 'symbol') return found;
+        const member = Reflect.get(target, name);
+        if (typeof name === 'symbol') return member;
         const read: Read = { at: writer.toBytes().length, reads: new Map() };
         // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a key.
         reads.delete(name);
         reads.set(name, read);
         // Raw types of BCS would write 0 for it.
-        if (found === undefined) throw new TypeError('it is not there');
-        return watched(found, writer, read.reads);
+        if (member === undefined) throw new TypeError('it is not there');
+        return watched(member, writer, read.reads);
       },
     },
   );

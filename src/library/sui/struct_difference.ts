@@ -70,21 +70,21 @@ function differenceOf(
   nested: readonly OnChainStruct[],
   depth: number,
 ): string | undefined {
-  const found = named(onChain.name);
-  if (found !== name) return `the signed type is ${name}, and the struct on chain ${found}`;
+  const chainName = named(onChain.name);
+  if (chainName !== name) return `the signed type is ${name}, and the struct on chain ${chainName}`;
   if (onChain.kind !== undefined && onChain.kind !== STRUCT_KIND) return `${name} on chain is not a struct`;
   if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
   if (depth === 0) return `${name} nests too deep`;
   // The order in an answer is the node's; that of the bytes is the position.
   const there = [...onChain.fields].sort((a, b) => (a.position ?? 0) - (b.position ?? 0));
   for (const [index, field] of fields.entries()) {
-    const other = there[index];
+    const chainField = there[index];
     const place = `field ${index + 1} of ${name}`;
-    if (other === undefined) return `${place}, ${field.name}, is not on chain`;
-    const otherName = named(other.name);
+    if (chainField === undefined) return `${place}, ${field.name}, is not on chain`;
+    const otherName = named(chainField.name);
     if (otherName !== field.name)
       return `${place} is signed as ${field.name}, and on chain it is ${otherName}`;
-    const otherType = textOf(other.type, MAX_NESTING);
+    const otherType = textOf(chainField.type, MAX_NESTING);
     if (otherType !== field.type) {
       return `${name}.${field.name} is signed as ${field.type}, and on chain it is ${otherType}`;
     }

@@ -111,10 +111,10 @@ export function createEnclaveConfig(tx: Transaction, call: Creation): void {
 
 /** Creates a config, for further calls of the transaction: the last must be `shareConfig`. */
 export function newEnclaveConfig(tx: Transaction, call: Creation): TransactionResult {
-  const given = creation(tx, call);
+  const callArguments = creation(tx, call);
   return tx.moveCall({
     ...target(call, 'new_enclave_config'),
-    arguments: [...given, optional(tx, call, call.source)],
+    arguments: [...callArguments, optional(tx, call, call.source)],
   });
 }
 
@@ -128,11 +128,11 @@ export function shareConfig(
 
 /** Allows another image instead of the current one: every enclave registered so far becomes stale at once. */
 export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
-  const given = [...admin(tx, call), ...registers(tx, call.image)];
-  if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: given });
+  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
+  if (call.source === undefined) tx.moveCall({ ...target(call, 'update_pcrs'), arguments: callArguments });
   else {
     const source = optional(tx, call, call.source);
-    tx.moveCall({ ...target(call, 'update_image'), arguments: [...given, source] });
+    tx.moveCall({ ...target(call, 'update_image'), arguments: [...callArguments, source] });
   }
 }
 
@@ -144,11 +144,11 @@ export function beginOverlap(
   tx: Transaction,
   call: AdminCall & Allowed & { readonly untilMs: U64Input },
 ): void {
-  const given = [...admin(tx, call), ...registers(tx, call.image)];
+  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
   const until = tx.pure(u64Of('the end of the overlap', call.untilMs));
   tx.moveCall({
     ...target(call, 'begin_overlap'),
-    arguments: [...given, optional(tx, call, call.source), until, tx.object.clock()],
+    arguments: [...callArguments, optional(tx, call, call.source), until, tx.object.clock()],
   });
 }
 
@@ -290,10 +290,10 @@ export function registerEnclaveAsRegistrar(
  * `loadAttestation` before.
  */
 export function beginRotation(tx: Transaction, call: AdminCall & Allowed): TransactionResult {
-  const given = [...admin(tx, call), ...registers(tx, call.image)];
+  const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
   return tx.moveCall({
     ...target(call, 'begin_rotation'),
-    arguments: [...given, optional(tx, call, call.source)],
+    arguments: [...callArguments, optional(tx, call, call.source)],
   });
 }
 

@@ -136,8 +136,8 @@ const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
 /** For beginLogin: its validators must accept the provider. Nobody knows that of any other network. */
 export function networkOf({ network }: ClientWithCoreApi): { readonly network?: Network } {
-  const known = NETWORKS.find((name) => name === network);
-  return known === undefined ? {} : { network: known };
+  const networkName = NETWORKS.find((name) => name === network);
+  return networkName === undefined ? {} : { network: networkName };
 }
 
 /** Unique among the wallets of a page, the same at each load, and without a colon, which dapp-kit can't store in one. */
@@ -151,9 +151,10 @@ function checkService(name: string, value: unknown): void {
   serviceUrl(name, value);
 }
 
-function refuseUnknown(what: string, given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
-  if (unknown !== undefined) throw invalid(`unknown ${what} "${unknown}"; known ones: ${known.join(', ')}`);
+function refuseUnknown(optionName: string, options: object, optionNames: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
+  if (unknown !== undefined)
+    throw invalid(`unknown ${optionName} "${unknown}"; known ones: ${optionNames.join(', ')}`);
 }
 
 function invalid(message: string): ZkLoginError {

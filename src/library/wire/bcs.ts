@@ -31,10 +31,10 @@ export function inMove<Type extends object>(move: string, type: Type): Type & In
 }
 
 /** @throws TypeError for a type that is not of this folder, even where the compiler did not see it */
-export function requireMoveType(type: Partial<MoveType> | undefined, what: string): void {
+export function requireMoveType(type: Partial<MoveType> | undefined, label: string): void {
   if (typeof type?.move === 'string' && typeof type.serialize === 'function') return;
   throw new TypeError(
-    `${what} must be of a type such as u64, text or vector(u64): a type of @mysten/bcs does not name its type in Move`,
+    `${label} must be of a type such as u64, text or vector(u64): a type of @mysten/bcs does not name its type in Move`,
   );
 }
 

@@ -98,7 +98,7 @@ async function fetchDocument(
   throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', `the ${SERVICE} is not a JSON object`);
 }
 
-function requireSecure(value: unknown, what: string, code: ZkLoginCode): string {
+function requireSecure(value: unknown, label: string, code: ZkLoginCode): string {
   if (typeof value === 'string' && URL.canParse(value) && isSecureUrl(new URL(value))) return value;
-  throw new ZkLoginError(code, `${what} must be an https URL`);
+  throw new ZkLoginError(code, `${label} must be an https URL`);
 }

@@ -55,9 +55,9 @@ export class ClaimError extends ZkLoginError {
   /** The name of the claim. */
   readonly claim: string;
 
-  /** @param what follows the name of the claim in the message */
-  constructor(claim: string, what: string) {
-    super('ZKLOGIN_CLAIM', `the token's "${claim}" ${what}`);
+  /** @param problem follows the name of the claim in the message */
+  constructor(claim: string, problem: string) {
+    super('ZKLOGIN_CLAIM', `the token's "${claim}" ${problem}`);
     this.claim = claim;
   }
 }

@@ -135,9 +135,9 @@ async function send({
 }
 
 /** Built here, so that an invalid header doesn't look like an unreachable service. */
-export function headersOf(given: ServiceOptions['headers'], contentType: string): Headers {
+export function headersOf(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
   try {
-    const headers = new Headers(given);
+    const headers = new Headers(customHeaders);
     headers.set('content-type', contentType);
     return headers;
   } catch {

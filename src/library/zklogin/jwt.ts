@@ -212,24 +212,24 @@ function parts(jwt: string): { header: string; payload: string } {
   return { header, payload };
 }
 
-function parseObject(part: string, what: string): Record<string, unknown> {
+function parseObject(part: string, label: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(decodeBase64url(part, what));
+    const value: unknown = JSON.parse(decodeBase64url(part, label));
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       return value as Record<string, unknown>;
     }
   } catch {
     // Without the parser's error, which quotes its input.
   }
-  throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${what} is not a JSON object`);
+  throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${label} is not a JSON object`);
 }
 
-function decodeBase64url(part: string, what: string): string {
+function decodeBase64url(part: string, label: string): string {
   try {
     const binary = atob(part.replaceAll('-', '+').replaceAll('_', '/'));
     return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(binary, (c) => c.charCodeAt(0)));
   } catch {
-    throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${what} is not UTF-8 in base64url`);
+    throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${label} is not UTF-8 in base64url`);
   }
 }
 
@@ -240,8 +240,8 @@ function isString(value: unknown): value is string {
 function requireType(
   payload: Record<string, unknown>,
   name: string,
-  what: string,
+  expectation: string,
   is: (value: unknown) => boolean,
 ): void {
-  if (payload[name] !== undefined && !is(payload[name])) throw new ClaimError(name, `must be ${what}`);
+  if (payload[name] !== undefined && !is(payload[name])) throw new ClaimError(name, `must be ${expectation}`);
 }

@@ -45,8 +45,8 @@ export function readNumber(name: string, value: BigNumber, ...sizes: readonly nu
 
 /** Such as "32, 33 or 34". */
 function alternatives(sizes: readonly number[]): string {
-  const others = sizes.slice(0, -1).join(', ');
-  return `${others}${others === '' ? '' : ' or '}${sizes.at(-1)}`;
+  const firstSizes = sizes.slice(0, -1).join(', ');
+  return `${firstSizes}${firstSizes === '' ? '' : ' or '}${sizes.at(-1)}`;
 }
 
 /** Whether readNumber accepts the value. */

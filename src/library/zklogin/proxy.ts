@@ -86,10 +86,10 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
       }
       send(response, status, text, { retryAfterSeconds });
     } catch (error) {
-      const known =
+      const serviceError =
         error instanceof NoAnswerError ? serviceErrorOf(error, { service: SERVICE, timeoutMs }) : undefined;
-      const code = (known?.code ?? 'ZKLOGIN_UNREACHABLE') as keyof typeof STATUSES;
-      const message = known?.message ?? `the request could not be sent to the ${SERVICE}`;
+      const code = (serviceError?.code ?? 'ZKLOGIN_UNREACHABLE') as keyof typeof STATUSES;
+      const message = serviceError?.message ?? `the request could not be sent to the ${SERVICE}`;
       send(response, STATUSES[code], errorOf(code, message));
     }
   };

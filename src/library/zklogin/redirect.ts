@@ -18,14 +18,14 @@ export function readParameters(redirect: Redirect, redirectUri: string): Readonl
   if (url !== null && withoutQuery(url) !== withoutQuery(expected)) {
     throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the URL is not the redirectUri of the login');
   }
-  const found = new Map<string, string>();
+  const parameters = new Map<string, string>();
   for (const [name, value] of fieldsOf(redirect, expected)) {
     if (typeof value !== 'string')
       throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a file among its fields');
-    if (found.has(name)) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a parameter twice');
-    found.set(name, value);
+    if (parameters.has(name)) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a parameter twice');
+    parameters.set(name, value);
   }
-  return found;
+  return parameters;
 }
 
 function fieldsOf(redirect: Redirect, expected: URL): [string, FormDataEntryValue][] {

@@ -65,8 +65,12 @@ export interface SaltOptions extends PrivateServiceOptions {
  * @example
  * const salt = await getSalt('https://salt.wallet.example', login.token, { policy: { images: [image] } });
  */
-export async function getSalt(url: string | URL, token: string, given: SaltOptions = {}): Promise<string> {
-  const { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, policy, roots, ...options } = given;
+export async function getSalt(
+  url: string | URL,
+  token: string,
+  saltOptions: SaltOptions = {},
+): Promise<string> {
+  const { timeoutMs = SALT_TIMEOUT_MS, allowHttp = false, policy, roots, ...options } = saltOptions;
   const service = 'salt service';
   if (typeof token !== 'string')
     throw new ZkLoginError('ZKLOGIN_OPTION', 'token must be a string: see Login.token');
@@ -78,7 +82,7 @@ export async function getSalt(url: string | URL, token: string, given: SaltOptio
     );
   }
   // For example from a configuration that lacks it: the token must not be sent unsealed then.
-  if ('policy' in given && policy === undefined) {
+  if ('policy' in saltOptions && policy === undefined) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
       'policy is undefined: give one, or leave it out to send the token unsealed',
@@ -151,10 +155,15 @@ export async function getProof(
   request: ProofRequest,
   options: ProofOptions = {},
 ): Promise<Proof> {
-  const { encoding = 'decimal', allowHttp = false, timeoutMs = PROOF_TIMEOUT_MS, ...rest } = options;
+  const {
+    encoding = 'decimal',
+    allowHttp = false,
+    timeoutMs = PROOF_TIMEOUT_MS,
+    ...requestOptions
+  } = options;
   const service = 'proving service';
   const answer = await postJson({
-    ...rest,
+    ...requestOptions,
     timeoutMs,
     service,
     url: serviceUrl(service, url, allowHttp),

@@ -70,14 +70,14 @@ export function browserSession(): SessionStore {
  *
  * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
  */
-export function loginStore(given: SessionStore | undefined): SessionStore {
-  if (given === undefined && !sessionStorageHere()) {
+export function loginStore(store: SessionStore | undefined): SessionStore {
+  if (store === undefined && !sessionStorageHere()) {
     throw new ZkLoginError(
       'ZKLOGIN_NO_LOGIN',
       'no login is under way: there is no session storage here, so give beginLogin a storage, such as memorySession(), and the same one to this call',
     );
   }
-  return sessionStore(given);
+  return sessionStore(store);
 }
 
 /** A browser that blocks the session storage throws when a page reads the property. */
@@ -109,8 +109,8 @@ export function memorySession(): SessionStore {
 }
 
 /** @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent: false` */
-export function sessionStore(given: SessionStore | undefined): SessionStore {
-  const store = given ?? browserSession();
+export function sessionStore(customStore: SessionStore | undefined): SessionStore {
+  const store = customStore ?? browserSession();
   if (store?.persistent !== false) {
     throw new ZkLoginError(
       'ZKLOGIN_STORAGE',

@@ -192,15 +192,15 @@ interface EndpointParts extends ServiceParts {
 function addEndpoints(app: Express, parts: EndpointParts): void {
   const { proofs, supervisor, key, engine, capacity, inFlight, bodies } = parts;
   app.post('/input', async (request, response) => {
-    const gone = inFlight.leaving(response);
+    const leaving = inFlight.leaving(response);
     const input = await bodies.read(request);
     await inFlight.work(response, async () => {
       try {
-        const { a, b, c } = await proofs.prove(input, gone);
+        const { a, b, c } = await proofs.prove(input, leaving);
         sendJson(response, 200, { pi_a: a, pi_b: b, pi_c: c, protocol: 'groth16', curve: 'bn128' });
       } catch (error) {
         // Nobody would read the answer.
-        if (!gone.aborted) throw error;
+        if (!leaving.aborted) throw error;
       }
     });
   });

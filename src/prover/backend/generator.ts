@@ -30,15 +30,15 @@ interface Found extends Omit<Generator, 'size'> {
  * @throws ConfigError
  */
 export async function findGenerator(folder: string): Promise<Generator> {
-  const found = isFile(join(folder, 'zkLogin')) ? findNative(folder) : await findWasm(folder);
-  const size = (['small', 'full'] as const).find((name) => fits(found, signalsOf(PROFILES[name])));
+  const generator = isFile(join(folder, 'zkLogin')) ? findNative(folder) : await findWasm(folder);
+  const size = (['small', 'full'] as const).find((name) => fits(generator, signalsOf(PROFILES[name])));
   if (size === undefined) {
     throw new ConfigError(
       `WITNESS_BINARIES: the generator in ${folder} is not of zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,
     );
   }
-  await tryOut(found.command, folder);
-  return { command: found.command, canMake: found.canMake, size };
+  await tryOut(generator.command, folder);
+  return { command: generator.command, canMake: generator.canMake, size };
 }
 
 function fits({ sizeOf, inputs }: Found, signals: Signals): boolean {

@@ -15,7 +15,7 @@ type Watched = Pick<EngineWorker, 'status' | 'kill' | 'ended'>;
  */
 export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
   const beats = (count: number) => `${(count * beatMs) / 1000} s`;
-  const end = (what: string) => worker.kill(new EngineError('hung', `the engine ${what}`));
+  const end = (problem: string) => worker.kill(new EngineError('hung', `the engine ${problem}`));
   let isAsking = false;
   let silent = 0;
   let stuck = 0;

@@ -108,8 +108,8 @@ export function approveKey(blake2b: string, loaded: LoadedKey, policy: KeyPolicy
       `ZKEY: the key's BLAKE2b-512 is ${blake2b}, not the one that ZKEY_BLAKE2B requires`,
     );
   }
-  const known = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
-  if (known) return { blake2b, network: known.network, development: false, publicInputs };
+  const knownKey = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
+  if (knownKey) return { blake2b, network: knownKey.network, development: false, publicInputs };
   if (development && !policy.allowDevelopment) {
     throw new ConfigError(
       'ZKEY: this is a development key, for which anyone can forge proofs and which no network accepts: use a published key, or set ALLOW_INSECURE_DEV_KEY=1 for tests',

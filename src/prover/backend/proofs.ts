@@ -62,27 +62,27 @@ export class Proofs {
   }
 
   /**
-   * @param gone aborted when the caller has left: the request leaves the queue, or its witness or proof ends. Its place
+   * @param leaving aborted when the caller has left: the request leaves the queue, or its witness or proof ends. Its place
    *   is free at once
    * @throws BackendError, or the reason of `gone`
    */
-  async prove(input: unknown, gone: AbortSignal): Promise<Groth16Proof> {
+  async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {
     const circuitInput = checkInput(input, this.#options.generator.size);
     this.#admit();
     const request = new AbortController();
     this.#requests.add(request);
     const leave = () => {
       this.#requests.delete(request);
-      request.abort(gone.reason);
+      request.abort(leaving.reason);
     };
-    gone.addEventListener('abort', leave, { once: true });
+    leaving.addEventListener('abort', leave, { once: true });
     try {
-      gone.throwIfAborted();
-      return await this.#inTurn(circuitInput, request, gone);
+      leaving.throwIfAborted();
+      return await this.#inTurn(circuitInput, request, leaving);
     } catch (error) {
       throw answerTo(error);
     } finally {
-      gone.removeEventListener('abort', leave);
+      leaving.removeEventListener('abort', leave);
       this.#requests.delete(request);
     }
   }
@@ -122,7 +122,7 @@ export class Proofs {
     }
   }
 
-  async #inTurn(input: CircuitInput, request: AbortController, gone: AbortSignal): Promise<Groth16Proof> {
+  async #inTurn(input: CircuitInput, request: AbortController, leaving: AbortSignal): Promise<Groth16Proof> {
     const { signal } = request;
     const { generator, supervisor, timeoutMs, witnessBytes } = this.#options;
     const arrived = performance.now();
@@ -142,11 +142,11 @@ export class Proofs {
       const turn = performance.now();
       try {
         const publicInput = input[PUBLIC_SIGNAL] as string;
-        const signals = { wait: signal, gone };
+        const signals = { wait: signal, gone: leaving };
         return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signals));
       } finally {
         endProofTurn();
-        this.#report({ arrived, begun, computed, turn, isAbandoned: gone.aborted });
+        this.#report({ arrived, begun, computed, turn, isAbandoned: leaving.aborted });
       }
     } finally {
       witness.fill(0);

@@ -64,17 +64,17 @@ export function checkInput(input: unknown, size: CircuitSize): CircuitInput {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     throw invalid('the input must be an object with the signals of the circuit');
   }
-  const given = input as Readonly<Record<string, unknown>>;
+  const signalsByName = input as Readonly<Record<string, unknown>>;
   for (const [name, count] of Object.entries(signals)) {
-    if (!Object.hasOwn(given, name)) throw invalid(`the signal ${name} is missing`);
-    checkSignal(name, given[name], count, size);
+    if (!Object.hasOwn(signalsByName, name)) throw invalid(`the signal ${name} is missing`);
+    checkSignal(name, signalsByName[name], count, size);
   }
-  if (Object.keys(given).length > Object.keys(signals).length) {
+  if (Object.keys(signalsByName).length > Object.keys(signals).length) {
     throw invalid(
       `the input has a signal that the circuit does not know: give only ${Object.keys(signals).join(', ')}`,
     );
   }
-  return given as CircuitInput;
+  return signalsByName as CircuitInput;
 }
 
 function checkSignal(name: string, value: unknown, count: number, size: CircuitSize): void {

@@ -99,12 +99,12 @@ export class Supervisor {
   async prove(
     witness: Uint8Array,
     publicInput: string,
-    { wait, gone }: { readonly wait: AbortSignal; readonly gone: AbortSignal },
+    { wait, gone: leaving }: { readonly wait: AbortSignal; readonly gone: AbortSignal },
   ): Promise<Groth16Proof> {
     const worker = await this.#ready(wait);
     this.#proving = true;
     try {
-      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs, gone);
+      const { proof, publicInputs } = await worker.prove(witness, this.#options.timeoutMs, leaving);
       if (publicInputs.length !== 1 || publicInputs[0] !== publicInput) {
         throw new EngineError('invalid', 'the engine proved a statement other than the requested one');
       }
@@ -113,7 +113,7 @@ export class Supervisor {
     } catch (error) {
       const isRefusal = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
       // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller who leaves.
-      const isCancelled = gone.aborted && error === gone.reason;
+      const isCancelled = leaving.aborted && error === leaving.reason;
       if (!isRefusal && !isCancelled) worker.kill();
       throw error;
     } finally {

@@ -90,8 +90,11 @@ export class Backend {
 
   /** Reads `/healthz` of the backend; undefined without an answer. */
   async health(): Promise<BackendHealth | undefined> {
-    const asked = this.#health.get<Buffer>('/healthz', { responseType: 'arraybuffer', validateStatus: null });
-    const answer = await asked.catch((error: unknown) => {
+    const healthRequest = this.#health.get<Buffer>('/healthz', {
+      responseType: 'arraybuffer',
+      validateStatus: null,
+    });
+    const answer = await healthRequest.catch((error: unknown) => {
       if (isUpstreamError(error)) return undefined;
       throw error;
     });
@@ -130,8 +133,8 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
 }
 
 /** The error for an unusable answer. It has no text of the backend, which may repeat private input. */
-function unusable(what: string, cause?: ProverError): FrontendError {
-  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${what}`, { cause });
+function unusable(problem: string, cause?: ProverError): FrontendError {
+  return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${problem}`, { cause });
 }
 
 function isHung({ status, data }: AxiosResponse<Buffer>): boolean {
@@ -174,7 +177,7 @@ function statusError(status: number): ProverError {
 }
 
 /** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */
-function retryAfterOf(given: unknown): number {
-  const seconds = typeof given === 'string' && /^[0-9]{1,6}$/.test(given) ? Number(given) : BUSY_SECONDS;
+function retryAfterOf(header: unknown): number {
+  const seconds = typeof header === 'string' && /^[0-9]{1,6}$/.test(header) ? Number(header) : BUSY_SECONDS;
   return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
 }

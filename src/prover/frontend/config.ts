@@ -202,8 +202,8 @@ function withPort(env: Env, arguments_: readonly string[]): Env {
   if (arguments_.length > 1) {
     throw new ConfigError('the command line takes one argument, the port: set all else in the environment');
   }
-  const [given] = arguments_;
-  return given === undefined ? env : { ...env, PROVER_PORT: given };
+  const [portArgument] = arguments_;
+  return portArgument === undefined ? env : { ...env, PROVER_PORT: portArgument };
 }
 
 function isInputUrl(text: string): boolean {

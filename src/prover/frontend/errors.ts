@@ -7,8 +7,8 @@ export class FrontendError extends errorClass(PROVER_ERRORS) {}
 
 /** The error to answer with for one of the prover or of the verification of tokens; any other unchanged. */
 export function answerOf(error: unknown): unknown {
-  const known = proverErrorOf(error);
-  if (!(known instanceof ProverError)) return known;
-  const { code, message, cause } = known;
+  const proverError = proverErrorOf(error);
+  if (!(proverError instanceof ProverError)) return proverError;
+  const { code, message, cause } = proverError;
   return new FrontendError(code, message, cause === undefined ? {} : { cause });
 }

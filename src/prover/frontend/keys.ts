@@ -27,13 +27,13 @@ export interface Keys {
  */
 export function readKeys(setting: string, allowDevelopment: boolean): Keys {
   const published = publishedKeys();
-  const own = published.find(({ name }) => name === setting) ?? fromFile(setting, published);
-  if (own.network === 'development' && !allowDevelopment) {
+  const networkKey = published.find(({ name }) => name === setting) ?? fromFile(setting, published);
+  if (networkKey.network === 'development' && !allowDevelopment) {
     throw new ConfigError(
       'VERIFYING_KEY is not a published key, so anyone may be able to forge proofs for it: set it to main or test, or for development ALLOW_INSECURE_DEV_KEY=1',
     );
   }
-  return { own, others: published.filter(({ network }) => network !== own.network) };
+  return { own: networkKey, others: published.filter(({ network }) => network !== networkKey.network) };
 }
 
 type PublishedKey = NetworkKey & { readonly name: KeyName };
@@ -51,7 +51,7 @@ function publishedKeys(): readonly PublishedKey[] {
 
 function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {
   const verifyingKey = readKey(path);
-  const same = published.find((known) => isSameKey(known.verifyingKey, verifyingKey));
+  const same = published.find((publishedKey) => isSameKey(publishedKey.verifyingKey, verifyingKey));
   return same ?? { network: 'development', verifyingKey };
 }
 
@@ -75,11 +75,11 @@ function readKey(path: string): VerifyingKey {
   );
 }
 
-function isSameKey(one: VerifyingKey, other: VerifyingKey): boolean {
+function isSameKey(left: VerifyingKey, right: VerifyingKey): boolean {
   return (
-    bn254.fields.Fp12.eql(one.alphaBeta, other.alphaBeta) &&
-    one.gamma.equals(other.gamma) &&
-    one.delta.equals(other.delta) &&
-    one.inputs.every((point, index) => other.inputs[index]?.equals(point))
+    bn254.fields.Fp12.eql(left.alphaBeta, right.alphaBeta) &&
+    left.gamma.equals(right.gamma) &&
+    left.delta.equals(right.delta) &&
+    left.inputs.every((point, index) => right.inputs[index]?.equals(point))
   );
 }

@@ -31,14 +31,14 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
     onEnd: metrics && ((end) => metrics.ended(end)),
     routes: (app, inFlight, bodies) => {
       app.post('/v1', async (request, response) => {
-        const gone = inFlight.leaving(response);
+        const leaving = inFlight.leaving(response);
         const body = await bodies.read(request);
         await inFlight.work(response, async () => {
           try {
-            sendJson(response, 200, await service.prove(body, gone));
+            sendJson(response, 200, await service.prove(body, leaving));
           } catch (error) {
             // Nobody would read the answer.
-            if (!gone.aborted) throw error;
+            if (!leaving.aborted) throw error;
           }
         });
       });

@@ -92,15 +92,15 @@ export class ProvingService {
    * Identical requests at the same time share one proof, which ends when the last of their callers has left.
    *
    * @param body the JSON of a request
-   * @param gone aborted when the caller has left
+   * @param leaving aborted when the caller has left
    * @throws FrontendError; the reason of `gone`
    */
-  async prove(body: unknown, gone: AbortSignal): Promise<ProofAnswer> {
+  async prove(body: unknown, leaving: AbortSignal): Promise<ProofAnswer> {
     try {
       const request = readProofRequest(body);
       requireIdentity(request);
       const hash = hashOf(request);
-      return await this.#singleFlight.run(hash, gone, (abandoned) => this.#make(request, abandoned));
+      return await this.#singleFlight.run(hash, leaving, (abandoned) => this.#make(request, abandoned));
     } catch (error) {
       throw answerOf(error);
     }
@@ -178,12 +178,12 @@ export class ProvingService {
 
   /** @throws FrontendError: PROVER_BACKEND_ANSWER, PROVER_WRONG_NETWORK */
   #check(proof: Groth16Proof, publicInput: bigint): void {
-    const { own, others } = this.#config.keys;
-    if (isValid(own, proof, publicInput)) return;
-    const other = others.find((key) => isValid(key, proof, publicInput));
-    if (other) {
-      const error = wrongNetwork(other.network, own.network);
-      this.#log.error({ backend: other.network, service: own.network }, error.message);
+    const { own: ownKey, others: otherKeys } = this.#config.keys;
+    if (isValid(ownKey, proof, publicInput)) return;
+    const otherKey = otherKeys.find((key) => isValid(key, proof, publicInput));
+    if (otherKey) {
+      const error = wrongNetwork(otherKey.network, ownKey.network);
+      this.#log.error({ backend: otherKey.network, service: ownKey.network }, error.message);
       throw error;
     }
     throw new FrontendError(
@@ -213,15 +213,15 @@ export class ProvingService {
   /**
    * Returns whether requests can be answered, by the status of the backend, which is read at most every two seconds.
    *
-   * @param gone aborted when the caller has left
+   * @param leaving aborted when the caller has left
    * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `gone`
    */
-  async readiness(gone?: AbortSignal): Promise<Readiness> {
+  async readiness(leaving?: AbortSignal): Promise<Readiness> {
     if (performance.now() >= this.#healthUntil) {
       this.#healthUntil = performance.now() + HEALTH_AGE_MS;
       this.#health = this.#backend.health();
     }
-    const health = await untilGone(this.#health, gone);
+    const health = await untilGone(this.#health, leaving);
     const ours = this.#config.keys.own.network;
     if (health === undefined) throw notReady('the backend does not answer');
     if (health.status >= 500)

@@ -14,16 +14,16 @@ export class SingleFlight<Result> {
   /**
    * Joins the work that runs under this key, or starts it. It continues as long as one of its callers is connected.
    *
-   * @param gone aborted when the caller has left
+   * @param leaving aborted when the caller has left
    * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it anew
    * @throws OVERLOADED if too many wait; what the work throws; the reason of `gone`
    */
   async run(
     key: string,
-    gone: AbortSignal,
+    leaving: AbortSignal,
     work: (abandoned: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    gone.throwIfAborted();
+    leaving.throwIfAborted();
     const joined = this.#running.get(key);
     const running = joined ?? this.#start(key, work);
     running.callers += 1;
@@ -31,15 +31,15 @@ export class SingleFlight<Result> {
       running.callers -= 1;
       if (running.callers > 0) return;
       this.#forget(key, running);
-      running.abandoned.abort(gone.reason);
+      running.abandoned.abort(leaving.reason);
     };
-    gone.addEventListener('abort', leave, { once: true });
+    leaving.addEventListener('abort', leave, { once: true });
     try {
       // Who started the work keeps a slot until it ends, so that there is never more work than slots.
-      return await (joined ? waitForOther(running.result, gone) : running.result);
+      return await (joined ? waitForOther(running.result, leaving) : running.result);
     } finally {
-      gone.removeEventListener('abort', leave);
-      if (!gone.aborted) leave();
+      leaving.removeEventListener('abort', leave);
+      if (!leaving.aborted) leave();
     }
   }
 

@@ -24,8 +24,8 @@ export async function loadApplication(appsDir: URL, name: string): Promise<Loade
   const apps = fileURLToPath(appsDir);
   const folder = join(apps, name);
   if (readYaml(folder) === undefined) {
-    const others = applicationNames(apps).join(', ') || 'none';
-    throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${others}`);
+    const names = applicationNames(apps).join(', ') || 'none';
+    throw new ConfigError(`APP=${name}: there is no such application; the applications are: ${names}`);
   }
   return await loadFolder(folder, nameOfFolder(folder, name));
 }
@@ -47,31 +47,31 @@ export async function loadFolder(folder: string, name: string): Promise<LoadedAp
 }
 
 /** The name of the application in a folder: see `readManifest`. @throws ConfigError */
-export function nameOfFolder(folder: string, given?: string): string {
-  return readManifest(folder, given).name;
+export function nameOfFolder(folder: string, expectedName?: string): string {
+  return readManifest(folder, expectedName).name;
 }
 
 /**
  * `app.yaml` of a folder, and the name of the application, which an image measures: that of `app.yaml`, which it may leave
  * out where it is given otherwise.
  *
- * @param given the name of the folder, where the folder is one of several applications; else it may have any
+ * @param expectedName the name of the folder, where the folder is one of several applications; else it may have any
  * @throws ConfigError if neither is there, or they differ
  */
 export function readManifest(
   folder: string,
-  given?: string,
+  expectedName?: string,
 ): { readonly name: string; readonly manifest: Manifest } {
   const manifest = manifestIn(folder);
-  const { name = given } = manifest;
+  const { name = expectedName } = manifest;
   if (name === undefined) {
     throw new ConfigError(
       `${join(folder, 'app.yaml')} must have the name of the application: name: ${basename(folder)}`,
     );
   }
-  if (given !== undefined && given !== name) {
+  if (expectedName !== undefined && expectedName !== name) {
     throw new ConfigError(
-      `APP=${given}: its app.yaml has the name ${name}: rename the folder to match, or remove the name from app.yaml`,
+      `APP=${expectedName}: its app.yaml has the name ${name}: rename the folder to match, or remove the name from app.yaml`,
     );
   }
   return { name, manifest };

@@ -31,10 +31,10 @@ export class Signer {
   constructor(key: EphemeralKey, types: readonly DeclaredType[]) {
     const byIntent = new Map<number, DeclaredType>();
     for (const type of types) {
-      const other = byIntent.get(type.intent);
-      if (other) {
+      const declared = byIntent.get(type.intent);
+      if (declared) {
         throw new ConfigError(
-          `${other.payload.name} and ${type.payload.name} share the intent code ${type.intent}: each signed type needs its own`,
+          `${declared.payload.name} and ${type.payload.name} share the intent code ${type.intent}: each signed type needs its own`,
         );
       }
       byIntent.set(type.intent, type);
@@ -77,9 +77,10 @@ export class Signer {
 /** @param path of the property, from the signed message */
 function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
   const property = path.startsWith('payload.') ? path.slice('payload.'.length) : path;
-  const what = path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
+  const subject =
+    path === 'payload' || path === '' ? 'the data that was to be signed' : `property ${property}`;
   return new ApplicationMistake(
-    `${payload.name} can't hold ${what}: use the types of sui-enclave-server and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
+    `${payload.name} can't hold ${subject}: use the types of sui-enclave-server and give a u64 as a bigint (5n, not 5), a u8 as an integer, a string without lone surrogates, and exactly the type's properties`,
   );
 }
 

@@ -28,15 +28,15 @@ function recordReads<T extends object>(value: T, prefix: string, record: (path: 
 }
 
 /** The path of the first property that two values don't have in common. An empty string: the values themselves. */
-export function propertyThatDiffers(given: unknown, read: unknown): string {
-  if (!isPlain(given) || !isPlain(read)) return '';
-  const keys = new Set([...Object.keys(given), ...Object.keys(read)]);
+export function propertyThatDiffers(original: unknown, read: unknown): string {
+  if (!isPlain(original) || !isPlain(read)) return '';
+  const keys = new Set([...Object.keys(original), ...Object.keys(read)]);
   for (const key of keys) {
-    const [mine, theirs] = [given, read].map((value) => (value as Record<string, unknown>)[key]);
-    const isInBoth = Object.hasOwn(given, key) && Object.hasOwn(read, key);
+    const [mine, theirs] = [original, read].map((value) => (value as Record<string, unknown>)[key]);
+    const isInBoth = Object.hasOwn(original, key) && Object.hasOwn(read, key);
     if (isInBoth && isDeepStrictEqual(mine, theirs)) continue;
-    const rest = propertyThatDiffers(mine, theirs);
-    return rest === '' ? key : `${key}.${rest}`;
+    const innerPath = propertyThatDiffers(mine, theirs);
+    return innerPath === '' ? key : `${key}.${innerPath}`;
   }
   return '';
 }

@@ -41,9 +41,9 @@ export async function keepClockConfirmed(
 ): Promise<() => void> {
   const confirm = async () => {
     const nonce = randomBytes(CLOCK_NONCE_BYTES);
-    const asked = Date.now();
+    const requestedAt = Date.now();
     const document = await documents.urgent(nonce);
-    clock.compare(timestampOf(document), asked, Date.now());
+    clock.compare(timestampOf(document), requestedAt, Date.now());
   };
   const warn = (err: unknown) => log.warn({ err }, 'the NSM did not confirm the clock');
   await confirm().catch((error: unknown) => {

@@ -113,9 +113,13 @@ export class Metrics {
     const delay = this.#delay.max / 1e9;
     this.#delay.reset();
     const { secretsMissing, isClockConfirmed, hasPartEnded, eventsDropped } = this.#state();
-    const own = 'sui_enclave_';
+    const prefix = 'sui_enclave_';
     return [
-      gauge(`${own}snapshot_seconds`, 'Time of this snapshot, in Unix time.', Math.floor(Date.now() / 1000)),
+      gauge(
+        `${prefix}snapshot_seconds`,
+        'Time of this snapshot, in Unix time.',
+        Math.floor(Date.now() / 1000),
+      ),
       gauge('process_start_time_seconds', 'Start of the process, in Unix time.', START_SECONDS),
       counter(
         'process_cpu_seconds',
@@ -124,34 +128,34 @@ export class Metrics {
       ),
       gauge('process_resident_memory_bytes', 'Memory, in whole MiB.', wholeMib(process.memoryUsage.rss())),
       gauge(
-        `${own}event_loop_delay_seconds`,
+        `${prefix}event_loop_delay_seconds`,
         'Longest since the last snapshot.',
         Math.floor(delay * 20) / 20,
       ),
-      gauge(`${own}secrets_missing`, 'Secrets that have not arrived.', secretsMissing),
-      gauge(`${own}clock_confirmed`, '1: the NSM confirms the clock.', Number(isClockConfirmed)),
+      gauge(`${prefix}secrets_missing`, 'Secrets that have not arrived.', secretsMissing),
+      gauge(`${prefix}clock_confirmed`, '1: the NSM confirms the clock.', Number(isClockConfirmed)),
       gauge(
-        `${own}part_ended`,
+        `${prefix}part_ended`,
         '1: a part of the enclave has ended and was restarted.',
         Number(hasPartEnded),
       ),
-      counter(`${own}uncaught_errors`, 'Errors outside of requests.', this.#uncaught),
-      counter(`${own}sealed_requests`, 'Sealed requests that arrived.', this.#sealed),
+      counter(`${prefix}uncaught_errors`, 'Errors outside of requests.', this.#uncaught),
+      counter(`${prefix}sealed_requests`, 'Sealed requests that arrived.', this.#sealed),
       ...(eventsDropped === undefined
         ? []
-        : [counter(`${own}events_dropped`, 'Events that were not sent.', eventsDropped)]),
+        : [counter(`${prefix}events_dropped`, 'Events that were not sent.', eventsDropped)]),
     ];
   }
 
   /** Returns the figures of requests that were not sealed. */
   #ofRequests(): Family[] {
-    const own = 'sui_enclave_plain_';
+    const prefix = 'sui_enclave_plain_';
     return [
-      this.#requests.family(`${own}requests`, 'Requests that were not sealed.'),
-      this.#seconds.family(`${own}request_seconds`, 'Their durations.'),
-      this.#refusals.family(`${own}refusals`, 'Those of them that were answered with these codes.'),
-      counter(`${own}signatures`, 'Signatures that they caused.', this.#signatures),
-      this.#upstream.family(`${own}upstream_requests`, 'Requests to upstreams that they caused.'),
+      this.#requests.family(`${prefix}requests`, 'Requests that were not sealed.'),
+      this.#seconds.family(`${prefix}request_seconds`, 'Their durations.'),
+      this.#refusals.family(`${prefix}refusals`, 'Those of them that were answered with these codes.'),
+      counter(`${prefix}signatures`, 'Signatures that they caused.', this.#signatures),
+      this.#upstream.family(`${prefix}upstream_requests`, 'Requests to upstreams that they caused.'),
     ];
   }
 }

@@ -15,7 +15,7 @@ export function openMetrics(families: readonly Family[]): string {
   const lines = families.flatMap(({ name, type, help, samples }) => [
     `# TYPE ${name} ${type}`,
     `# HELP ${name} ${help}`,
-    ...Object.entries(samples).map(([rest, value]) => `${name}${rest} ${value}`),
+    ...Object.entries(samples).map(([suffix, value]) => `${name}${suffix} ${value}`),
   ]);
   return [...lines, '# EOF', ''].join('\n');
 }

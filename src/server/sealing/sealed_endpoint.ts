@@ -29,8 +29,8 @@ export class SealedEndpoint {
     this.#padding = padding;
   }
 
-  add(own: Endpoint, call: CallEndpoint): void {
-    this.#endpoints.set(own.path, { own, call });
+  add(endpoint: Endpoint, call: CallEndpoint): void {
+    this.#endpoints.set(endpoint.path, { own: endpoint, call });
   }
 
   /** @throws SEALED_MALFORMED, SEALED_KEY_UNKNOWN, SEALED_ALTERED, and what reading a body throws */
@@ -44,12 +44,12 @@ export class SealedEndpoint {
   async #call(request: Request, response: Response, content: OpenedRequest['content']): Promise<void> {
     const { method, path: target, body } = readSealedCall(content);
     const [path = '', query = ''] = splitOnce(target);
-    const { own, call } = this.#endpoints.get(path) ?? {};
-    if (!own || !call) throw new ServerError('NOT_FOUND', 'the application has no such endpoint');
-    if (own.method !== method) {
-      throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${own.method}`);
+    const { own: endpoint, call } = this.#endpoints.get(path) ?? {};
+    if (!endpoint || !call) throw new ServerError('NOT_FOUND', 'the application has no such endpoint');
+    if (endpoint.method !== method) {
+      throw new ServerError('METHOD_NOT_ALLOWED', `this endpoint supports ${endpoint.method}`);
     }
-    if (own.idempotent === false) {
+    if (endpoint.idempotent === false) {
       const message =
         'this endpoint does not accept sealed requests, since a host could replay them: send the request unsealed';
       throw new EnclaveServerError('SEALED_NOT_IDEMPOTENT', message);

@@ -20,15 +20,21 @@ export interface SecretSources {
  * @returns complete secrets, unless they arrive later
  * @throws ConfigError if they are missing, in a place where they must not be, or could never arrive
  */
-export function startSecrets({ config, env, manifest, module, secrets: given }: SecretSources): Secrets {
+export function startSecrets({
+  config,
+  env,
+  manifest,
+  module,
+  secrets: givenSecrets,
+}: SecretSources): Secrets {
   const { secretsNotInEnvironment = [] } = module;
   requireNotInEnv(secretsNotInEnvironment, env);
   if (config.secrets === 'sealed') return startSealedSecrets(config, env, manifest);
-  if (config.secretsFd === undefined && !given) {
+  if (config.secretsFd === undefined && !givenSecrets) {
     return secretsFromEnv(manifest.secrets, env, secretsNotInEnvironment);
   }
   const secrets = new Secrets(manifest.secrets);
-  if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(given);
+  if (config.secretsFd === undefined && secrets.missing().length > 0) secrets.provide(givenSecrets);
   return secrets;
 }
 

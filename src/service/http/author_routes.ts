@@ -107,12 +107,12 @@ type Run = (request: Request, response: Response, next: NextFunction) => void;
 
 /** An Express application of their own for handlers, so that they can't change the server's. */
 function applicationOf(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
-  const own = express();
-  configure(own, parts);
-  own.use(...handlers);
+  const ownApp = express();
+  configure(ownApp, parts);
+  ownApp.use(...handlers);
   return (request, response, next) => {
     setAddedHeaders(response);
-    own(request, response, (error: unknown) => {
+    ownApp(request, response, (error: unknown) => {
       giveBack(app, request, response);
       if (error) removeContentHeaders(response);
       next(error && asRefusal(error, parts.redact));

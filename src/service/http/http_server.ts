@@ -109,8 +109,8 @@ function withPrototype<Message extends typeof IncomingMessage | typeof ServerRes
   message: Message,
   prototype: object,
 ): Message {
-  function create(...given: unknown[]): object {
-    return Reflect.construct(message, given, create);
+  function create(...parameters: unknown[]): object {
+    return Reflect.construct(message, parameters, create);
   }
   create.prototype = prototype;
   // V8 reserves room for properties by the classes that it inherits from.

@@ -94,12 +94,12 @@ export class JsonBodies {
    * A body of one media type.
    *
    * @param mediaType in lower case
-   * @param what the body is, for the error
+   * @param label the body is, for the error
    * @throws as `read`, without MALFORMED_JSON
    */
-  async readOfType(request: IncomingMessage, mediaType: string, what: string): Promise<Buffer> {
+  async readOfType(request: IncomingMessage, mediaType: string, label: string): Promise<Buffer> {
     if (request.headers['content-type']?.toLowerCase() !== mediaType) {
-      throw new ServerError('UNSUPPORTED_MEDIA_TYPE', `send ${what} as Content-Type: ${mediaType}`);
+      throw new ServerError('UNSUPPORTED_MEDIA_TYPE', `send ${label} as Content-Type: ${mediaType}`);
     }
     return await this.#read(request);
   }

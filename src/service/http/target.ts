@@ -17,9 +17,9 @@ const ABSOLUTE_FORM = /^(https?:\/\/[^/?]+)([/?].*)?$/i;
 export function originForm(method: string | undefined, target: string): string | null {
   if (ORIGIN_FORM.test(target)) return target;
   if (method === 'OPTIONS' && target === '*') return target;
-  const [, origin = '', rest = ''] = ABSOLUTE_FORM.exec(target) ?? [];
+  const [, origin = '', pathAndQuery = ''] = ABSOLUTE_FORM.exec(target) ?? [];
   if (!isOrigin(origin)) return null;
-  const path = rest.startsWith('/') ? rest : `/${rest}`;
+  const path = pathAndQuery.startsWith('/') ? pathAndQuery : `/${pathAndQuery}`;
   return ORIGIN_FORM.test(path) ? path : null;
 }
 

@@ -93,14 +93,14 @@ export function parseClients<Own extends Entry>(
 }
 
 /** Keys of a known provider come only from the URL at which it publishes them. */
-function jwksUrl(issuer: string, given: string | undefined, where: string): URL {
-  const known = Object.values(PROVIDERS).find(
+function jwksUrl(issuer: string, configuredUrl: string | undefined, where: string): URL {
+  const provider = Object.values(PROVIDERS).find(
     (provider) => provider.issuer === issuer || isTenant(provider.issuer, issuer),
   );
-  if (known && given !== undefined) {
+  if (provider && configuredUrl !== undefined) {
     throw new ConfigError(`${where}: the keys of ${issuer} have a known URL: remove jwks_url`);
   }
-  const url = known?.jwksUrl ?? given;
+  const url = provider?.jwksUrl ?? configuredUrl;
   if (url === undefined) {
     throw new ConfigError(`${where}: ${issuer} is not a known provider: set jwks_url to the URL of its keys`);
   }
@@ -108,13 +108,13 @@ function jwksUrl(issuer: string, given: string | undefined, where: string): URL 
 }
 
 function requireOneUrlEach(setting: string, clients: readonly Client[]): void {
-  for (const [index, one] of clients.entries()) {
-    const other = clients.findIndex(
-      ({ issuer, jwksUrl }) => issuer === one.issuer && jwksUrl.href !== one.jwksUrl.href,
+  for (const [index, client] of clients.entries()) {
+    const conflict = clients.findIndex(
+      ({ issuer, jwksUrl }) => issuer === client.issuer && jwksUrl.href !== client.jwksUrl.href,
     );
-    if (other === -1 || other > index) continue;
+    if (conflict === -1 || conflict > index) continue;
     throw new ConfigError(
-      `${setting}, entries ${other} and ${index}: the same issuer has two different jwks_url`,
+      `${setting}, entries ${conflict} and ${index}: the same issuer has two different jwks_url`,
     );
   }
 }

@@ -51,8 +51,8 @@ export class IssuerKeys {
    *   keys; whatever else the upstream throws
    */
   async with(kid: string): Promise<KeyOfId> {
-    const known = this.#known(kid, FRESH_MS);
-    if (known) return known;
+    const key = this.#known(kid, FRESH_MS);
+    if (key) return key;
     const running = this.#asking;
     const started = running ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.

@@ -87,12 +87,12 @@ export async function sourceAddress(
   if (isIP(hostname) !== 0 || !/\.[a-z]/i.test(hostname) || /(^|\.)localhost\.?$/i.test(hostname)) {
     throw refused(text, 'does not name a public host');
   }
-  const found = await resolve(hostname).catch(() => []);
-  if (found.length === 0) {
+  const addresses = await resolve(hostname).catch(() => []);
+  if (addresses.length === 0) {
     throw new AuditError('NOT_FULLY_CHECKED', `${hostname} of the source has no address here`);
   }
-  const inside = found.find((address) => !isPublic(address));
+  const inside = addresses.find((address) => !isPublic(address));
   if (inside !== undefined) throw refused(text, `leads to ${inside}, an address of a private network`);
-  const all = found.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
+  const all = addresses.map((address) => (isIP(address) === 6 ? `[${address}]` : address));
   return { url: url.href, resolved: `${hostname}:443:${all.join(',')}` };
 }

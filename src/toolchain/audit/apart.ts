@@ -62,11 +62,11 @@ type FromChild =
   | { readonly id: number; readonly request: unknown };
 
 /**
- * @param what it does, for the message of an error
+ * @param subject it does, for the message of an error
  * @throws AuditError: SOURCE_TOO_LARGE, beyond its bounds; Error, if it ended without an outcome
  */
 export async function runApart(
-  what: string,
+  subject: string,
   { module, name }: Task,
   order: unknown,
   { bounds, log = () => undefined, answer }: ApartOptions,
@@ -110,12 +110,12 @@ export async function runApart(
     const signal = await new Promise<NodeJS.Signals | null>((resolve, reject) => {
       child.once('error', reject).once('close', (_status, by) => resolve(by));
     });
-    const tooLarge = (why: string) => new AuditError('SOURCE_TOO_LARGE', `${what} takes ${why}`);
+    const tooLarge = (why: string) => new AuditError('SOURCE_TOO_LARGE', `${subject} takes ${why}`);
     if (clock.isOver) throw tooLarge(`longer than ${clock.seconds} s`);
     if (bounds !== undefined && (said?.isLimit === true || (said === undefined && signal !== null))) {
       throw tooLarge(`more memory than ${bounds.megabytes} MB, or more steps in each other than fit into it`);
     }
-    if (said === undefined) throw new Error(`${what} ended without a result: ${last.join(' ')}`);
+    if (said === undefined) throw new Error(`${subject} ended without a result: ${last.join(' ')}`);
     return said.outcome;
   } finally {
     clock.stop();
@@ -130,16 +130,16 @@ export async function runApart(
  * @throws AuditError of the function, or SOURCE_TOO_LARGE; Error
  */
 export async function computeApart<T>(
-  what: string,
+  subject: string,
   task: Task,
   order: unknown,
   { bounds = BOUNDS, ...options }: ApartOptions = {},
 ): Promise<T> {
-  const outcome = await runApart(what, task, order, { ...options, bounds });
+  const outcome = await runApart(subject, task, order, { ...options, bounds });
   if ('value' in outcome) return outcome.value as T;
   const { code, message } = outcome;
   if (Object.hasOwn(AUDIT_CODES, code)) throw new AuditError(code as AuditCode, message);
-  throw new Error(`${what}: ${code}: ${message}`);
+  throw new Error(`${subject}: ${code}: ${message}`);
 }
 
 async function answered(request: unknown, answer: Ask | undefined): Promise<Outcome> {

@@ -144,22 +144,25 @@ async function audit(
   const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
   const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
-  const rest: Audit = { ...one, checks: new Checks() };
+  const restOfAudit: Audit = { ...one, checks: new Checks() };
   try {
     if (from !== null) one.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
     checkConfig(one);
     const source = await compareSource(one);
     const version = parts.framework().version;
-    const contracts = await compareContracts({ ...rest, repository: options.source, older, version }, source);
-    const enclaves = await compareEnclaves(rest, roots);
-    const others = await compareConfigs(rest);
+    const contracts = await compareContracts(
+      { ...restOfAudit, repository: options.source, older, version },
+      source,
+    );
+    const enclaves = await compareEnclaves(restOfAudit, roots);
+    const others = await compareConfigs(restOfAudit);
     const holders = await holdersOf(config, contracts.originals, chain, others?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(one, source, local);
-    await compareAgain(rest);
+    await compareAgain(restOfAudit);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
-      checks: [...one.checks.all, ...rest.checks.all],
+      checks: [...one.checks.all, ...restOfAudit.checks.all],
       summary: summaryOf(config, enclaves),
       isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
       otherConfigs: others?.configs ?? null,
@@ -175,8 +178,8 @@ async function audit(
   }
 }
 
-function summaryOf({ name, source }: EnclaveConfig, { asked }: Enclaves): string {
-  return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(asked.length, 'enclave')} with a registered key ${asked.length === 1 ? 'runs' : 'run'} it`;
+function summaryOf({ name, source }: EnclaveConfig, { asked: askedEnclaves }: Enclaves): string {
+  return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(askedEnclaves.length, 'enclave')} with a registered key ${askedEnclaves.length === 1 ? 'runs' : 'run'} it`;
 }
 
 /** The admin's texts, for a terminal. */
@@ -190,10 +193,10 @@ function plainSource({ url, folder, frameworkVersion, ...hashes }: Source): Sour
 }
 
 function checkConfig({ config, checks }: Audit): void {
-  const what = `the config ${JSON.stringify(printable(config.name, 60))} at version ${config.configVersion}`;
+  const subject = `the config ${JSON.stringify(printable(config.name, 60))} at version ${config.configVersion}`;
   if (config.isRetired) {
-    checks.fault(what, 'its state', new AuditError('CONFIG_RETIRED', `the config ${config.id} has ended`));
-  } else checks.same(what, 'its state', 'it is not retired');
+    checks.fault(subject, 'its state', new AuditError('CONFIG_RETIRED', `the config ${config.id} has ended`));
+  } else checks.same(subject, 'its state', 'it is not retired');
   if (isOverlapping(config, Date.now())) {
     const until = new Date(Number(config.overlap?.untilMs)).toISOString();
     const why = `contracts accept it until ${until}, and the config names no source of it`;
@@ -217,13 +220,17 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
     return undefined;
   }
   const framework = parts.framework();
-  const what = `the commit ${named.commit}`;
-  const source = await checks.compare(what, 'what an audit can build', async () => {
+  const subject = `the commit ${named.commit}`;
+  const source = await checks.compare(subject, 'what an audit can build', async () => {
     checkVersion(named, framework);
-    const tree = await takeTree(one, named, what);
+    const tree = await takeTree(one, named, subject);
     const read = await readSourceApart(tree, named.folder, framework);
     const mb = (tree.bytes / 1e6).toFixed(1);
-    checks.same(what, 'its hash, and what an audit can build', `${quantity(tree.files, 'file')}, ${mb} MB`);
+    checks.same(
+      subject,
+      'its hash, and what an audit can build',
+      `${quantity(tree.files, 'file')}, ${mb} MB`,
+    );
     const kept = read.isApart
       ? `version ${framework.version}, by the digests of its packages`
       : 'that of this program, byte for byte';
@@ -236,20 +243,20 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
 async function takeTree(
   { options, work, env, checks, progress }: Audit,
   { url, commit }: Source,
-  what: string,
+  subject: string,
 ) {
-  const wanted = { commit, work, env };
+  const request = { commit, work, env };
   if (options.source !== undefined && options.source !== url) {
-    checks.note(`Of the commit, ${await askNamedRepository(url, wanted)}.`);
+    checks.note(`Of the commit, ${await askNamedRepository(url, request)}.`);
   }
-  const { repository, address } = await openSource(url, options.source, wanted, progress);
+  const { repository, address } = await openSource(url, options.source, request, progress);
   if (address !== undefined) {
     const against = 'the branches and tags of its repository';
-    const isOn = await checks.compare(what, against, async () => {
-      await checkOnBranch(address, wanted);
+    const isOn = await checks.compare(subject, against, async () => {
+      await checkOnBranch(address, request);
       return true;
     });
-    if (isOn) checks.same(what, against);
+    if (isOn) checks.same(subject, against);
   }
   return await writeTree(repository, commit, join(work, 'tree'));
 }
@@ -284,10 +291,10 @@ async function compareImage(
     } catch (error) {
       if (!(error instanceof AuditError) || local === undefined) throw error;
       const lines = differencesOf(rebuilt, local);
-      const found = lines.length === 0 ? ['in no file'] : lines;
+      const places = lines.length === 0 ? ['in no file'] : lines;
       throw new AuditError(
         error.code,
-        [error.message, `From ${options.image}, the image of the sources differs:`, ...found].join('\n'),
+        [error.message, `From ${options.image}, the image of the sources differs:`, ...places].join('\n'),
       );
     }
     checks.same(REGISTERS, ON_CHAIN, 'PCR0, PCR1, PCR2, of an image that was built here');
@@ -305,15 +312,15 @@ function defaultCache(env: Environment): string {
 
 /** A build takes minutes, in which an admin may change the config. */
 async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
-  const what = 'the config after the build';
+  const subject = 'the config after the build';
   const against = 'that of before';
   try {
     const present = await readConfig(chain.client, config.id);
     if (isDeepStrictEqual(present, config)) return;
-    checks.notChecked(what, against, 'it changed during the audit: audit it again');
+    checks.notChecked(subject, against, 'it changed during the audit: audit it again');
   } catch (error) {
     const why = `the node did not show it again: ${printable((error as Error).message)}`;
-    checks.notChecked(what, against, why);
+    checks.notChecked(subject, against, why);
   }
 }
 
@@ -322,14 +329,14 @@ const LISTED = 'the registers of this one';
 
 /** A contract that does not pin a config accepts the enclaves of all. @returns undefined where they are not known */
 async function compareConfigs({ config, chain, checks }: Audit) {
-  const others = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
-  if (others === undefined) return undefined;
-  const { configs, capabilities } = others;
+  const otherConfigsFound = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
+  if (otherConfigsFound === undefined) return undefined;
+  const { configs, capabilities } = otherConfigsFound;
   const now = Date.now();
   if (configs.length === 0) checks.same(OTHERS, LISTED, 'there are none');
-  for (const other of configs) {
-    const text = describeOther(other, now);
-    if (addsNothing(other, config, now)) {
+  for (const otherConfig of configs) {
+    const text = describeOther(otherConfig, now);
+    if (addsNothing(otherConfig, config, now)) {
       checks.same('another config of the application', LISTED, text);
     } else {
       const why = `contracts may accept its image too: audit it as well, by sui-enclave audit ${text}`;
@@ -338,7 +345,7 @@ async function compareConfigs({ config, chain, checks }: Audit) {
   }
   return {
     capabilities,
-    isOnlyImage: configs.every((other) => addsNothing(other, config, now)),
+    isOnlyImage: configs.every((otherConfig) => addsNothing(otherConfig, config, now)),
     configs: configs.map(({ id, name, application, configVersion, isRetired, image }) => ({
       id,
       name: printable(name),
@@ -360,11 +367,11 @@ async function compareEnclaves(
   const enclaves = await checks.compare('enclaves', against, () => askEnclaves(urls, config, chain, roots));
   if (enclaves === undefined) return { asked: [], silent: [], accepted: [] };
   for (const { url, publicKey, enclave, fault } of enclaves.asked) {
-    const what = `the enclave at ${printable(url)}`;
-    if (fault !== null) checks.fault(what, against, fault);
+    const subject = `the enclave at ${printable(url)}`;
+    if (fault !== null) checks.fault(subject, against, fault);
     else {
       const since = enclave?.registeredAt.toISOString();
-      checks.same(what, against, `key ${publicKey}, enclave ${enclave?.id}, attested ${since}`);
+      checks.same(subject, against, `key ${publicKey}, enclave ${enclave?.id}, attested ${since}`);
     }
   }
   if (urls.length === 0) {

@@ -98,7 +98,7 @@ function verifies({ modules }: PackageVersion, { config, releases }: Comparison)
 }
 
 function compareWithReleases(on: PackageVersion, comparison: Comparison): ComparedPackage {
-  const { contracts, releases, own } = comparison;
+  const { contracts, releases, own: enclaveModules } = comparison;
   const { id, version, linkage } = on;
   const release = releaseIn(on.modules, releases);
   const modules = Object.keys((release ?? releases[0]).modules);
@@ -106,7 +106,7 @@ function compareWithReleases(on: PackageVersion, comparison: Comparison): Compar
   const [linked] = isApart(contracts) ? linkage.keys() : [];
   const message =
     release === undefined
-      ? `${differenceOf(own, partOf(on.modules, modules), OWN)}, and equals no release that this program knows`
+      ? `${differenceOf(enclaveModules, partOf(on.modules, modules), OWN)}, and equals no release that this program knows`
       : beside[0] !== undefined
         ? `has a module ${beside[0]}, which ${nameOf(release)} does not have`
         : linked && `links to the package ${linked}, which ${nameOf(release)} does not do`;
@@ -125,12 +125,12 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
   const released = isApart(contracts)
     ? []
     : Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules);
-  const rest = namesOf(on.modules).filter((name) => !released.includes(name));
+  const unreleased = namesOf(on.modules).filter((name) => !released.includes(name));
   // A version with the modules of a release alone accepts nothing for the application.
-  if (rest.length === 0 && !isPresent) return [];
+  if (unreleased.length === 0 && !isPresent) return [];
   const linked = on.linkage.get(enclave[0].original)?.version ?? 1;
   const runsWith = isApart(contracts) ? enclave.slice(linked - 1) : [on];
-  const modules = partOf(on.modules, rest);
+  const modules = partOf(on.modules, unreleased);
   return [
     {
       name: 'application',
@@ -213,15 +213,15 @@ function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, 
 const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
 
 async function compareWithCommit(
-  { name, on, modules, wanted }: Candidate,
+  { name, on, modules, wanted: requirements }: Candidate,
   commit: MoveCommit,
   comparison: Comparison,
 ): Promise<Result> {
   try {
-    if (name === 'dependency' && !commit.declares(wanted)) throw NO_SOURCES;
-    const { folders, modules: compiled } = await commit.compile(wanted);
-    const own = compiled.filter(({ address }) => [UNPUBLISHED, on.original].includes(address));
-    const expected = new Map(own.map(({ name: module, bytes }) => [module, bytes]));
+    if (name === 'dependency' && !commit.declares(requirements)) throw NO_SOURCES;
+    const { folders, modules: compiled } = await commit.compile(requirements);
+    const compiledHere = compiled.filter(({ address }) => [UNPUBLISHED, on.original].includes(address));
+    const expected = new Map(compiledHere.map(({ name: module, bytes }) => [module, bytes]));
     const from = folders.map((folder) => `move/${printable(folder)}`).join(', ');
     const message = differenceOf(expected, modules, `the sources compile to (${from} of ${commit.name})`);
     if (message !== undefined) throw difference(on, message, comparison);

@@ -67,17 +67,17 @@ export class MoveCommit {
    *
    * @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED
    */
-  async compile(wanted: Wanted): Promise<CompiledPackage> {
-    const root = this.#root(wanted);
+  async compile(requirements: Wanted): Promise<CompiledPackage> {
+    const root = this.#root(requirements);
     const reached = this.#reachable(root);
     const parts: string[] = [];
     const published = new Map<string, string>();
-    if (wanted.enclave !== undefined) published.set('enclave', wanted.enclave);
+    if (requirements.enclave !== undefined) published.set('enclave', requirements.enclave);
     for (const folder of reached) {
       const { modules } = this.#folder(folder);
-      const overlaps = (others: ReadonlySet<string>) => [...modules].some((name) => others.has(name));
-      const [original] = [...wanted.linked].find(([, others]) => overlaps(others)) ?? [];
-      if (folder === root || overlaps(wanted.modules)) parts.push(folder);
+      const overlaps = (names: ReadonlySet<string>) => [...modules].some((name) => names.has(name));
+      const [original] = [...requirements.linked].find(([, names]) => overlaps(names)) ?? [];
+      if (folder === root || overlaps(requirements.modules)) parts.push(folder);
       else if (original !== undefined) published.set(folder, original);
     }
     const modules: CompiledModule[] = [];
@@ -93,27 +93,29 @@ export class MoveCommit {
       main === undefined
         ? [...declaring].filter((folder) => !this.#isBelow(folder, declaring))
         : [this.#only(main)].filter((folder) => folder !== undefined);
-    const [root, other] = roots.map((folder) => printable(folder));
+    const [root, otherRoot] = roots.map((folder) => printable(folder));
     if (roots[0] === undefined) {
       const [module = ''] = names;
       throw unknown(`no package in move/ of ${this.name} has the module ${module}`);
     }
-    if (other === undefined) return roots[0];
+    if (otherRoot === undefined) return roots[0];
     throw unknown(
-      `the package has modules of move/${root} and of move/${other} of ${this.name}, of which neither depends on the other`,
+      `the package has modules of move/${root} and of move/${otherRoot} of ${this.name}, of which neither depends on the other`,
     );
   }
 
   /** The folder that declares a module. @throws AuditError: BYTECODE_UNKNOWN, if several do */
   #only(module: string): string | undefined {
-    const [folder, other] = this.#declaring(module);
-    if (folder === undefined || other === undefined) return folder;
-    const both = `move/${printable(folder)} and move/${printable(other)}`;
+    const [folder, otherFolder] = this.#declaring(module);
+    if (folder === undefined || otherFolder === undefined) return folder;
+    const both = `move/${printable(folder)} and move/${printable(otherFolder)}`;
     throw unknown(`${both} of ${this.name} both declare a module ${module}`);
   }
 
-  #isBelow(folder: string, others: ReadonlySet<string>): boolean {
-    return [...others].some((other) => other !== folder && this.#reachable(other).has(folder));
+  #isBelow(folder: string, folders: ReadonlySet<string>): boolean {
+    return [...folders].some(
+      (otherFolder) => otherFolder !== folder && this.#reachable(otherFolder).has(folder),
+    );
   }
 
   #declaring(module: string): string[] {

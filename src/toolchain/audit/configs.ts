@@ -103,29 +103,35 @@ async function idsOf(
 
 /** @throws AuditError: NOT_FULLY_CHECKED, if the node does not show it: no config ever ends to exist; SuiError */
 async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promise<EnclaveConfig> {
-  let other: EnclaveConfig;
+  let otherConfig: EnclaveConfig;
   try {
-    other = await readConfig(chain.client, id);
+    otherConfig = await readConfig(chain.client, id);
   } catch (error) {
     const { code } = error instanceof SuiError ? error : suiErrorOf(error);
     if (code !== 'SUI_OBJECT_NOT_FOUND') throw error;
     throw notChecked(`the node does not show the config ${id}, which was created for this application`);
   }
-  if (other.application !== config.application || other.enclavePackage !== config.enclavePackage) {
+  if (
+    otherConfig.application !== config.application ||
+    otherConfig.enclavePackage !== config.enclavePackage
+  ) {
     throw notChecked(`the node gives the config ${id} of another application`);
   }
-  return other;
+  return otherConfig;
 }
 
 /** Whether contracts accept by it what they do by the audited one, or nothing. */
-export function addsNothing(other: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
-  return other.isRetired || acceptedImages(other, nowMs).every((accepted) => isSameImage(accepted, image));
+export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
+  return (
+    otherConfig.isRetired ||
+    acceptedImages(otherConfig, nowMs).every((accepted) => isSameImage(accepted, image))
+  );
 }
 
 /** Its state and its registers, for the table. */
-export function describeOther(other: EnclaveConfig, nowMs: number): string {
-  const { id, name, configVersion, isRetired } = other;
-  const images = acceptedImages(other, nowMs).map(({ pcr0, pcr1, pcr2 }) =>
+export function describeOther(otherConfig: EnclaveConfig, nowMs: number): string {
+  const { id, name, configVersion, isRetired } = otherConfig;
+  const images = acceptedImages(otherConfig, nowMs).map(({ pcr0, pcr1, pcr2 }) =>
     [`PCR0 ${pcr0}`, `PCR1 ${pcr1}`, `PCR2 ${pcr2}`].join('\n'),
   );
   const state = isRetired ? ', which is retired' : '';

@@ -61,7 +61,7 @@ export async function compareContracts(
   const lineages = [
     contracts.enclave,
     contracts.application,
-    ...contracts.dependencies.map((one) => one.lineage),
+    ...contracts.dependencies.map((dependency) => dependency.lineage),
   ];
   const originals = [...new Set(lineages.map(([{ original }]) => original))];
   if (contracts.fault !== null) {
@@ -88,13 +88,13 @@ async function compare(
   const { config, chain, env, checks, version, releases = RELEASES } = audit;
   const compiler = new Compiler(frameworkOf(env), chain);
   const { isStub, description } = compiler.framework;
-  const own = await compiler.enclave();
+  const enclaveModules = await compiler.enclave();
   const failures = new Checks();
   const packages = await comparePackages({
     config,
     contracts,
-    own,
-    releases: [ownRelease(version, own), ...releases],
+    own: enclaveModules,
+    releases: [ownRelease(version, enclaveModules), ...releases],
     // Against the stub, a difference says nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
     commits: commitsOf({ ...audit, checks: failures }, source, compiler),
@@ -139,8 +139,8 @@ async function takePackages(
   { url, commit, folder }: OlderSource,
   index: number,
 ): Promise<ReadonlyMap<string, string>> {
-  const wanted = { commit, work: join(work, `older-${index}`), env };
-  const { repository, address } = await openSource(url, named, wanted, progress);
-  if (address !== undefined) await checkOnBranch(address, wanted);
-  return movePackagesOf(await writeTree(repository, commit, join(wanted.work, 'tree')), folder);
+  const request = { commit, work: join(work, `older-${index}`), env };
+  const { repository, address } = await openSource(url, named, request, progress);
+  if (address !== undefined) await checkOnBranch(address, request);
+  return movePackagesOf(await writeTree(repository, commit, join(request.work, 'tree')), folder);
 }

@@ -89,31 +89,31 @@ interface Question {
 /** Each key that answers, and each fault, once. */
 async function askUrl(question: Question): Promise<AskedEnclave[]> {
   const { url, requests } = question;
-  const found = new Map<string, AskedEnclave>();
+  const enclavesByKey = new Map<string, AskedEnclave>();
   const claimed = new Set<string>();
   for (let request = 0; request < requests; request += 1) {
     try {
       const publicKey = await attest(question);
       claimed.add(await claimedKey(url));
       const hex = toHex(publicKey);
-      if (!found.has(hex)) found.set(hex, await onChain(publicKey, question));
+      if (!enclavesByKey.has(hex)) enclavesByKey.set(hex, await onChain(publicKey, question));
     } catch (error) {
       const fault = faultOf(error, url);
-      found.set(fault.code, { url, publicKey: null, enclave: null, fault });
+      enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
       // It would be silent for as long again.
       if (fault.code === 'NOT_FULLY_CHECKED') break;
     }
   }
-  const other = [...claimed].find((key) => !found.has(key));
+  const missingKey = [...claimed].find((key) => !enclavesByKey.has(key));
   // Of several enclaves, another one may have answered than the one that attested.
-  if (other !== undefined && !found.has('NOT_FULLY_CHECKED')) {
+  if (missingKey !== undefined && !enclavesByKey.has('NOT_FULLY_CHECKED')) {
     const fault = new AuditError(
       'KEY_DIFFERS',
-      `${printable(url)} says that it signs with the key ${printable(other, 64)}, which it does not attest`,
+      `${printable(url)} says that it signs with the key ${printable(missingKey, 64)}, which it does not attest`,
     );
-    found.set(fault.code, { url, publicKey: null, enclave: null, fault });
+    enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
   }
-  return [...found.values()];
+  return [...enclavesByKey.values()];
 }
 
 /** @throws AttestationError, ClientError */
@@ -176,8 +176,8 @@ function faultOf(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {
     const code = OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';
-    const [first = '', ...rest] = error.message.split('\n').map((line) => printable(line, 300));
-    const why = [first.replace(/:$/, ''), ...rest].join('\n');
+    const [first = '', ...moreLines] = error.message.split('\n').map((line) => printable(line, 300));
+    const why = [first.replace(/:$/, ''), ...moreLines].join('\n');
     return new AuditError(code, `${where}: ${error.code}: ${why}`);
   }
   if (!(error instanceof ClientError)) throw error;

@@ -26,17 +26,17 @@ export interface Wanted {
 export async function openSource(
   url: string,
   named: string | undefined,
-  wanted: Wanted,
+  request: Wanted,
   progress: (line: string) => void,
 ): Promise<{ readonly repository: Repository; readonly address: Address | undefined }> {
-  mkdirSync(wanted.work, { recursive: true });
+  mkdirSync(request.work, { recursive: true });
   if (named !== undefined && !named.includes('://')) {
-    progress(`Reading ${wanted.commit} from ${printable(named)}`);
-    return { repository: await openClone(named, wanted), address: undefined };
+    progress(`Reading ${request.commit} from ${printable(named)}`);
+    return { repository: await openClone(named, request), address: undefined };
   }
   const address = await sourceAddress(named ?? url, named !== undefined);
-  progress(`Fetching ${wanted.commit} from ${printable(address.url)}`);
-  return { repository: await fetchCommit(address, wanted), address };
+  progress(`Fetching ${request.commit} from ${printable(address.url)}`);
+  return { repository: await fetchCommit(address, request), address };
 }
 
 /** @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer */
@@ -81,8 +81,8 @@ export async function checkOnBranch(
       `whether a branch leads to the commit is not known, since the history could not be read${why && `: ${why}`}`,
     );
   }
-  const found = await runGit(repository, ['for-each-ref', '--count=1', '--contains', commit], limits);
-  if (found.status === 0 && found.stdout !== '') return;
+  const containing = await runGit(repository, ['for-each-ref', '--count=1', '--contains', commit], limits);
+  if (containing.status === 0 && containing.stdout !== '') return;
   throw new AuditError(
     'COMMIT_NOT_ON_BRANCH',
     `no branch and no tag of ${printable(url)} leads to the commit ${commit}: it was replaced, or is of a fork`,
@@ -101,17 +101,22 @@ const NOT_THERE =
 const LIMIT =
   /out of memory|file size limit|write error|fetch-pack: invalid index-pack output|died of signal/i;
 
-function failure({ status, stderr, timedOut }: Ended, what: string, url: string, limits: Limits): AuditError {
+function failure(
+  { status, stderr, timedOut }: Ended,
+  action: string,
+  url: string,
+  limits: Limits,
+): AuditError {
   const where = printable(url);
   if (timedOut) {
-    return new AuditError('SOURCE_TOO_LARGE', `${where} did not give ${what} within ${limits.ms / 1000} s`);
+    return new AuditError('SOURCE_TOO_LARGE', `${where} did not give ${action} within ${limits.ms / 1000} s`);
   }
   const line = printable(stderr.trim().split('\n').at(-1) ?? '');
-  if (NOT_THERE.test(stderr)) return new AuditError('COMMIT_MISSING', `${where} does not give ${what}`);
+  if (NOT_THERE.test(stderr)) return new AuditError('COMMIT_MISSING', `${where} does not give ${action}`);
   if (status === null || LIMIT.test(stderr)) {
     return new AuditError(
       'SOURCE_TOO_LARGE',
-      `${what} of ${where} has more than ${limits.bytes / 1e6} MB, or more than fits into memory`,
+      `${action} of ${where} has more than ${limits.bytes / 1e6} MB, or more than fits into memory`,
     );
   }
   return new AuditError('NOT_FULLY_CHECKED', `${where} does not answer: ${line}`);

@@ -110,10 +110,10 @@ export function startGit(
   args: readonly string[],
   { bytes, settings = [] }: { readonly bytes: number; readonly settings?: readonly string[] },
 ): ChildProcessWithoutNullStreams {
-  const given = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
+  const gitOptions = [...SETTINGS, ...settings].flatMap((setting) => ['-c', setting]);
   // POSIX counts blocks of 512 bytes. Not every system limits memory.
   const limited = `ulimit -f ${Math.ceil(bytes / 512)} && { ulimit -v ${MEMORY_KIB} 2>/dev/null || :; } && exec git "$@"`;
-  return spawn('sh', ['-c', limited, 'sh', '--git-dir', folder, ...given, ...args], {
+  return spawn('sh', ['-c', limited, 'sh', '--git-dir', folder, ...gitOptions, ...args], {
     cwd: folder,
     env: environment,
     detached: true,

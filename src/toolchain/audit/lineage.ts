@@ -174,8 +174,8 @@ export class Lineages {
     const versions: GrpcTypes.PackageVersion[] = [];
     let pageToken: Uint8Array | undefined;
     do {
-      const asked = { packageId, pageSize: MAX_VERSIONS, ...(pageToken && { pageToken }) };
-      const answer = fromNode(this.#chain.client.movePackageService.listPackageVersions(asked));
+      const request = { packageId, pageSize: MAX_VERSIONS, ...(pageToken && { pageToken }) };
+      const answer = fromNode(this.#chain.client.movePackageService.listPackageVersions(request));
       const { response } = await given(answer, `the versions of the package ${packageId}`);
       versions.push(...response.versions);
       this.#versions += Math.max(1, response.versions.length);
@@ -223,7 +223,7 @@ export class Lineages {
         }
         modules.set(face.name, module);
         datatypes.push(...[...face.datatypes.keys()].map((type) => `${face.name}::${type}`));
-        for (const other of face.dependencies) named.add(other);
+        for (const dependency of face.dependencies) named.add(dependency);
       }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -255,12 +255,12 @@ function parsed(bytes: Uint8Array | undefined) {
 }
 
 /** @throws AuditError: NOT_FULLY_CHECKED, if the node has no such thing, or does not offer the method */
-async function given<T>(answer: Promise<T>, what: string): Promise<T> {
+async function given<T>(answer: Promise<T>, label: string): Promise<T> {
   return await answer.catch((error: unknown) => {
     const isMissing =
       (error instanceof NodeRefusedError && ['NOT_FOUND', 'UNIMPLEMENTED'].includes(error.status ?? '')) ||
       (error instanceof SuiError && error.code === 'SUI_OBJECT_NOT_FOUND');
-    throw isMissing ? unchecked(`the node does not give ${what}`) : error;
+    throw isMissing ? unchecked(`the node does not give ${label}`) : error;
   });
 }
 

@@ -36,7 +36,7 @@ const texts = v.optional(
     v.array(v.string()),
     v.pipe(
       v.string(),
-      v.transform((one) => [one]),
+      v.transform((license) => [license]),
     ),
   ]),
 );
@@ -128,14 +128,14 @@ function isOfRegistry(resolved: string | boolean, name: string, version: string)
 }
 
 function asLocked({ resolved, ...entry }: Entry): NpmLock['packages'][string] {
-  const given = {
+  const entryFields = {
     ...entry,
     // Of links alone.
     ...(entry.link === true && typeof resolved === 'string' && { resolved }),
   };
-  return JSON.parse(JSON.stringify(given));
+  return JSON.parse(JSON.stringify(entryFields));
 }
 
-function untrusted(what: string): AuditError {
-  return new AuditError('LOCK_UNTRUSTED', `package-lock.json ${what}`);
+function untrusted(problem: string): AuditError {
+  return new AuditError('LOCK_UNTRUSTED', `package-lock.json ${problem}`);
 }

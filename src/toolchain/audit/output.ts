@@ -22,7 +22,7 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   const [out, error] = [process.stdout, process.stderr].map((stream) => stream.write.bind(stream));
   let count = 0;
   const foreign = (text: string) => {
-    for (const line of text.split(/\r?\n/).filter((one) => one !== '')) {
+    for (const line of text.split(/\r?\n/).filter((nonEmpty) => nonEmpty !== '')) {
       count += 1;
       if (count <= MAX_LINES) error?.(`${printable(line, MAX_LINE)}\n`);
       else if (count === MAX_LINES + 1) error?.('… more was left out\n');
@@ -38,7 +38,7 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   // Node's own listener writes them as they are.
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => foreign(`${name}: ${message}`));
-  const own: Io = {
+  const childIo: Io = {
     ...io,
     log: (text) => void out?.(`${asJson ? text : plain(text)}\n`),
     error: (text) => void error?.(`${plain(text)}\n`),
@@ -50,11 +50,11 @@ export function takeOutput(io: Io, asJson: boolean): Io {
     isEnding = true;
     const { code, error: message } = { code: 'INTERNAL', error: printable(String(fault), MAX_LINE) };
     foreign(String((fault as Error | undefined)?.stack));
-    if (asJson) own.log(JSON.stringify({ verdict: 'none', code, error: message }, null, 2));
-    else own.error(`NO VERDICT (${code}): ${message}`);
+    if (asJson) childIo.log(JSON.stringify({ verdict: 'none', code, error: message }, null, 2));
+    else childIo.error(`NO VERDICT (${code}): ${message}`);
     out?.('', () => error?.('', () => process.exit(EXIT.notTried)));
   });
-  return own;
+  return childIo;
 }
 
 function plain(text: string): string {

@@ -49,7 +49,7 @@ export async function holdersOf(
   chain: Chain,
   capabilities: readonly string[] = [],
 ): Promise<Holder[]> {
-  const others = capabilities.filter((id) => id !== config.capabilityId);
+  const otherCapabilities = capabilities.filter((id) => id !== config.capabilityId);
   const more = config.registrars.length - MAX_REGISTRARS;
   const originals = new Set(packages.map((id) => normalizeSuiAddress(id)));
   return [
@@ -59,7 +59,7 @@ export async function holdersOf(
       'allow another image, add registrars, end the config',
       chain,
     ),
-    ...(await all(others, (id) =>
+    ...(await all(otherCapabilities, (id) =>
       capabilityHolder('EnclaveCap', id, 'create and change other configs of the application', chain),
     )),
     ...(await all(config.registrars.slice(0, MAX_REGISTRARS), (id) =>
@@ -80,13 +80,13 @@ async function all<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Pr
 }
 
 async function capabilityHolder(
-  what: Holder['what'],
+  capability: Holder['what'],
   id: string,
   could: string,
   chain: Chain,
 ): Promise<Holder> {
   const object = await findObject(id, chain);
-  return { what, could, id, holder: object === undefined ? HIDDEN : describeOwner(object) };
+  return { what: capability, could, id, holder: object === undefined ? HIDDEN : describeOwner(object) };
 }
 
 const HIDDEN = 'not known: the node does not show it, so it is in another object, or was deleted';
@@ -108,9 +108,9 @@ async function findObject(objectId: string, chain: Chain) {
     const include = { content: true, objectBcs: true, previousTransaction: true } as const;
     return (await chain.client.core.getObject({ objectId, include })).object;
   } catch (error) {
-    const known = error instanceof SuiError ? error : suiErrorOf(error);
-    if (known.code === 'SUI_OBJECT_NOT_FOUND') return undefined;
-    throw known;
+    const suiError = error instanceof SuiError ? error : suiErrorOf(error);
+    if (suiError.code === 'SUI_OBJECT_NOT_FOUND') return undefined;
+    throw suiError;
   }
 }
 
@@ -177,8 +177,10 @@ async function publicationOf(original: string, chain: Chain): Promise<Publicatio
   const digest = (await findObject(original, chain))?.previousTransaction;
   if (digest === undefined || digest === null) return undefined;
   const include = { effects: true, objectTypes: true, bcs: true } as const;
-  const found = await chain.client.core.getTransaction({ digest, include }).catch(() => undefined);
-  const transaction = found?.Transaction;
+  const transactionResult = await chain.client.core
+    .getTransaction({ digest, include })
+    .catch(() => undefined);
+  const transaction = transactionResult?.Transaction;
   if (transaction?.bcs === undefined || transaction.digest !== digest) return undefined;
   if (TransactionDataBuilder.getDigestFromBytes(transaction.bcs) !== digest) return undefined;
   const { V1: data } = bcs.TransactionData.parse(transaction.bcs);

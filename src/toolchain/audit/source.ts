@@ -75,17 +75,17 @@ export function programLine(version: string): string {
  *
  * @throws AuditError: FRAMEWORK_VERSION
  */
-export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFramework): void {
-  if (wanted === own.version) return;
+export function checkVersion({ frameworkVersion: expectedVersion }: Source, framework: OwnFramework): void {
+  if (expectedVersion === framework.version) return;
   // What a shell would run is not repeated as a command.
-  const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(wanted)?.[0];
+  const version = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/.exec(expectedVersion)?.[0];
   const how =
     version === undefined
       ? ''
       : `. With the packages of that version in a folder (of its release, or by make package in a clone at its commit): ${programLine(version)}`;
   throw new AuditError(
     'FRAMEWORK_VERSION',
-    `the image was built with version ${printable(wanted, 50)} of the framework, and this is ${own.version}${how}`,
+    `the image was built with version ${printable(expectedVersion, 50)} of the framework, and this is ${framework.version}${how}`,
   );
 }
 
@@ -93,7 +93,7 @@ export function checkVersion({ frameworkVersion: wanted }: Source, own: OwnFrame
  * @param folder of the application, as the config names it
  * @throws AuditError: SOURCE_INVALID, SOURCE_UNSAFE, LOCK_UNTRUSTED, FRAMEWORK_UNKNOWN, FRAMEWORK_VERSION
  */
-export function readSource(tree: Tree, folder: string, own: OwnFramework): AuditedSource {
+export function readSource(tree: Tree, folder: string, framework: OwnFramework): AuditedSource {
   const app = folderIn(tree, folder);
   if (!has(join(app, 'app.yaml')) || !has(join(app, 'app.ts'))) {
     throw invalid(`${folder || 'the root'} of the commit has no application: no app.yaml with app.ts`);
@@ -112,7 +112,7 @@ export function readSource(tree: Tree, folder: string, own: OwnFramework): Audit
       );
     }
     checkOmitted(tree, isApart ? folder : '');
-    const source = isApart ? readApart(app, own) : readInClone(root, folder, own);
+    const source = isApart ? readApart(app, framework) : readInClone(root, folder, framework);
     // Refused here, and not after the minutes of a build.
     readFiles(app, source.manifest);
     return { ...source, environment: environmentOf(source), movePackages: movePackagesIn(root) };
@@ -158,26 +158,26 @@ function has(path: string): boolean {
 /** @throws AuditError: SOURCE_UNSAFE */
 function checkOmitted({ omitted }: Tree, folder: string): void {
   const prefix = folder === '' ? '' : `${folder}/`;
-  const found = omitted.find(({ path }) => {
+  const omittedEntry = omitted.find(({ path }) => {
     const [first = ''] = path.slice(prefix.length).split('/');
     return path.startsWith(prefix) && (first === 'move' || !BESIDE.has(first));
   });
-  if (found === undefined) return;
+  if (omittedEntry === undefined) return;
   throw new AuditError(
     'SOURCE_UNSAFE',
-    `${JSON.stringify(printable(found.path))} of the commit is ${found.kind}, from which no image is built`,
+    `${JSON.stringify(printable(omittedEntry.path))} of the commit is ${omittedEntry.kind}, from which no image is built`,
   );
 }
 
 type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
 
 /** An application in a repository of its own. */
-function readApart(app: string, own: OwnFramework): Read {
+function readApart(app: string, framework: OwnFramework): Read {
   const lock = readTrustedLock(app, false);
-  checkKnown(lock, own);
+  checkKnown(lock, framework);
   const { name, manifest } = readManifest(app);
   const source = {
-    framework: own.folder,
+    framework: framework.folder,
     app,
     appDir: join('src/apps', name),
     isApart: true,
@@ -188,31 +188,31 @@ function readApart(app: string, own: OwnFramework): Read {
 }
 
 /** Wherever the lock file has a package of the framework, since an application imports it by its name. */
-function checkKnown({ packages }: NpmLock, own: OwnFramework): void {
+function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
   const isThere = packages['node_modules/sui-enclave-server'] !== undefined;
   if (!isThere) throw unknown('has no sui-enclave-server');
   const names = ['sui-enclave', 'sui-enclave-server'];
   for (const [path, { integrity }] of Object.entries(packages)) {
     const name = nameAt(path);
     if (!names.includes(name)) continue;
-    const known = own.packages[name];
-    if (known === undefined) {
+    const knownVersion = framework.packages[name];
+    if (knownVersion === undefined) {
       throw unknown(
-        `has a package ${name} of version ${own.version}, which a clone does not know: audit with the installed sui-enclave-cli of that version`,
+        `has a package ${name} of version ${framework.version}, which a clone does not know: audit with the installed sui-enclave-cli of that version`,
       );
     }
-    if (integrity !== known) {
+    if (integrity !== knownVersion) {
       throw unknown(
-        `has ${printable(path)} with the integrity ${integrity}, and that of ${own.version} is ${known}`,
+        `has ${printable(path)} with the integrity ${integrity}, and that of ${framework.version} is ${knownVersion}`,
       );
     }
   }
 }
 
-const unknown = (what: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${what}`);
+const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${problem}`);
 
 /** An application in a clone of the framework: the framework of the commit must be the auditor's. */
-function readInClone(root: string, appDir: string, own: OwnFramework): Read {
+function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
   // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a tool.
   if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
     throw invalid(
@@ -223,10 +223,10 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
   const app = join(root, appDir);
   const { name, manifest } = readManifest(app, basename(app));
   const theirs = neededByImage(root, appDir, lock);
-  const ours = neededByImage(own.folder, undefined);
+  const ours = neededByImage(framework.folder, undefined);
   const paths = imageSources(ours, undefined);
-  for (const path of [...paths, 'Containerfile']) checkSame(root, own.folder, path);
-  const ourLock = readLock(own.folder);
+  for (const path of [...paths, 'Containerfile']) checkSame(root, framework.folder, path);
+  const ourLock = readLock(framework.folder);
   for (const path of ours.modules) {
     if (lock.packages[path]?.integrity !== ourLock.packages[path]?.integrity) {
       throw otherState(`package-lock.json, ${path}`);
@@ -241,7 +241,7 @@ function readInClone(root: string, appDir: string, own: OwnFramework): Read {
   const packages = new Map(
     theirs.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
   );
-  const source = { framework: own.folder, app, appDir, isApart: false, name, manifest };
+  const source = { framework: framework.folder, app, appDir, isApart: false, name, manifest };
   return { ...source, inputs: { needed: theirs, packages } };
 }
 
@@ -253,30 +253,33 @@ function isShadow(path: string, appDir: string, ours: readonly string[]): boolea
 }
 
 /** @throws AuditError: FRAMEWORK_VERSION */
-function checkSame(root: string, own: string, path: string): void {
-  const [theirs, ours] = [root, own].map((folder) => filesOf(folder, path)) as [Set<string>, Set<string>];
+function checkSame(root: string, frameworkFolder: string, path: string): void {
+  const [theirs, ours] = [root, frameworkFolder].map((folder) => filesOf(folder, path)) as [
+    Set<string>,
+    Set<string>,
+  ];
   for (const file of new Set([...ours, ...theirs])) {
     const isSame =
       ours.has(file) &&
       theirs.has(file) &&
-      readFileSync(join(root, file)).equals(readFileSync(join(own, file)));
+      readFileSync(join(root, file)).equals(readFileSync(join(frameworkFolder, file)));
     if (!isSame) throw otherState(printable(file));
   }
 }
 
 /** A file, or the files in a folder without its packages. */
 function filesOf(folder: string, path: string): Set<string> {
-  const found = existsSync(join(folder, path))
+  const paths = existsSync(join(folder, path))
     ? [path, ...globSync(`${path}/**`, { cwd: folder, exclude: ['**/node_modules/**'] })]
     : [];
-  return new Set(found.filter((file) => statSync(join(folder, file)).isFile()));
+  return new Set(paths.filter((file) => statSync(join(folder, file)).isFile()));
 }
 
-function otherState(what: string): AuditError {
+function otherState(problem: string): AuditError {
   const how = IS_CLONE ? 'check that commit out in this clone' : 'use a clone at that commit';
   return new AuditError(
     'FRAMEWORK_VERSION',
-    `the framework in the commit is not this one: ${what} differs. To audit it, ${how}, and start this again`,
+    `the framework in the commit is not this one: ${problem} differs. To audit it, ${how}, and start this again`,
   );
 }
 

@@ -13,16 +13,16 @@ interface Order {
 export async function readSourceApart(
   tree: Tree,
   folder: string,
-  own: OwnFramework,
+  framework: OwnFramework,
   bounds?: Bounds,
 ): Promise<AuditedSource> {
   const task = { module: import.meta.url, name: 'readOrder' };
-  const order: Order = { tree, folder, own };
+  const order: Order = { tree, folder, own: framework };
   return await computeApart('reading the files of the commit', task, order, { bounds });
 }
 
 /** In the process of its own. */
 export async function readOrder(order: unknown): Promise<AuditedSource> {
-  const { tree, folder, own } = order as Order;
-  return readSource(tree, folder, own);
+  const { tree, folder, own: framework } = order as Order;
+  return readSource(tree, folder, framework);
 }

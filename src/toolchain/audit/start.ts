@@ -61,23 +61,29 @@ export async function findStart(text: string, chain: Chain): Promise<Start> {
     if (!(error instanceof WrongObjectTypeError)) throw error;
   }
   const { type } = await chain.object(text);
-  const what = `the ${type === 'package' ? 'package' : 'object'} ${text}`;
-  return { config: await only(what, await configsOfObject(text, type, chain), chain), from: what, urls: [] };
+  const subject = `the ${type === 'package' ? 'package' : 'object'} ${text}`;
+  return {
+    config: await only(subject, await configsOfObject(text, type, chain), chain),
+    from: subject,
+    urls: [],
+  };
 }
 
 /** @throws AuditError */
-async function only(what: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
+async function only(subject: string, ids: Iterable<string>, chain: Chain): Promise<EnclaveConfig> {
   const configs = await Promise.all([...new Set(ids)].map((id) => readConfig(chain.client, id)));
-  const [config, ...others] = configs;
-  if (config === undefined) throw unknown(`${printable(what)} leads to no config`);
-  if (others.length === 0) return config;
+  const [config, ...moreConfigs] = configs;
+  if (config === undefined) throw unknown(`${printable(subject)} leads to no config`);
+  if (moreConfigs.length === 0) return config;
   const lines = configs.map(({ id, name, application, isRetired }) => {
     const state = isRetired ? ', retired' : '';
     return `  ${id}  ${JSON.stringify(printable(name, 60))}, of ${application}${state}`;
   });
   throw new AuditError(
     'SEVERAL_CONFIGS',
-    [`${printable(what)} leads to several configs: audit each that you use, by its id`, ...lines].join('\n'),
+    [`${printable(subject)} leads to several configs: audit each that you use, by its id`, ...lines].join(
+      '\n',
+    ),
   );
 }
 

@@ -93,7 +93,7 @@ const FILES: readonly string[] = ['100644', '100755', '100664'];
 const KINDS: Readonly<Record<string, Omitted['kind']>> = { 120000: 'a link', 160000: 'a submodule' };
 
 const unsafe = (why: string) => new AuditError('SOURCE_UNSAFE', why);
-const tooLarge = (what: string) => new AuditError('SOURCE_TOO_LARGE', `the commit has ${what}`);
+const tooLarge = (excess: string) => new AuditError('SOURCE_TOO_LARGE', `the commit has ${excess}`);
 
 interface Entry {
   readonly name: string;

@@ -30,21 +30,21 @@ export class Checks {
     this.notes.push(text);
   }
 
-  same(what: string, against: string, detail: string | null = null): void {
-    this.#add({ what, against, result: 'same', code: null, detail });
+  same(subject: string, against: string, detail: string | null = null): void {
+    this.#add({ what: subject, against, result: 'same', code: null, detail });
   }
 
-  fault(what: string, against: string, { code, exit, message }: AuditError): void {
+  fault(subject: string, against: string, { code, exit, message }: AuditError): void {
     const result = exit === EXIT.failed ? 'differs' : 'not checked';
-    this.#add({ what, against, result, code, detail: message });
+    this.#add({ what: subject, against, result, code, detail: message });
   }
 
   #add({ detail, ...check }: Check): void {
     this.all.push({ ...check, detail: detail === null ? null : boundLines(detail, MAX_DETAIL) });
   }
 
-  notChecked(what: string, against: string, why: string): void {
-    this.fault(what, against, new AuditError('NOT_FULLY_CHECKED', why));
+  notChecked(subject: string, against: string, why: string): void {
+    this.fault(subject, against, new AuditError('NOT_FULLY_CHECKED', why));
   }
 
   /**
@@ -52,12 +52,12 @@ export class Checks {
    *
    * @returns what it returns, or undefined if it found a difference or could not compare
    */
-  async compare<T>(what: string, against: string, action: () => Promise<T> | T): Promise<T | undefined> {
+  async compare<T>(subject: string, against: string, action: () => Promise<T> | T): Promise<T | undefined> {
     try {
       return await action();
     } catch (error) {
       if (!(error instanceof AuditError) || error.exit === EXIT.notTried) throw error;
-      this.fault(what, against, error);
+      this.fault(subject, against, error);
       return undefined;
     }
   }
@@ -93,7 +93,7 @@ export function resultOf(findings: Findings): Result {
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
   const open = checks.filter(({ result }) => result === 'not checked');
-  const isDevelopment = open.length > 0 && open.every((one) => one.code === 'DEVELOPMENT_IMAGE');
+  const isDevelopment = open.length > 0 && open.every((check) => check.code === 'DEVELOPMENT_IMAGE');
   const { verdict, code, exit, line } =
     difference !== undefined
       ? {
@@ -122,7 +122,10 @@ export function resultOf(findings: Findings): Result {
               exit: EXIT.done,
               line: `AGREES: ${summary}${olderOf(callable)}`,
             };
-  const older = callable.map((one) => `${describeVersion(one)}, ${one.id}: ${describeSource(one)}`);
+  const older = callable.map(
+    (comparedPackage) =>
+      `${describeVersion(comparedPackage)}, ${comparedPackage.id}: ${describeSource(comparedPackage)}`,
+  );
   const lists = [
     ['Older versions that can still be called, to be read like the latest:', older],
     ['Who could change what:', holders.map(lineOf)],
@@ -166,17 +169,17 @@ function olderOf(callable: readonly ComparedPackage[]): string {
 const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';
 
 function listOf(open: readonly Check[]): string {
-  return open.map(({ what, detail }) => `${what} (${firstLine(detail)})`).join('; ');
+  return open.map(({ what: subject, detail }) => `${subject} (${firstLine(detail)})`).join('; ');
 }
 
 const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };
 
-function rowOf({ what, against, result, code, detail }: Check): string[] {
+function rowOf({ what: subject, against, result, code, detail }: Check): string[] {
   const marked = code === null || result !== 'differs' ? '' : ` (${code})`;
   const lines = detail === null ? [] : detail.split('\n').map((line) => `               ${line}`);
-  return [`  ${MARKS[result]}  ${what}, against ${against}${marked}`, ...lines];
+  return [`  ${MARKS[result]}  ${subject}, against ${against}${marked}`, ...lines];
 }
 
-function lineOf({ what, could, id, holder }: Holder): string {
-  return `${what}${id === null ? '' : ` ${id}`} (${could}): ${holder}`;
+function lineOf({ what: capability, could, id, holder }: Holder): string {
+  return `${capability}${id === null ? '' : ` ${id}`} (${could}): ${holder}`;
 }

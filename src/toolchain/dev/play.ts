@@ -45,7 +45,7 @@ example dapp on loopback, until SIGTERM or Ctrl-C.`,
   async run(_, { env, io: { log } }) {
     const first = integer(env, 'PORT', { from: 1024, to: 65_526, default: 4170 });
     const ports = portsFrom(first);
-    const [faucetPort, dapp, console, url, other] = [
+    const [faucetPort, dapp, console, url, otherUrl] = [
       first + 5,
       first + 6,
       first + 7,
@@ -61,7 +61,7 @@ example dapp on loopback, until SIGTERM or Ctrl-C.`,
     children.push(await startEnclave(first + 8), await startEnclave(first + 9));
     const admin = adminOn(sui, inClone('out/play'));
     const ids = await publishWeather(admin, inClone('out/dev.pcrs'));
-    await admin('register_enclave', url, other, '--root', inClone('out/dev-root.pem'));
+    await admin('register_enclave', url, otherUrl, '--root', inClone('out/dev-root.pem'));
     const files = developmentFiles(folder, ['dev-root.pem', 'dev.pcrs']);
     const { 'dev-root.pem': rootPem = '', 'dev.pcrs': pcrs = '' } = files;
     const [seed, prover] = [developmentSeed(seedFolder(env)), builtProver('small')];

@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const { name: app, folder } = project.application(
     process.env['APP'] ?? (project.isClone ? 'weather' : undefined),
   );
-  const given = { ...logLevel, ...process.env, APP: app };
+  const childEnvironment = { ...logLevel, ...process.env, APP: app };
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const here = process.cwd();
   // As in the image, where the application's folder is /app.
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
       `There are no fakes for ${app} (no ${relative(project.root, join(folder, STAND_IN))}). It calls its real hosts: ${list(endpoints)}. It reads its secrets from the environment: ${list(secrets)}.`,
     );
   }
-  const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...given };
+  const env = { ...settingsInImage(folder, secrets), ...fakes?.settings, ...childEnvironment };
   const config = withinThisMachine(readServerConfig(env));
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
@@ -141,8 +141,8 @@ function describe(
   const lines = [''];
   if (fakes) {
     const real = endpoints.filter((host) => !(host in fakes.origins));
-    const rest = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
-    lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${rest}.`);
+    const realText = real.length > 0 ? `; these are the real ones: ${list(real)}` : '';
+    lines.push(`The server runs against fakes of ${list(Object.keys(fakes.origins))}${realText}.`);
     lines.push(...(fakes.notes ?? []));
   }
   const attestation =

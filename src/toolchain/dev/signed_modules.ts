@@ -89,12 +89,12 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     });
     try {
       const answers = new Map<string, Signed>();
-      for (const [request, given] of Object.entries(fakes.answers ?? { answer: fakes.example })) {
-        const { status, signature } = await ask(server.url, given);
+      for (const [request, example] of Object.entries(fakes.answers ?? { answer: fakes.example })) {
+        const { status, signature } = await ask(server.url, example);
         const last = recorded.pop();
         if (last === undefined || signature === undefined) {
           throw new ConfigError(
-            `${STAND_IN}: the application signs no answer to ${given.path}, which the tests of its contract need; its status is ${status}. Try it with sui-enclave dev, which prints why`,
+            `${STAND_IN}: the application signs no answer to ${example.path}, which the tests of its contract need; its status is ${status}. Try it with sui-enclave dev, which prints why`,
           );
         }
         answers.set(request, { ...last, signature });

@@ -157,7 +157,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
   async run({ args: { step: chosen } }, { env, io, asJson }) {
     const project = findProject();
     const application = project.application(env['APP']);
-    const wanted = chosen.length > 0 ? STEPS.filter((step) => chosen.includes(step)) : STEPS;
+    const chosenSteps = chosen.length > 0 ? STEPS.filter((step) => chosen.includes(step)) : STEPS;
     const { root } = project;
     const steps: Step[] = [];
     const take = {
@@ -173,12 +173,12 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
       generated: () => isCurrent(project, application, io),
       move: () => testTheMove(project, application, env, io),
     };
-    for (const name of wanted) steps.push({ name, passed: await take[name]() });
+    for (const name of chosenSteps) steps.push({ name, passed: await take[name]() });
     const failed = steps.filter(({ passed }) => !passed).map(({ name }) => name);
     return {
       exit: failed.length === 0 ? EXIT.done : EXIT.failed,
       json: { application: application.name, steps },
-      text: failed.length === 0 ? `\nPassed: ${wanted.join(', ')}.` : `\nFailed: ${failed.join(', ')}.`,
+      text: failed.length === 0 ? `\nPassed: ${chosenSteps.join(', ')}.` : `\nFailed: ${failed.join(', ')}.`,
     };
   },
 });

@@ -31,15 +31,15 @@ export class WatchedFiles {
     this.#added.add(file);
     let folder = dirname(file);
     while (!existsSync(folder)) folder = dirname(folder);
-    const known = this.#folders.get(folder);
-    if (known?.round === this.#round) return;
+    const watched = this.#folders.get(folder);
+    if (watched?.round === this.#round) return;
     // Also where one watches it already: the folder may have been deleted and created again.
     const watcher = watch(folder, (event, name) => {
       if (name !== null) this.#notice(event, join(folder, name));
     });
     // A folder that is deleted ends its watcher, here or without an error.
     watcher.on('error', () => watcher.close());
-    known?.watcher.close();
+    watched?.watcher.close();
     this.#folders.set(folder, { watcher, round: this.#round });
   }
 

@@ -16,8 +16,8 @@ export function generatedCode(content: string): string {
 
 /** @param members the lines of the object's further properties */
 export function generatedJson(members: string): string {
-  const rest = `${members}}\n`;
-  return `{\n  "generated": "${NOTE} sha256:${digestOf(rest)}",\n${rest}`;
+  const content = `${members}}\n`;
+  return `{\n  "generated": "${NOTE} sha256:${digestOf(content)}",\n${content}`;
 }
 
 function digestOf(content: string): string {

@@ -104,11 +104,11 @@ function accessorTexts({ name, fields }: SchemaStruct): string[] {
 }
 
 function testText({ name, timestamp_ms, payload, bytes }: Vector, type: SchemaType): string {
-  const given = argumentsOf(type, payload).map((argument) => `        ${argument},\n`);
+  const argumentLines = argumentsOf(type, payload).map((argument) => `        ${argument},\n`);
   return `#[test]
 fun ${name}() {
     let value = ${MODULE}::${newFunction(type.name)}(
-${given.join('')}    );
+${argumentLines.join('')}    );
     assert_eq!(
         enclave::signed_bytes_for_testing(${MODULE}::${intentFunction(type)}(), ${timestamp_ms}, value),
         x"${bytes}",

@@ -62,29 +62,29 @@ function add(all: Map<string, SchemaStruct>, { name, fields }: SchemaStruct): vo
   all.set(name, struct);
 }
 
-function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, what: string): void {
+function requireName(name: string, form: RegExp, reserved: ReadonlySet<string>, label: string): void {
   if (!form.test(name) || name.length > MAX_NAME_LENGTH) {
     throw new GenError(
       'GEN_NAME',
-      `${what} has a name that is not valid in Move: it must have letters, digits and underscores only`,
+      `${label} has a name that is not valid in Move: it must have letters, digits and underscores only`,
     );
   }
   if (reserved.has(name)) {
     throw new GenError(
       'GEN_NAME',
-      `${what}: ${name} is a keyword of Move, or the name of something else there`,
+      `${label}: ${name} is a keyword of Move, or the name of something else there`,
     );
   }
 }
 
 /** @throws GenError: GEN_CONFLICT, GEN_NAME for one that is too long */
-export function requireDistinct(what: string, names: readonly string[]): void {
+export function requireDistinct(label: string, names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
-    throw new GenError('GEN_CONFLICT', `two of the names would be the ${what} ${twice}`);
+    throw new GenError('GEN_CONFLICT', `two of the names would be the ${label} ${twice}`);
   const long = names.find((name) => name.length > MAX_NAME_LENGTH);
   if (long !== undefined) {
-    throw new GenError('GEN_NAME', `the ${what} ${long} would have more than ${MAX_NAME_LENGTH} characters`);
+    throw new GenError('GEN_NAME', `the ${label} ${long} would have more than ${MAX_NAME_LENGTH} characters`);
   }
 }
 

@@ -211,12 +211,12 @@ export interface EifBuild {
  * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, for `readBundled`
  * @throws ImageError
  */
-export async function buildEif(source: ImageSource, given: ImageInputs, build: EifBuild): Promise<string> {
+export async function buildEif(source: ImageSource, inputs: ImageInputs, build: EifBuild): Promise<string> {
   const { cache, mirrors, dir, fresh = false, extraLocks = [], overlays = [], withoutTrial = false } = build;
   const { registry, node } = build;
   const context = join(dir, 'context');
   const more = { ...(registry && { registry }), ...(node && { node }) };
-  await layContext(source, given, { cache, mirrors, context, ...more });
+  await layContext(source, inputs, { cache, mirrors, context, ...more });
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
@@ -236,7 +236,7 @@ export function recipeOf(
 /** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had; PACKAGE_CHANGED */
 export async function layContext(
   source: ImageSource,
-  given: ImageInputs,
+  inputs: ImageInputs,
   {
     cache,
     mirrors,
@@ -251,13 +251,13 @@ export async function layContext(
     readonly node?: NodeBinary;
   },
 ): Promise<void> {
-  const locked = [...given.packages.values()];
-  const gone = await fetchPackages(locked, cache, mirrors.isOffline === true, registry);
-  if (gone.length > 0) {
-    const lines = gone.map(({ name, version }) => `${name} ${version} of npm`).sort();
+  const locked = [...inputs.packages.values()];
+  const missingPackages = await fetchPackages(locked, cache, mirrors.isOffline === true, registry);
+  if (missingPackages.length > 0) {
+    const lines = missingPackages.map(({ name, version }) => `${name} ${version} of npm`).sort();
     throw new ImageError('INPUTS_GONE', goneText(lines, mirrors));
   }
-  makeContext(source, given, cache, context, node?.bytes);
+  makeContext(source, inputs, cache, context, node?.bytes);
 }
 
 if (import.meta.main) await runAsProcess(main);

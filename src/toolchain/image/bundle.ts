@@ -67,11 +67,12 @@ export async function bundle(
     bundleFile(root, entry, [...plugins, loadLazily(root, lazy)]);
 
   const packages = new Map<LazyPackage, BundledFile>();
-  for (const one of LAZY_PACKAGES) packages.set(one, await bundleFile(root, join(root, one.module), []));
+  for (const lazyPackage of LAZY_PACKAGES)
+    packages.set(lazyPackage, await bundleFile(root, join(root, lazyPackage.module), []));
   let server = await bundleServer(LAZY_PACKAGES);
   // Each module is there once: a package stays in server.js where the application uses a module of it.
   for (let shared = sharing(server, packages); shared.length > 0; shared = sharing(server, packages)) {
-    for (const one of shared) packages.delete(one);
+    for (const lazyPackage of shared) packages.delete(lazyPackage);
     server = await bundleServer([...packages.keys()]);
   }
   mkdirSync(stage, { recursive: true });
@@ -84,8 +85,10 @@ export async function bundle(
 function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
   // Not the bundler's own, which each file has.
   const inServer = new Set(server.modules.filter(isAbsolute));
-  return [...packages].flatMap(([one, { modules }]) =>
-    modules.some((path) => inServer.has(path) && !path.endsWith(`/${one.module}`)) ? [one] : [],
+  return [...packages].flatMap(([lazyPackage, { modules }]) =>
+    modules.some((path) => inServer.has(path) && !path.endsWith(`/${lazyPackage.module}`))
+      ? [lazyPackage]
+      : [],
   );
 }
 

@@ -13,10 +13,10 @@ export function compareEifs(first: Buffer, second: Buffer): string[] {
   if (JSON.stringify(a.metadata) !== JSON.stringify(b.metadata)) lines.push('metadata');
   if (a.ramdisks.length !== b.ramdisks.length) lines.push('number of ramdisks');
   for (const [at, ramdisk] of a.ramdisks.entries()) {
-    const other = b.ramdisks[at];
-    if (!other || Buffer.compare(ramdisk, other) === 0) continue;
+    const otherRamdisk = b.ramdisks[at];
+    if (!otherRamdisk || Buffer.compare(ramdisk, otherRamdisk) === 0) continue;
     const name = at === 0 ? 'boot ramdisk' : 'application ramdisk';
-    const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(other));
+    const differences = compareRamdisks(gunzipSync(ramdisk), gunzipSync(otherRamdisk));
     // The content is the same, but is packed in another way.
     if (differences.length === 0) differences.push('its compression');
     lines.push(...differences.map((line) => `${name}: ${line}`));

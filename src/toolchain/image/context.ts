@@ -108,7 +108,8 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
     needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),
   );
   if (!isApart) return { needed, packages };
-  for (const [path, own] of ownPackages(readLock(app), packages)) packages.set(join(appDir, path), own);
+  for (const [path, ownPackage] of ownPackages(readLock(app), packages))
+    packages.set(join(appDir, path), ownPackage);
   return { needed, packages };
 }
 
@@ -134,21 +135,21 @@ function ownPackages(
       `package-lock.json has ${link} as a link, and an image is built from packages of a registry`,
     );
   }
-  const own = new Map<string, NpmPackage>();
+  const appPackages = new Map<string, NpmPackage>();
   for (const path of modules) {
-    const one = pinned(path, locked[path] ?? {});
+    const npmPackage = pinned(path, locked[path] ?? {});
     const theirs = framework.get(path);
-    if (theirs?.sha512 === one.sha512) continue;
-    const isShared = Object.hasOwn(server?.peerDependencies ?? {}, one.name);
-    if (isShared && path === `node_modules/${one.name}`) {
+    if (theirs?.sha512 === npmPackage.sha512) continue;
+    const isShared = Object.hasOwn(server?.peerDependencies ?? {}, npmPackage.name);
+    if (isShared && path === `node_modules/${npmPackage.name}`) {
       throw new ImageError(
         'LOCK_INVALID',
-        `package-lock.json has ${one.name} ${one.version}, and the framework shares its ${theirs?.version} with the application: npm install --save-exact ${one.name}@${theirs?.version}`,
+        `package-lock.json has ${npmPackage.name} ${npmPackage.version}, and the framework shares its ${theirs?.version} with the application: npm install --save-exact ${npmPackage.name}@${theirs?.version}`,
       );
     }
-    own.set(path, one);
+    appPackages.set(path, npmPackage);
   }
-  return own;
+  return appPackages;
 }
 
 /**
@@ -176,9 +177,9 @@ function neededBy(
 ): Needed {
   if (appDir === undefined) return neededModules({ packages }, [SERVER], build);
   const file = join(root, appDir, 'package.json');
-  const own = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
-  const all = own ? { ...packages, [appDir]: own } : packages;
-  return neededModules({ packages: all }, own ? [SERVER, appDir] : [SERVER], build);
+  const appManifest = packages[appDir] ?? (existsSync(file) && JSON.parse(readFileSync(file, 'utf8')));
+  const all = appManifest ? { ...packages, [appDir]: appManifest } : packages;
+  return neededModules({ packages: all }, appManifest ? [SERVER, appDir] : [SERVER], build);
 }
 
 /** The files and folders of the framework, or of a clone, that an image is built from. */
@@ -231,8 +232,8 @@ export function makeContext(
   const to = join(context, applicationIn(source));
   if (isApart) copyApplication(app, to);
   else copySources(app, to);
-  for (const [path, one] of packages) {
-    layPackage(one, cache, join(context, folderInContext(inputs, path)));
+  for (const [path, npmPackage] of packages) {
+    layPackage(npmPackage, cache, join(context, folderInContext(inputs, path)));
   }
   if (node !== undefined) {
     mkdirSync(join(context, dirname(NODE_FILE)), { recursive: true });
@@ -291,21 +292,21 @@ export function neededModules(
   };
   const add = (name: string, from: string, optional: boolean) => {
     const path = locate(packages, name, from);
-    const found = path === undefined ? undefined : packages[path];
-    if (path === undefined || !found) {
+    const lockedPackage = path === undefined ? undefined : packages[path];
+    if (path === undefined || !lockedPackage) {
       if (optional) return;
       throw new ImageError(
         'LOCK_INVALID',
         `package-lock.json lacks ${name}, which ${from || 'the build'} needs`,
       );
     }
-    if (found.link && found.resolved !== undefined) {
-      links[path] = found.resolved;
-      addWorkspace(found.resolved);
-    } else if (!modules.has(path) && runsHere(found)) {
+    if (lockedPackage.link && lockedPackage.resolved !== undefined) {
+      links[path] = lockedPackage.resolved;
+      addWorkspace(lockedPackage.resolved);
+    } else if (!modules.has(path) && runsHere(lockedPackage)) {
       modules.add(path);
-      addAll(found.dependencies, path);
-      addAll(found.optionalDependencies, path, true);
+      addAll(lockedPackage.dependencies, path);
+      addAll(lockedPackage.optionalDependencies, path, true);
     }
   };
   for (const path of of) {

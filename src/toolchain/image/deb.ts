@@ -91,7 +91,7 @@ export function tarEntries(tar: Buffer): TarEntry[] {
 
 /** @throws ImageError: ARCHIVE_INVALID, also if it holds no such file */
 export function readTarFile(tar: Buffer, path: string): Buffer {
-  const entry = tarEntries(tar).find((one) => one.path === path);
+  const entry = tarEntries(tar).find((tarEntry) => tarEntry.path === path);
   if (!entry) throw new ImageError('ARCHIVE_INVALID', `a package holds no ${path}`);
   return tar.subarray(entry.start, entry.start + entry.size);
 }

@@ -74,17 +74,17 @@ function read(file: string): Buffer {
 }
 
 function build(options: BuildOptions): Result {
-  const given = (name: BuildOption) => {
+  const requireOption = (name: BuildOption) => {
     const value = options[name];
     if (!value) throw new UsageError(`--${name} is required`);
     return value;
   };
-  const kernel = given('kernel');
-  const cmdline = given('cmdline');
-  const name = given('name');
-  const version = given('version');
-  const kernelVersion = given('kernel-version');
-  const out = given('out');
+  const kernel = requireOption('kernel');
+  const cmdline = requireOption('cmdline');
+  const name = requireOption('name');
+  const version = requireOption('version');
+  const kernelVersion = requireOption('kernel-version');
+  const out = requireOption('out');
   const parts = {
     kernel: read(kernel),
     cmdline: read(cmdline).toString('latin1').replace(/\n$/, ''),

@@ -23,17 +23,17 @@ export async function fetchAll(
 ): Promise<string[]> {
   mkdirSync(cache, { recursive: true });
   const paths: string[] = [];
-  const gone: string[] = [];
+  const missingFiles: string[] = [];
   const waiting = [...files.entries()];
   const work = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const found = await fetchOne(next[1], lock, mirrors, cache);
-      if (found.path !== undefined) paths[next[0]] = found.path;
-      else gone.push(found.reason);
+      const fetched = await fetchOne(next[1], lock, mirrors, cache);
+      if (fetched.path !== undefined) paths[next[0]] = fetched.path;
+      else missingFiles.push(fetched.reason);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  if (gone.length > 0) throw new ImageError('INPUTS_GONE', goneText(gone.sort(), mirrors));
+  if (missingFiles.length > 0) throw new ImageError('INPUTS_GONE', goneText(missingFiles.sort(), mirrors));
   return paths;
 }
 
@@ -67,12 +67,12 @@ async function fetchOne(
   return { reason: `${file.name} ${file.version} (${failures.join('; ') || 'no source is known'})` };
 }
 
-/** @param gone a line for each file that no source has */
-export function goneText(gone: readonly string[], { snapshot, isOffline }: Mirrors): string {
+/** @param missingFiles a line for each file that no source has */
+export function goneText(missingFiles: readonly string[], { snapshot, isOffline }: Mirrors): string {
   const advice = isOffline
     ? 'The archive of inputs lacks them: it is of another version or application.'
     : `Build from the out/inputs.tar of an earlier build (--inputs)${snapshot ? '' : ", set DEBIAN_SNAPSHOT to the address of Debian's snapshot archive, which keeps every version,"} or run npx --offline sui-enclave update_lock for the present versions: the registers then change, and the lock must be committed.`;
-  return `${gone.length === 1 ? 'this input is' : 'these inputs are'} gone from every source that was reached:\n${gone.map((line) => `  ${line}`).join('\n')}\n${advice}`;
+  return `${missingFiles.length === 1 ? 'this input is' : 'these inputs are'} gone from every source that was reached:\n${missingFiles.map((line) => `  ${line}`).join('\n')}\n${advice}`;
 }
 
 async function download(url: string, size: number): Promise<Buffer> {

@@ -35,16 +35,21 @@ export const SERVER_FILES: readonly string[] = ['server.js', ...LAZY_PACKAGES.ma
  * @param root of the build
  */
 export function loadLazily(root: string, packages: readonly LazyPackage[]): Plugin {
-  const byPath = new Map(packages.map((one) => [realpathSync(join(root, one.module)), one]));
+  const byPath = new Map(
+    packages.map((lazyPackage) => [realpathSync(join(root, lazyPackage.module)), lazyPackage]),
+  );
   return {
     name: 'lazy packages',
     resolveId(source) {
       return packages.some(({ file }) => source === `./${file}`) ? { id: source, external: true } : null;
     },
     load(id) {
-      const one = byPath.get(id);
-      if (one === undefined) return null;
-      return { code: one.isLoadedLate ? loadAtOnce(one) : loadOnUse(one), moduleType: 'js' };
+      const lazyPackage = byPath.get(id);
+      if (lazyPackage === undefined) return null;
+      return {
+        code: lazyPackage.isLoadedLate ? loadAtOnce(lazyPackage) : loadOnUse(lazyPackage),
+        moduleType: 'js',
+      };
     },
   };
 }

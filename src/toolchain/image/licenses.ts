@@ -76,7 +76,8 @@ export function licenseOf(folder: string): PackageLicense {
 /** @returns the name, version, licence and text of each package */
 export function licensesOf(packages: readonly PackageLicense[]): string {
   const entries = packages.map(
-    (one) => `--- ${titleOf(one)} ---\n\n${one.texts.map((text) => `${text}\n`).join('\n')}`,
+    (packageLicense) =>
+      `--- ${titleOf(packageLicense)} ---\n\n${packageLicense.texts.map((text) => `${text}\n`).join('\n')}`,
   );
   return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
 }
@@ -87,18 +88,18 @@ export function systemLicenses(
   debian: readonly LockedFile[],
   deb: (file: LockedFile) => Buffer,
 ): string {
-  const entries = SYSTEM.map((one) => {
-    const [{ version }, texts] = [lockedFile(debian, one.package), lockedFile(debian, one.texts)];
-    const text = readTarFile(dataArchive(deb(texts)), `./usr/share/doc/${one.texts}/copyright`);
-    return `--- ${one.name} ${version}: ${one.license} ---\n\n${text.toString('utf8').trim()}\n`;
+  const entries = SYSTEM.map((program) => {
+    const [{ version }, texts] = [lockedFile(debian, program.package), lockedFile(debian, program.texts)];
+    const text = readTarFile(dataArchive(deb(texts)), `./usr/share/doc/${program.texts}/copyright`);
+    return `--- ${program.name} ${version}: ${program.license} ---\n\n${text.toString('utf8').trim()}\n`;
   });
-  const own = `--- Node ${node.version}: ${node.license} ---\n\n${node.texts.join('\n\n')}\n`;
-  return `The image contains these programs and libraries beside it.\n\n${[own, ...entries].join('\n')}`;
+  const nodeText = `--- Node ${node.version}: ${node.license} ---\n\n${node.texts.join('\n\n')}\n`;
+  return `The image contains these programs and libraries beside it.\n\n${[nodeText, ...entries].join('\n')}`;
 }
 
 export function lockedFile(debian: readonly LockedFile[], name: string): LockedFile {
-  const found = debian.find((file) => file.name === name);
-  if (found) return found;
+  const lockedDeb = debian.find((file) => file.name === name);
+  if (lockedDeb) return lockedDeb;
   throw new ImageError('LOCK_INVALID', `the lock of Debian's packages has no ${name}, which is in the image`);
 }
 

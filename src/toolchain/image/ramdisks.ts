@@ -92,20 +92,20 @@ export function schemaEntry(appDir: string): [path: string, file: { readonly dat
 
 /** The shared libraries that the programs need, directly or not, except the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
-  const found = new Set<string>();
+  const libraries = new Set<string>();
   const waiting = [...programs];
   for (let path = waiting.pop(); path; path = waiting.pop()) {
     const dynamic = execFileSync('readelf', ['-d', path], { encoding: 'utf8' });
     for (const [, name = ''] of dynamic.matchAll(/\(NEEDED\).*\[(.+)\]/g)) {
-      if (LOADER.endsWith(name) || found.has(name)) continue;
+      if (LOADER.endsWith(name) || libraries.has(name)) continue;
       const library = join(LIBRARY_FOLDER, name);
       if (!existsSync(library))
         throw new ImageError('ARCHIVE_INVALID', `${path} needs ${name}, which is not among the libraries`);
-      found.add(name);
+      libraries.add(name);
       waiting.push(library);
     }
   }
-  return found;
+  return libraries;
 }
 
 if (import.meta.main) await runAsProcess(main);

@@ -50,7 +50,7 @@ export function sbomOf(eif: Eif, ingredients: Ingredients): string {
   const files = new Set(librariesIn(eif));
   const inside = new Set([...(node ? [] : [NODE]), ...COMPILED_IN, ...bundled]);
   const components = [
-    ...[...packages].map(([path, one]) => npmComponent(path, one, inside.has(path))),
+    ...[...packages].map(([path, npmPackage]) => npmComponent(path, npmPackage, inside.has(path))),
     ...(node ? [nodeComponent(node)] : []),
     ...debian.map((file) => {
       const isInside = DEBIAN_COMPILED_IN.test(file.name) || holds(ingredients.deb(file), files);
@@ -80,9 +80,9 @@ function librariesIn({ ramdisks: [boot] }: Eif): string[] {
 /** The files of app.yaml's `files`. */
 function filesIn({ ramdisks: [, application] }: Eif): CpioEntry[] {
   if (application === undefined) return [];
-  const own = RESERVED.map((name) => `app/${name}`);
+  const reservedPaths = RESERVED.map((name) => `app/${name}`);
   return readCpio(gunzipSync(application)).filter(
-    ({ path, mode }) => path.startsWith('app/') && isFile(mode) && !own.includes(path),
+    ({ path, mode }) => path.startsWith('app/') && isFile(mode) && !reservedPaths.includes(path),
   );
 }
 

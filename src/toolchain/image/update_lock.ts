@@ -140,14 +140,14 @@ export const main = command({
     try {
       const archive_time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
       const base = apt.packages(first.wanted);
-      const known = new Set(base.map(({ sha256 }) => sha256));
+      const lockedSums = new Set(base.map(({ sha256 }) => sha256));
       for (const [at, path] of paths.entries()) {
         const lock = before[at] as Lock;
         // Every other file lists only what the first lacks: its packages are installed on top of the image's.
         const packages =
           at === 0
             ? base
-            : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !known.has(sha256));
+            : apt.packages([...first.wanted, ...lock.wanted]).filter(({ sha256 }) => !lockedSums.has(sha256));
         const after = { ...lock, archive_time, packages, sources: apt.sources(lock.wanted_sources) };
         const changes = diffLocks(lock, after);
         if (changes.length > 0) writeLock(path, after);

@@ -38,7 +38,7 @@ export async function compilePackage(
   checkPackage(name);
   const framework = frameworkOf(env);
   // A local network runs the latest framework, as devnet does.
-  const buildNetwork = BUILD_NETWORKS.find((one) => one === network) ?? 'devnet';
+  const buildNetwork = BUILD_NETWORKS.find((candidate) => candidate === network) ?? 'devnet';
   const bytecode = await compileForPublishing(name, framework, buildNetwork, options);
   return {
     ...bytecode,

@@ -183,8 +183,8 @@ const MANIFESTS = ['Move.toml', 'Move.lock', 'Published.toml'];
 function readPackage(dir: string): Record<string, string> {
   const files: Record<string, string> = {};
   for (const path of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
-    const wanted = MANIFESTS.includes(path) || path.endsWith('.move');
-    if (wanted && !path.startsWith('build/')) files[path] = readFileSync(join(dir, path), 'utf8');
+    const isSource = MANIFESTS.includes(path) || path.endsWith('.move');
+    if (isSource && !path.startsWith('build/')) files[path] = readFileSync(join(dir, path), 'utf8');
   }
   return files;
 }

@@ -71,11 +71,11 @@ class Steps {
   }
 
   run(name: keyof typeof STEPS, work: () => void): void {
-    const { what, seconds } = STEPS[name];
+    const { what: title, seconds } = STEPS[name];
     const number = Object.keys(STEPS).indexOf(name) + 1;
     const step = `step ${number} of ${Object.keys(STEPS).length}`;
     this.#io.log(
-      `${step}: ${what}, ${this.#size} size: about ${seconds[this.#size]} s, more on a busy machine`,
+      `${step}: ${title}, ${this.#size} size: about ${seconds[this.#size]} s, more on a busy machine`,
     );
     const start = performance.now();
     work();

@@ -28,15 +28,15 @@ export interface KeyDigest {
 
 /** What a file with this digest is. */
 export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
-  const known = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
-  if (known === undefined) {
+  const knownKey = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
+  if (knownKey === undefined) {
     return {
       exit: EXIT.failed,
       json: { published: false, network: null, bytes, blake2b },
       text: `${file} is not a published key: ${explain(bytes)}\n\n${quantity(bytes, 'byte')}\nBLAKE2b-512 ${blake2b}`,
     };
   }
-  const { name, network } = known;
+  const { name, network } = knownKey;
   return {
     json: { published: true, network, bytes, blake2b },
     text: `${file} is the published key of ${network}: validators of ${network}, and of no other network, accept its proofs.

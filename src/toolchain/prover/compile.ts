@@ -49,12 +49,12 @@ const KEPT = 2;
 export function removeOlder(folder: string): void {
   const cache = dirname(folder);
   const kind = basename(folder).replace(/[0-9a-f]{16}$/, '');
-  const others = readdirSync(cache)
+  const cachedFolders = readdirSync(cache)
     .filter((name) => name.startsWith(kind) && /^[0-9a-f]{16}$/.test(name.slice(kind.length)))
     .map((name) => join(cache, name))
     .filter((path) => path !== folder)
     .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
-  for (const path of others.slice(KEPT - 1)) rmSync(path, { recursive: true });
+  for (const path of cachedFolders.slice(KEPT - 1)) rmSync(path, { recursive: true });
 }
 
 /** Runs a program and shows its standard error. @throws ConfigError with the exit code or signal */

@@ -70,21 +70,21 @@ function testForArm(go: string): void {
 
 /** Returns whether a Go command has at least the version that go.mod requires. */
 function isNewEnough(go: string): boolean {
-  const wanted = /^go (\d+)\.(\d+)\.(\d+)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'));
-  if (wanted === null) throw new ConfigError('src/prover/native/go.mod does not name a Go version');
-  let found: RegExpExecArray | null;
+  const requiredVersion = /^go (\d+)\.(\d+)\.(\d+)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8'));
+  if (requiredVersion === null) throw new ConfigError('src/prover/native/go.mod does not name a Go version');
+  let installedVersion: RegExpExecArray | null;
   try {
-    found = /^go(\d+)\.(\d+)(?:\.(\d+))?/.exec(
+    installedVersion = /^go(\d+)\.(\d+)(?:\.(\d+))?/.exec(
       execFileSync(go, ['env', 'GOVERSION'], { encoding: 'utf8', env }),
     );
   } catch {
     return false;
   }
-  for (let part = 1; found !== null && part <= 3; part++) {
-    const difference = Number(found[part] ?? 0) - Number(wanted[part]);
+  for (let part = 1; installedVersion !== null && part <= 3; part++) {
+    const difference = Number(installedVersion[part] ?? 0) - Number(requiredVersion[part]);
     if (difference !== 0) return difference > 0;
   }
-  return found !== null;
+  return installedVersion !== null;
 }
 
 /** Returns the locked toolchain, after installing it if necessary; several processes may do so at once. @throws ConfigError */
@@ -117,9 +117,9 @@ export function run(
     execFileSync(program, args, { cwd: SOURCES, env: { ...env, ...more }, stdio: ['ignore', 2, 2] });
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'is not installed' : 'failed';
-    const [, wanted] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
+    const [, requiredVersion] = /^go (.*)$/m.exec(readFileSync(join(SOURCES, 'go.mod'), 'utf8')) ?? [];
     throw new ConfigError(
-      `${program} ${reason}. The engine needs Go ${wanted} or newer, or Python 3 with pip to install it from ` +
+      `${program} ${reason}. The engine needs Go ${requiredVersion} or newer, or Python 3 with pip to install it from ` +
         'src/prover/native/go.lock.',
     );
   }

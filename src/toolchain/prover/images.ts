@@ -58,13 +58,17 @@ async function layServices(context: string, cache: string): Promise<void> {
   const app = join(context, 'app');
   const needed = neededModules(lock, ['src/prover'], [NODE]);
   const packages = needed.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const);
-  const [gone] = await fetchPackages(
-    packages.map(([, one]) => one),
+  const [missingPackage] = await fetchPackages(
+    packages.map(([, npmPackage]) => npmPackage),
     cache,
     false,
   );
-  if (gone) throw new ImageError('INPUTS_GONE', `npm does not give ${gone.name} ${gone.version}: see above`);
-  for (const [path, one] of packages) layPackage(one, cache, join(app, path));
+  if (missingPackage)
+    throw new ImageError(
+      'INPUTS_GONE',
+      `npm does not give ${missingPackage.name} ${missingPackage.version}: see above`,
+    );
+  for (const [path, npmPackage] of packages) layPackage(npmPackage, cache, join(app, path));
   linkWorkspaces(needed, app);
   renameSync(join(app, 'node_modules', NODE, 'bin/node'), join(context, 'node'));
   rmSync(join(app, 'node_modules', NODE), { recursive: true });

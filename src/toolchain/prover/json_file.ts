@@ -12,12 +12,12 @@ export function readJson(file: string): unknown {
   return parseJson(text, file);
 }
 
-/** @param what the text is, for the error @throws ConfigError */
-export function parseJson(text: string, what: string): unknown {
+/** @param label the text is, for the error @throws ConfigError */
+export function parseJson(text: string, label: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     // The parser's message quotes its input.
-    throw new ConfigError(`${what} is not JSON`);
+    throw new ConfigError(`${label} is not JSON`);
   }
 }

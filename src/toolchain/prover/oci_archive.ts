@@ -59,24 +59,24 @@ export interface Extracted {
   readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
 }
 
-const invalid = (what: string) => new ProverToolError('ARCHIVE_INVALID', what);
+const invalid = (problem: string) => new ProverToolError('ARCHIVE_INVALID', problem);
 
 /**
  * @param out an empty folder, which gets the files
  * @throws ProverToolError
  */
-export async function extractFromImage(archive: string, wanted: Wanted, out: string): Promise<Extracted> {
+export async function extractFromImage(archive: string, target: Wanted, out: string): Promise<Extracted> {
   const status = statSync(archive);
   if (!status.isFile()) throw invalid('it is not a regular file');
   if (status.size > MAX_BYTES) throw tooLarge('the archive');
   const { digest, layers } = await readManifest(archive);
-  const contents = await readLayers(archive, layers, wanted, out);
-  const files = Object.keys(wanted.files).map((name) => {
-    const found = findFile(name, contents);
-    if (found === undefined) {
-      throw new ProverToolError('GENERATOR_MISSING', `the image has no file ${wanted.folder}/${name}`);
+  const contents = await readLayers(archive, layers, target, out);
+  const files = Object.keys(target.files).map((name) => {
+    const file = findFile(name, contents);
+    if (file === undefined) {
+      throw new ProverToolError('GENERATOR_MISSING', `the image has no file ${target.folder}/${name}`);
     }
-    return { name, ...found };
+    return { name, ...file };
   });
   for (const { name, spool } of files) renameSync(spool, join(out, name));
   for (const { spool } of contents.flatMap((layer) => [...layer.files.values()]))
@@ -190,14 +190,14 @@ function onlyImage(manifests: readonly Descriptor[]): Descriptor {
     ({ platform }) =>
       platform === undefined || (platform.os === 'linux' && platform.architecture === 'amd64'),
   );
-  const [only, ...others] = fitting;
-  if (only !== undefined && others.length === 0) return only;
+  const [only, ...moreManifests] = fitting;
+  if (only !== undefined && moreManifests.length === 0) return only;
   throw invalid(`it has ${fitting.length} images for linux/amd64, not one`);
 }
 
-function parse<Output>(schema: v.GenericSchema<unknown, Output>, json: Buffer, what: string): Output {
+function parse<Output>(schema: v.GenericSchema<unknown, Output>, json: Buffer, label: string): Output {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), schema), json.toString());
-  if (!parsed.success) throw invalid(`${what} is not what the OCI image layout defines`);
+  if (!parsed.success) throw invalid(`${label} is not what the OCI image layout defines`);
   return parsed.output as Output;
 }
 
@@ -207,10 +207,10 @@ function changed(digest: string): ProverToolError {
   return invalid(`the blob ${digest} has another digest: it was changed, or is damaged`);
 }
 
-function tooLarge(what: string): ProverToolError {
+function tooLarge(label: string): ProverToolError {
   return new ProverToolError(
     'ARCHIVE_TOO_LARGE',
-    `${what} is larger than that of any image with a generator`,
+    `${label} is larger than that of any image with a generator`,
   );
 }
 
@@ -228,7 +228,7 @@ interface Layer {
 async function readLayers(
   archive: string,
   layers: readonly Descriptor[],
-  wanted: Wanted,
+  target: Wanted,
   out: string,
 ): Promise<Layer[]> {
   const byPath = new Map(layers.map((layer) => [pathOfBlob(layer.digest), layer]));
@@ -236,7 +236,7 @@ async function readLayers(
   const total = { bytes: 0 };
   for await (const [path, entry] of filesOf(archive)) {
     const layer = byPath.get(path);
-    if (layer !== undefined) read.set(layer.digest, await readLayer(entry, layer, wanted, out, total));
+    if (layer !== undefined) read.set(layer.digest, await readLayer(entry, layer, target, out, total));
   }
   return layers.map(({ digest }) => {
     const layer = read.get(digest);
@@ -248,7 +248,7 @@ async function readLayers(
 async function readLayer(
   blob: ReadEntry,
   { digest, mediaType }: Descriptor,
-  wanted: Wanted,
+  target: Wanted,
   out: string,
   total: { bytes: number },
 ): Promise<Layer> {
@@ -258,7 +258,7 @@ async function readLayer(
   for await (const entry of entriesOf(tar)) {
     // The root folder of a layer is sometimes an entry.
     if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
-    await note(entry, pathOf(entry), layer, wanted, out, digest);
+    await note(entry, pathOf(entry), layer, target, out, digest);
   }
   // What follows the end of the tar archive is part of the blob.
   for await (const chunk of blob) hash.update(chunk as Buffer);
@@ -319,8 +319,8 @@ async function note(
     return;
   }
   if (name.startsWith('.wh.')) {
-    const gone = (dir === '' ? '' : `${dir}/`) + name.slice('.wh.'.length);
-    if (parents.includes(gone)) layer.hides = true;
+    const deletedPath = (dir === '' ? '' : `${dir}/`) + name.slice('.wh.'.length);
+    if (parents.includes(deletedPath)) layer.hides = true;
     if (dir === folder) layer.removed.add(name.slice('.wh.'.length));
     return;
   }

@@ -102,7 +102,8 @@ function tableOf(checks: readonly Check[]): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   return checks
     .map(
-      ({ name, ok, found, ms }) => `${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(width)}  ${found} (${ms} ms)`,
+      ({ name, ok, found: detail, ms }) =>
+        `${ok ? 'ok    ' : 'FAILED'}  ${name.padEnd(width)}  ${detail} (${ms} ms)`,
     )
     .join('\n');
 }
@@ -111,8 +112,8 @@ function tableOf(checks: readonly Check[]): string {
 
 async function timed(name: string, check: () => Promise<[ok: boolean, found: string]>): Promise<Check> {
   const start = performance.now();
-  const [ok, found] = await check();
-  return { name, ok, found, ms: Math.round(performance.now() - start) };
+  const [ok, detail] = await check();
+  return { name, ok, found: detail, ms: Math.round(performance.now() - start) };
 }
 
 async function ask(url: URL, path: string, init: RequestInit): Promise<TextAnswer | string> {
@@ -234,12 +235,12 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
           input.publicInput,
         ]);
       if (isValid(keys.own.verifyingKey)) return [true, `under the key of ${keys.own.network}`];
-      const other = keys.others.find(({ verifyingKey }) => isValid(verifyingKey));
+      const otherKey = keys.others.find(({ verifyingKey }) => isValid(verifyingKey));
       return [
         false,
-        other === undefined
+        otherKey === undefined
           ? `it is not valid under the key of ${keys.own.network}`
-          : `it is valid under the key of ${other.network} only, not under that of ${keys.own.network}`,
+          : `it is valid under the key of ${otherKey.network} only, not under that of ${keys.own.network}`,
       ];
     } catch (error) {
       if (error instanceof ServiceRefusedError) {
@@ -264,7 +265,9 @@ async function readLogin(
 
 async function fetchKeys(jwt: string): Promise<unknown> {
   const issuer = issuerOf(jwt);
-  const provider = (Object.values(PROVIDERS) as readonly Provider[]).find((known) => known.issuer === issuer);
+  const provider = (Object.values(PROVIDERS) as readonly Provider[]).find(
+    (candidate) => candidate.issuer === issuer,
+  );
   if (provider === undefined) {
     throw new ConfigError(
       "the token's issuer is not a provider whose keys are known: give its keys by --jwks",

@@ -69,6 +69,6 @@ async function startFakes(folder: string): Promise<Fakes | undefined> {
   return start();
 }
 
-function unavailable(what: string): never {
-  throw new ApplicationMistake(`create() of the application uses ${what}, which it has in handlers only`);
+function unavailable(member: string): never {
+  throw new ApplicationMistake(`create() of the application uses ${member}, which it has in handlers only`);
 }

@@ -33,25 +33,25 @@ export function inputSchema(schema: Schema): JsonSchema {
       return isPattern ? withRules(jsonSchema, [ruleOf(valibotAction)]) : undefined;
     },
   });
-  const { $schema: _, ...rest } = described(converted);
-  return rest;
+  const { $schema: _, ...jsonSchema } = described(converted);
+  return jsonSchema;
 }
 
 /**
  * The same schema up to its first transformation. What follows is about other values than the caller's: as rules in words.
  *
- * @param known those that were done, by the original: a lazy schema may contain itself
+ * @param converted those that were done, by the original: a lazy schema may contain itself
  */
-function inputOnly(schema: Schema, known: Map<Schema, Schema>): Schema {
-  const before = known.get(schema);
+function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
+  const before = converted.get(schema);
   if (before) return before;
   const rules = rulesOfUse(schema);
   const copy = { ...schema, ...(rules.length > 0 && { [RULES]: rules }) };
-  known.set(schema, copy);
-  const inner = (part: unknown) => (isSchema(part) ? inputOnly(part, known) : part);
+  converted.set(schema, copy);
+  const inner = (part: unknown) => (isSchema(part) ? inputOnly(part, converted) : part);
   for (const [key, part] of Object.entries(schema)) {
     if (key === 'pipe' && Array.isArray(part)) {
-      Object.assign(copy, { pipe: [...inputPipe(part, known), ...fallbackOf(schema, part)] });
+      Object.assign(copy, { pipe: [...inputPipe(part, converted), ...fallbackOf(schema, part)] });
     } else if (key === 'getter' && typeof part === 'function') {
       Object.assign(copy, { getter: (input: unknown) => inner(part(input)) });
     } else if (key === 'default' && typeof part === 'function') Object.assign(copy, { default: undefined });
@@ -87,11 +87,11 @@ function later(item: unknown): unknown {
 }
 
 /** The items of a pipe up to its first transformation, and one that stands for the others. */
-function inputPipe(pipe: readonly unknown[], known: Map<Schema, Schema>): unknown[] {
+function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): unknown[] {
   const items = flat(pipe);
   const end = items.findIndex((item, index) => index > 0 && (isSchema(item) || isTransformation(item)));
   const head = (end === -1 ? items : items.slice(0, end)).map((item) =>
-    isSchema(item) ? inputOnly(item, known) : item,
+    isSchema(item) ? inputOnly(item, converted) : item,
   );
   if (end === -1) return head;
   return [...head, ...items.slice(end).map(later)];
@@ -111,8 +111,8 @@ function isTransformation(item: unknown): boolean {
 }
 
 /** `check: must name a place`. */
-function ruleOf(given: Schema | Action): string {
-  const action: Partial<Record<string, unknown>> = { ...given };
+function ruleOf(schemaOrAction: Schema | Action): string {
+  const action: Partial<Record<string, unknown>> = { ...schemaOrAction };
   const item: Partial<Record<string, unknown>> =
     action['type'] === 'later' ? { ...Object(action['item']) } : action;
   const message = messageOf(item);
@@ -130,8 +130,8 @@ function withoutFlagged(schema: JsonSchema, action: Action): JsonSchema {
   if (!(requirement instanceof RegExp) || requirement.flags === '' || schema.pattern !== requirement.source) {
     return schema;
   }
-  const { pattern: _, ...rest } = schema;
-  return rest;
+  const { pattern: _, ...withoutPattern } = schema;
+  return withoutPattern;
 }
 
 function withRules(schema: JsonSchema & Ruled, rules: readonly string[]): JsonSchema {
@@ -144,9 +144,10 @@ function described<Part>(part: Part & Ruled): Part {
   for (const inner of Object.values(part)) described(inner);
   const { [RULES]: rules } = part;
   if (rules) {
-    const own = 'description' in part && typeof part.description === 'string' ? [part.description] : [];
+    const descriptions =
+      'description' in part && typeof part.description === 'string' ? [part.description] : [];
     delete part[RULES];
-    Object.assign(part, { description: [...own, ...rules].join('; ') });
+    Object.assign(part, { description: [...descriptions, ...rules].join('; ') });
   }
   return part;
 }

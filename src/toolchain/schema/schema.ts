@@ -16,7 +16,9 @@ class OutdatedError extends EnclaveError {
 /** @param name default: every application @throws ConfigError for an unknown application */
 export function applicationsOf(project: Project, name: string | undefined): ApplicationFolder[] {
   if (name !== undefined || !project.isClone) return [project.application(name)];
-  return applicationNames(join(project.root, 'src/apps')).map((known) => project.application(known));
+  return applicationNames(join(project.root, 'src/apps')).map((applicationName) =>
+    project.application(applicationName),
+  );
 }
 
 /**

@@ -69,13 +69,15 @@ describe('another config of the application', () => {
     const { capId } = deployed;
     const verdict = await world.audit(deployed.configId, ['--source', repository.folder, '--quick']);
     expect(verdict, verdict.out).toMatchObject({ exit: 3, code: 'NOT_FULLY_CHECKED' });
-    const row = verdict.checks.find(({ what }) => what === 'another config of the application');
+    const row = verdict.checks.find(({ what: subject }) => subject === 'another config of the application');
     expect(row).toMatchObject({ result: 'not checked' });
     expect(row?.detail).toContain(`${evil}, "weather\\\\u{1b}[2J" at version 0\nPCR0 eeee`);
     expect(verdict.line).toContain(evil);
     expect(verdict.proves[0]).toContain('gave the image of this config');
     expect(verdict.proves.join()).not.toContain('that contracts accept');
-    expect(verdict.holders.filter(({ what }) => what === 'EnclaveCap').map(({ id }) => id)).toEqual([capId]);
+    expect(
+      verdict.holders.filter(({ what: capability }) => capability === 'EnclaveCap').map(({ id }) => id),
+    ).toEqual([capId]);
   });
 
   test('with the same registers, or that has ended, adds nothing', async () => {
@@ -85,16 +87,20 @@ describe('another config of the application', () => {
     const config = await readConfig(chain.client, deployed.configId);
     const { configs, capabilities } = await others(deployed);
     expect(configs.map(({ id }) => id)).toEqual(ids);
-    expect(configs.map((other) => addsNothing(other, config, Date.now()))).toEqual([true, true, false]);
+    expect(configs.map((otherConfig) => addsNothing(otherConfig, config, Date.now()))).toEqual([
+      true,
+      true,
+      false,
+    ]);
     expect(capabilities).toEqual([deployed.capId]);
   });
 
   test('adds the image of the version before, as long as contracts accept it', async () => {
     const deployed = await deploy();
-    const other = await another(deployed);
+    const otherId = await another(deployed);
     const untilMs = BigInt(Date.now() + 3_600_000);
-    await change(deployed, other, (tx, call) =>
-      beginOverlap(tx, { ...call, ...deployed, configId: other, untilMs }),
+    await change(deployed, otherId, (tx, call) =>
+      beginOverlap(tx, { ...call, ...deployed, configId: otherId, untilMs }),
     );
     const config = await readConfig(chain.client, deployed.configId);
     const [read] = (await others(deployed)).configs;
@@ -104,7 +110,7 @@ describe('another config of the application', () => {
     expect([addsNothing(read, config, now), addsNothing(read, config, now + 1)]).toEqual([false, true]);
   });
 
-  test.each<[string, (deployed: Deployed, other: string) => void]>([
+  test.each<[string, (deployed: Deployed, otherId: string) => void]>([
     [
       'lists no events',
       () => world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: 'none \u001b[2J' }),
@@ -129,19 +135,22 @@ describe('another config of the application', () => {
         vi.spyOn(world.node.events, 'list').mockReturnValue([frame]);
       },
     ],
-    ['does not show the other config', (_deployed, other) => void world.node.ledger.objects.delete(other)],
+    [
+      'does not show the other config',
+      (_deployed, otherId) => void world.node.ledger.objects.delete(otherId),
+    ],
     [
       'gives another object in its place',
-      ({ capId }, other) => {
+      ({ capId }, otherId) => {
         const cap = world.node.ledger.objects.get(capId);
-        const found = world.node.ledger.objects.get(other);
-        if (cap && found) world.node.ledger.objects.set(other, { ...found, type: cap.type });
+        const otherObject = world.node.ledger.objects.get(otherId);
+        if (cap && otherObject) world.node.ledger.objects.set(otherId, { ...otherObject, type: cap.type });
       },
     ],
   ])('may be there where the node %s', async (_name, lie) => {
     const deployed = await deploy();
-    const other = await another(deployed, deployed.image);
-    lie(deployed, other);
+    const otherId = await another(deployed, deployed.image);
+    lie(deployed, otherId);
     const code = await codeOf(others(deployed));
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
@@ -169,7 +178,7 @@ test('thousands of registrars are counted, and not all looked up', async () => {
   const before = world.node.calls.length;
   const holders = await holdersOf({ ...config, registrars }, [], chain);
   expect(world.node.calls.length - before).toBeLessThan(100);
-  expect(holders.filter(({ what }) => what === 'RegistrarCap')).toHaveLength(51);
+  expect(holders.filter(({ what: capability }) => capability === 'RegistrarCap')).toHaveLength(51);
   expect(holders.find(({ id }) => id === null)?.holder).toBe('not looked up: 4950 more');
 });
 
@@ -191,8 +200,8 @@ describe('the capability of a package', () => {
   async function compile(name: string, source: string): Promise<string[]> {
     const manifest = `[package]\nname = "${name}"\nedition = "2024"\n[addresses]\n${name} = "0x0"\n`;
     const files = { 'Move.toml': manifest, [`sources/${name}.move`]: source };
-    const known = compiled.get(name);
-    if (known !== undefined) return [...known];
+    const cachedModules = compiled.get(name);
+    if (cachedModules !== undefined) return [...cachedModules];
     const result = await compileApart({ files, network: 'testnet' }, frameworkOf({}).fetcher);
     if ('error' in result) throw new Error(result.error);
     compiled.set(name, result.modules);
@@ -257,7 +266,7 @@ describe('the capability of a package', () => {
     const digest = TransactionDataBuilder.getDigestFromBytes(value);
     const { transactions, ledger } = world.node;
     const all = published.map(({ ids }) => transactions.get(transactions.publisherOf(ids[0] ?? '') ?? ''));
-    const changedObjects = all.flatMap((one) => one?.effects?.changedObjects ?? []);
+    const changedObjects = all.flatMap((executed) => executed?.effects?.changedObjects ?? []);
     const effects = { ...all[0]?.effects, changedObjects } as GrpcTypes.TransactionEffects;
     const transaction = GrpcTypes.ExecutedTransaction.create({
       digest,
@@ -289,8 +298,8 @@ describe('the capability of a package', () => {
     const id = await keeper();
     for (const name of ['wrap', 'end']) {
       const { ids } = await publish(['small', SMALL, call(`${id}::keeper::${name}`)]);
-      const found = await holder(ids[0]);
-      expect(found.holder, name).toMatch(/^not known: the publication left no capability on chain/);
+      const capHolder = await holder(ids[0]);
+      expect(capHolder.holder, name).toMatch(/^not known: the publication left no capability on chain/);
     }
   });
 

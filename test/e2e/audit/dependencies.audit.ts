@@ -64,7 +64,7 @@ describe('dependencies', () => {
         against: expect.stringMatching('^move/helper of the commit'),
       }),
     );
-    expect(verdict.holders.filter(({ what }) => what === 'UpgradeCap')).toHaveLength(2);
+    expect(verdict.holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toHaveLength(2);
   });
 
   test('the first helper checks nothing, and the application is linked to it', async () => {

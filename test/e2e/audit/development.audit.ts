@@ -80,8 +80,8 @@ describe('a development image', () => {
   });
 
   test('of another application, or with the record of another commit, differs', async () => {
-    const other = await deploy(emulated('salt'));
-    expect(await world.audit(other.configId, source, { build })).toMatchObject({
+    const otherDeployment = await deploy(emulated('salt'));
+    expect(await world.audit(otherDeployment.configId, source, { build })).toMatchObject({
       exit: 1,
       code: 'REGISTERS_DIFFER',
     });

@@ -42,8 +42,8 @@ const CALLS =
 /** Runs `sui-enclave audit` as a user does. */
 async function watch(configId: string, options: readonly string[]): Promise<Watched> {
   const log = join(world.root, 'strace.log');
-  const own = join(temporary, `run-${readdirSync(temporary).length}`);
-  mkdirSync(own);
+  const runFolder = join(temporary, `run-${readdirSync(temporary).length}`);
+  mkdirSync(runFolder);
   const argv = [join(ROOT, 'src/cli/main.ts'), 'audit', configId, '--rpc-url', world.node.url, ...options];
   const child = spawn(
     'strace',
@@ -53,7 +53,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: world.root,
-        TMPDIR: own,
+        TMPDIR: runFolder,
         NODE_DISABLE_COMPILE_CACHE: '1',
         GIT_SSL_CAINFO: world.git.authority,
       },
@@ -64,7 +64,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
   });
   const [out, err, exit] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   // Nothing of it stays.
-  expect(readdirSync(own)).toEqual([]);
+  expect(readdirSync(runFolder)).toEqual([]);
   const lines = readFileSync(log, 'utf8')
     .split('\n')
     .filter((line) => / = \d+| connect\(/.test(line));
@@ -78,7 +78,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
     [...line.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, path = '']) => path),
   );
   const isOwn = (path: string) =>
-    path.startsWith(`${own}/`) ||
+    path.startsWith(`${runFolder}/`) ||
     path === '/dev/null' ||
     path === '/dev/tty' ||
     path.startsWith('/proc/self/');
@@ -111,7 +111,7 @@ function expectHarmless({ programs, written, out, err }: Watched): void {
 
 describe.runIf(hasStrace)('an audit of a repository', () => {
   /** Weather, with what would do harm beside it. */
-  function hostile(own: TestRepository): Files {
+  function hostile(repository: TestRepository): Files {
     const pwn = `touch ${join(world.root, 'pwned')}`;
     const manifest = JSON.parse(String(WEATHER.files['package.json']));
     return {
@@ -134,26 +134,34 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       }),
       'src/apps/weather/name\u0085with\u202econtrols.ts': 'export {};\n',
       m: { mode: '160000', id: '1'.repeat(40) },
-      'link/passwd': { mode: '120000', id: own.blob('../../../../etc/passwd') },
+      'link/passwd': { mode: '120000', id: repository.blob('../../../../etc/passwd') },
     };
   }
 
   test('with scripts, settings, hooks, a submodule and links out of the tree stops at the links', async () => {
-    const own = world.repository();
-    const commit = own.commitOf(hostile(own));
-    const deployed = await world.deploy(WEATHER, own, commit);
-    const watched = await watch(deployed.configId, ['--source', world.git.urlOf(own), '--quick']);
+    const hostileRepository = world.repository();
+    const commit = hostileRepository.commitOf(hostile(hostileRepository));
+    const deployed = await world.deploy(WEATHER, hostileRepository, commit);
+    const watched = await watch(deployed.configId, [
+      '--source',
+      world.git.urlOf(hostileRepository),
+      '--quick',
+    ]);
     expectHarmless(watched);
     expect(watched.out).toMatch(/^DIFFERS \(SOURCE_UNSAFE\): /);
     expect(watched.exit).toBe(1);
   });
 
   test('with scripts, settings and hooks reads what an image is made of, and runs none of it', async () => {
-    const own = world.repository();
-    const { m: _module, 'link/passwd': _link, ...files } = hostile(own);
-    const commit = own.commitOf(files);
-    const deployed = await world.deploy(WEATHER, own, commit);
-    const watched = await watch(deployed.configId, ['--source', world.git.urlOf(own), '--quick']);
+    const hostileRepository = world.repository();
+    const { m: _module, 'link/passwd': _link, ...files } = hostile(hostileRepository);
+    const commit = hostileRepository.commitOf(files);
+    const deployed = await world.deploy(WEATHER, hostileRepository, commit);
+    const watched = await watch(deployed.configId, [
+      '--source',
+      world.git.urlOf(hostileRepository),
+      '--quick',
+    ]);
     expectHarmless(watched);
     expect(watched.out, watched.err).toMatch(/^NOT_FULLY_CHECKED: nothing differs/);
     expect(watched.exit).toBe(3);
@@ -162,16 +170,16 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
   });
 
   test('whose address on chain is a command, or a machine of this network, asks nobody', async () => {
-    const own = world.repository();
-    const commit = own.commitOf(WEATHER.files);
+    const hostileRepository = world.repository();
+    const commit = hostileRepository.commitOf(WEATHER.files);
     const before = world.git.requests.length;
     for (const url of [
       `ext::sh -c touch% ${join(world.root, 'pwned')}`,
       `ssh://-oProxyCommand=touch ${join(world.root, 'pwned')}/x`,
       '--upload-pack=touch pwned',
-      world.git.urlOf(own),
+      world.git.urlOf(hostileRepository),
     ]) {
-      const deployed = await world.deploy(WEATHER, own, commit, { source: { url } });
+      const deployed = await world.deploy(WEATHER, hostileRepository, commit, { source: { url } });
       const watched = await watch(deployed.configId, ['--quick']);
       expectHarmless(watched);
       expect(watched.out).toMatch(/^DIFFERS \(SOURCE_REFUSED\): /);
@@ -190,12 +198,12 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
     for (let depth = 0; depth < 6; depth += 1) {
       tree = many.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
-    for (const [own, commit] of [
+    for (const [hostileRepository, commit] of [
       [large, zeros],
       [many, many.commit(tree)],
     ] as const) {
-      const deployed = await world.deploy(WEATHER, own, commit);
-      const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+      const deployed = await world.deploy(WEATHER, hostileRepository, commit);
+      const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
       expectHarmless(watched);
       expect(watched.out).toMatch(/^DIFFERS \(SOURCE_TOO_LARGE\): /);
     }
@@ -222,23 +230,23 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       /NOT_FULLY_CHECKED/,
     ],
   ])('with escapes in %s prints none of them', async (_what, changed, code) => {
-    const own = world.repository();
-    const commit = own.commitOf({ ...WEATHER.files, ...changed });
-    const deployed = await world.deploy(WEATHER, own, commit);
-    const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+    const hostileRepository = world.repository();
+    const commit = hostileRepository.commitOf({ ...WEATHER.files, ...changed });
+    const deployed = await world.deploy(WEATHER, hostileRepository, commit);
+    const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
     expectHarmless(watched);
     expect(watched.out).toMatch(code);
   });
 
   test('with escapes in every text that an admin can write prints none of them', async () => {
-    const own = world.repository();
-    const commit = own.commitOf(WEATHER.files);
+    const hostileRepository = world.repository();
+    const commit = hostileRepository.commitOf(WEATHER.files);
     const name = '\u001b]0;AGREES\u0007\u001b[2J\u202eAGREES: all';
-    const deployed = await world.deploy(WEATHER, own, commit, {
+    const deployed = await world.deploy(WEATHER, hostileRepository, commit, {
       name,
       source: { frameworkVersion: '$(touch pwned)' },
     });
-    const watched = await watch(deployed.configId, ['--source', own.folder, '--quick']);
+    const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
     expectHarmless(watched);
     expect(watched.out).toMatch(/^DIFFERS \(FRAMEWORK_VERSION\): /);
   });

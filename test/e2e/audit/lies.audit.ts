@@ -49,7 +49,7 @@ describe('an honest config', () => {
     );
     expect(
       verdict.checks.map(
-        ({ what, result }) => `${result}: ${what.replace(/0x\w+|http\S+|\b\w{40}\b/g, '…')}`,
+        ({ what: subject, result }) => `${result}: ${subject.replace(/0x\w+|http\S+|\b\w{40}\b/g, '…')}`,
       ),
     ).toEqual([
       'same: the config "weather" at version 0',
@@ -68,11 +68,11 @@ describe('an honest config', () => {
   });
 
   test('of an application in its own repository agrees', async () => {
-    const own = world.repository();
-    const commit = own.commitOf(PRICE.files);
-    const deployed = await world.deploy(PRICE, own, commit);
+    const priceRepository = world.repository();
+    const commit = priceRepository.commitOf(PRICE.files);
+    const deployed = await world.deploy(PRICE, priceRepository, commit);
     const url = await world.serve(deployed);
-    const verdict = await world.audit(deployed.configId, ['--source', own.folder, '--url', url]);
+    const verdict = await world.audit(deployed.configId, ['--source', priceRepository.folder, '--url', url]);
     expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
     expect(verdict.settings[0]).toBe(
       'Secrets (PRICE_API_KEY): the host of the enclave sees them, and chooses them.',
@@ -82,7 +82,7 @@ describe('an honest config', () => {
   test('says who could change what', async () => {
     const deployed = await deploy();
     const { holders } = await world.audit(deployed.configId, [...source, '--quick']);
-    expect(holders.map(({ what, holder }) => [what, holder])).toEqual([
+    expect(holders.map(({ what: capability, holder }) => [capability, holder])).toEqual([
       ['EnclaveCap', world.address],
       ['UpgradeCap', world.address],
     ]);
@@ -122,8 +122,8 @@ test('a config that changes while the image is built is not agreed with', async 
 
 describe('a lie', () => {
   test('wrong commit', async () => {
-    const other = repository.commitOf({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
-    const deployed = await deploy({ source: { commit: other } });
+    const otherCommit = repository.commitOf({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
+    const deployed = await deploy({ source: { commit: otherCommit } });
     const verdict = await world.audit(deployed.configId, source);
     expectLie(verdict, 'MEASUREMENTS_DIFFER');
     expect(verdict.checks).toContainEqual(
@@ -137,12 +137,12 @@ describe('a lie', () => {
   });
 
   test('a branch that moved under it', async () => {
-    const own = world.repository();
-    const commit = own.commitOf(WEATHER.files);
-    const deployed = await world.deploy(WEATHER, own, commit);
-    const url = ['--source', world.git.urlOf(own)];
+    const ownRepository = world.repository();
+    const commit = ownRepository.commitOf(WEATHER.files);
+    const deployed = await world.deploy(WEATHER, ownRepository, commit);
+    const url = ['--source', world.git.urlOf(ownRepository)];
     expect(await world.audit(deployed.configId, url)).toMatchObject({ exit: 3 });
-    own.commitOf({ 'README.md': 'nothing was here' });
+    ownRepository.commitOf({ 'README.md': 'nothing was here' });
     expectLie(await world.audit(deployed.configId, url), 'COMMIT_NOT_ON_BRANCH');
   });
 
@@ -185,8 +185,8 @@ describe('a lie', () => {
   });
 
   test('stale version', async () => {
-    const { configId, image, ...rest } = await deploy();
-    const deployed = { ...rest, configId };
+    const { configId, image, ...deployedIds } = await deploy();
+    const deployed = { ...deployedIds, configId };
     const url = await world.serve({ ...deployed, image });
     const { checks } = await world.audit(configId, source);
     expect(checks[0]?.result).toBe('same');
@@ -211,10 +211,10 @@ describe('a lie', () => {
 
   /** A config of the created application, whose commit then has another lock file. */
   async function withLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
-    const own = world.repository();
-    const commit = own.commitOf(created('price', change));
-    const deployed = await world.deploy(PRICE, own, commit);
-    return await world.audit(deployed.configId, ['--source', world.git.urlOf(own)]);
+    const ownRepository = world.repository();
+    const commit = ownRepository.commitOf(created('price', change));
+    const deployed = await world.deploy(PRICE, ownRepository, commit);
+    return await world.audit(deployed.configId, ['--source', world.git.urlOf(ownRepository)]);
   }
 
   test('changed lockfile', async () => {
@@ -338,8 +338,8 @@ describe('also', () => {
     const failing = (error: Error) => ({ build: () => Promise.reject(error) });
     const fault = await world.audit(deployed.configId, source, failing(new TypeError('a fault')));
     expect(fault).toMatchObject({ exit: 2, code: 'INTERNAL', verdict: 'none' });
-    const gone = new AuditError('NOT_FULLY_CHECKED', 'a package is gone');
-    expect(await world.audit(deployed.configId, source, failing(gone))).toMatchObject({ exit: 3 });
+    const missingError = new AuditError('NOT_FULLY_CHECKED', 'a package is gone');
+    expect(await world.audit(deployed.configId, source, failing(missingError))).toMatchObject({ exit: 3 });
   });
 
   test('no text of an admin reaches the terminal as it is', async () => {

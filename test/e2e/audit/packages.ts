@@ -27,8 +27,10 @@ export async function compile(
 /** The sources of a package in an application's files. */
 export function packageIn({ files }: Application, name: string): Sources {
   const prefix = `move/${name}/`;
-  const own = Object.entries(files).filter(([path]) => path.startsWith(prefix));
-  return Object.fromEntries(own.map(([path, content]) => [path.slice(prefix.length), String(content)]));
+  const packageFiles = Object.entries(files).filter(([path]) => path.startsWith(prefix));
+  return Object.fromEntries(
+    packageFiles.map(([path, content]) => [path.slice(prefix.length), String(content)]),
+  );
 }
 
 /** Weather with another text in its contract. */
@@ -71,7 +73,9 @@ export function expectAgreement(verdict: Verdict): void {
 
 /** The ids of the packages in the rows that do not agree. */
 export function faulty({ checks }: Verdict): string[] {
-  return checks.filter(({ result }) => result !== 'same').map(({ what }) => what.replace('the package ', ''));
+  return checks
+    .filter(({ result }) => result !== 'same')
+    .map(({ what: subject }) => subject.replace('the package ', ''));
 }
 
 export const HONEST = 'module helper::helper;\npublic fun check(value: u64) { assert!(value < 1000) }\n';

@@ -37,8 +37,8 @@ async function writerOf(objectId: string): Promise<string> {
 }
 
 async function expectConfig(text: string, { configId }: Deployed, from: string): Promise<void> {
-  const { config, ...rest } = await findStart(text, chain());
-  expect({ id: config.id, ...rest }).toEqual({ id: configId, from, urls: [] });
+  const { config, ...startFields } = await findStart(text, chain());
+  expect({ id: config.id, ...startFields }).toEqual({ id: configId, from, urls: [] });
 }
 
 describe('an audit starts from', () => {
@@ -91,12 +91,12 @@ describe('an audit starts from', () => {
   });
 
   test('a URL whose host names another config: its key is not registered there', async () => {
-    const other = await world.deploy(PRICE, repository, commit);
-    const host = await startHost(JSON.stringify({ config: other.configId }));
+    const otherDeployment = await world.deploy(PRICE, repository, commit);
+    const host = await startHost(JSON.stringify({ config: otherDeployment.configId }));
     const verdict = await world.audit(host, quick);
-    expect(verdict.config).toMatchObject({ id: other.configId });
+    expect(verdict.config).toMatchObject({ id: otherDeployment.configId });
     expect(verdict).toMatchObject({ exit: 1, verdict: 'differs' });
-    const { code } = verdict.checks.find(({ what }) => what === `the enclave at ${host}`) ?? {};
+    const { code } = verdict.checks.find(({ what: subject }) => subject === `the enclave at ${host}`) ?? {};
     expect(['ENCLAVE_REGISTERS', 'KEY_NOT_REGISTERED']).toContain(code);
   });
 });

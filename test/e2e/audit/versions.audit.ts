@@ -111,7 +111,9 @@ describe('honest packages', () => {
     const versions = [WEATHER, extended(1), extended(2)];
     const repository = world.repository();
     const commits = versions.map(({ files }) => repository.commitOf(files));
-    const modules = await Promise.all(versions.map((one) => compile('weather', packageIn(one, 'weather'))));
+    const modules = await Promise.all(
+      versions.map((version) => compile('weather', packageIn(version, 'weather'))),
+    );
     const published = await world.publishModules([...genuine, ...(modules[0] ?? [])], 'weather');
     const deployed = await world.deploy(WEATHER, repository, commits[0] ?? '', { published });
     let latest = published.packageId;
@@ -150,15 +152,15 @@ describe('honest packages', () => {
   });
 
   test('an application and enclave in packages of their own agree, also after an upgrade of enclave', async () => {
-    const { packageId: enclave, ...rest } = await world.publishModules(genuine, 'enclave');
+    const { packageId: enclave, ...enclaveIds } = await world.publishModules(genuine, 'enclave');
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [enclave]);
-    await world.upgrade({ ...rest, packageId: enclave }, enclave, genuine);
+    await world.upgrade({ ...enclaveIds, packageId: enclave }, enclave, genuine);
     const { verdict } = await audit(published);
     expectAgreement(verdict);
     expect(verdict.older).toEqual([
       expect.stringMatching(`^version 1 of 2 of enclave, ${enclave}: the release`),
     ]);
-    expect(verdict.holders.filter(({ what }) => what === 'UpgradeCap')).toHaveLength(2);
+    expect(verdict.holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toHaveLength(2);
   });
 });
 
@@ -230,14 +232,14 @@ describe('versions of enclave', () => {
   });
 
   test('one links to a package, which no release does', async () => {
-    const { packageId: other } = await world.publishModules(await helperOf(HONEST), 'helper');
-    const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [other]);
+    const { packageId: helperId } = await world.publishModules(await helperOf(HONEST), 'helper');
+    const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
-      ...[other, enclave],
+      ...[helperId, enclave],
     ]);
     const { verdict } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
-    expect(verdict.line).toContain(`links to the package ${other}`);
+    expect(verdict.line).toContain(`links to the package ${helperId}`);
   });
 
   test('an upgrade that no release is has another PACKAGE_VERSION', async () => {

@@ -38,8 +38,8 @@ import { METADATA } from '../../src/toolchain/image/metadata.ts';
 
 /** An image that has the application's files as they are. */
 export function quickImage(app: string, boot = 'boot'): Buffer {
-  const wanted = /^(?!test\/|move\/)(?:[\w/]+\.ts|app\.yaml|server\.env|schema\.json|package\.json)$/;
-  const files = Object.entries(filesIn(app)).filter(([path]) => wanted.test(path));
+  const auditedFiles = /^(?!test\/|move\/)(?:[\w/]+\.ts|app\.yaml|server\.env|schema\.json|package\.json)$/;
+  const files = Object.entries(filesIn(app)).filter(([path]) => auditedFiles.test(path));
   const disk = (content: [string, { data: Uint8Array }][]) => gzipSync(writeCpio(new Map(content)));
   const parts = {
     kernel: Buffer.from('kernel'),
@@ -62,8 +62,8 @@ export const ENCLAVE = new Compiler(frameworkOf({}), { network: undefined });
 
 /** The modules of a contract in `move/` that is published in one package with `enclave`. */
 async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
-  const wanted = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
-  const compiled = await new MoveCommit('the sources', movePackages, ENCLAVE).compile(wanted);
+  const requirements = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
+  const compiled = await new MoveCommit('the sources', movePackages, ENCLAVE).compile(requirements);
   return compiled.modules.map(({ bytes }) => bytes);
 }
 
@@ -161,8 +161,8 @@ export class World {
 
   /** Writes an application to a folder, as an author has it. */
   read(application: Application): AuditedSource {
-    const known = this.#read.get(application);
-    if (known !== undefined) return known;
+    const cachedSource = this.#read.get(application);
+    if (cachedSource !== undefined) return cachedSource;
     const { files, folder } = application;
     const tree = join(this.root, `tree-${++this.#count}`);
     for (const [path, content] of Object.entries(files)) {

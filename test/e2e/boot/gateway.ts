@@ -36,7 +36,7 @@ export function signAgain(document: Uint8Array, root: Identity): Uint8Array {
   return signDocument(encodePayload(fields), chain.leaf);
 }
 
-type Alter = (path: string, what: 'request' | 'answer', body: Buffer) => Buffer;
+type Alter = (path: string, direction: 'request' | 'answer', body: Buffer) => Buffer;
 
 export interface Gateway {
   readonly url: string;

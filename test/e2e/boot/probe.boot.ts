@@ -59,10 +59,10 @@ async function bootOnce(cpus: number, acpi: boolean) {
 function exchange(socket: Socket): void {
   const hash = createHash('sha256');
   const done = Promise.withResolvers<string>();
-  const own = { received: 0, sha256: done.promise };
-  bulk.push(own);
+  const connection = { received: 0, sha256: done.promise };
+  bulk.push(connection);
   socket.on('data', (chunk) => {
-    own.received += chunk.length;
+    connection.received += chunk.length;
     hash.update(chunk);
   });
   socket.on('end', () => done.resolve(hash.digest('hex')));
@@ -107,12 +107,12 @@ afterAll(async () => {
 
 describe('the test image', () => {
   test('has other registers than the production image, but the same boot system', () => {
-    const [own, production] = ['out/test.pcrs', 'out/nitro.pcrs'].map((path) =>
+    const [testImage, production] = ['out/test.pcrs', 'out/nitro.pcrs'].map((path) =>
       parsePcrs(readFileSync(path, 'utf8')),
     );
-    expect(own?.pcr0).not.toBe(production?.pcr0);
-    expect(own?.pcr1).toBe(production?.pcr1);
-    expect(own?.pcr2).not.toBe(production?.pcr2);
+    expect(testImage?.pcr0).not.toBe(production?.pcr0);
+    expect(testImage?.pcr1).toBe(production?.pcr1);
+    expect(testImage?.pcr2).not.toBe(production?.pcr2);
   });
 
   test('reaches its endpoint through vsock and TLS, and signs what it read', async () => {
@@ -230,27 +230,27 @@ describe('the test image', () => {
     [4, 'ACPI', true],
   ])('uses %i processors that it finds by %s', async (cpus, _tables, acpi) => {
     const isFirst = cpus === 2 && !acpi;
-    const { machine: own } = isFirst ? { machine } : await boot(cpus, acpi);
-    onTestFinished(() => (isFirst ? undefined : own.stop()));
-    if (!isFirst) await own.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
-    expect((await own.request('/inside')).json()).toMatchObject({ has_acpi: acpi });
-    expect(own.console()).not.toMatch(/ACPI Error/);
-    const { ticks } = (await own.request('/work', {})).json() as { ticks: number[] };
+    const { machine: machineUnderTest } = isFirst ? { machine } : await boot(cpus, acpi);
+    onTestFinished(() => (isFirst ? undefined : machineUnderTest.stop()));
+    if (!isFirst) await machineUnderTest.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
+    expect((await machineUnderTest.request('/inside')).json()).toMatchObject({ has_acpi: acpi });
+    expect(machineUnderTest.console()).not.toMatch(/ACPI Error/);
+    const { ticks } = (await machineUnderTest.request('/work', {})).json() as { ticks: number[] };
     process.stdout.write(`work of ${cpus} processors: ${ticks.join(', ')} ticks\n`);
     expect(ticks).toHaveLength(cpus);
-    for (const own of ticks) expect(own).toBeGreaterThan(0);
+    for (const tickCount of ticks) expect(tickCount).toBeGreaterThan(0);
   });
 
   // Both drivers of virtio-vsock hold replies back while the other side takes nothing, which can end in a deadlock.
   test('carries 100 MB out and in, four times at once, unharmed, though the parent takes nothing for 10 s', async () => {
     const times = 4;
-    const asked = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
+    const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
     // All are under way: a connection that opens now would time out in the pause. Health checks are short ones.
     const underWay = () => bulk.filter(({ received }) => received > 100_000);
     await vi.waitUntil(() => underWay().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);
     const resumed = performance.now();
-    const answers = (await Promise.all(asked)).map((answer) => answer.json());
+    const answers = (await Promise.all(bulkRequests)).map((answer) => answer.json());
     expect(answers).toEqual(Array(times).fill({ received: BULK_BYTES, sha256: digestOfParent() }));
     const digests = await Promise.all(underWay().map(({ sha256 }) => sha256));
     expect(digests).toEqual(Array(times).fill(digestOfEnclave()));
@@ -287,14 +287,14 @@ test.each([
   ['exit', 'the server ended with status 7'],
   ['abort', 'the server was ended by signal 6'],
 ])('the enclave ends when its server does (%s), and says why on the log port', async (how, reason) => {
-  const { machine: own, reports } = await boot();
+  const { machine: secondMachine, reports } = await boot();
   try {
-    await own.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
-    await own.request('/end', { how });
-    await own.ended();
+    await secondMachine.handOver(JSON.stringify({ API_KEY: DEV_API_KEY }));
+    await secondMachine.request('/end', { how });
+    await secondMachine.ended();
     const lines = reports.map((line) => JSON.parse(line));
     expect(lines.filter(({ event }) => event === 'end')).toEqual([{ event: 'end', reason }]);
   } finally {
-    await own.stop();
+    await secondMachine.stop();
   }
 });

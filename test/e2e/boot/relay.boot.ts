@@ -18,10 +18,10 @@ const WEATHER_HOST = 'api.weatherapi.com';
 const WEATHER_PORT = 8101;
 
 /** Passes on bytes, the end of each direction, and a break. */
-function join(one: Socket, other: Socket): void {
+function join(left: Socket, right: Socket): void {
   for (const [from, to] of [
-    [one, other],
-    [other, one],
+    [left, right],
+    [right, left],
   ] as const) {
     from.pipe(to);
     // Only TCP has a reset.
@@ -98,14 +98,14 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   );
   const host = new Host();
   host.hosts(`${WEATHER_HOST} 127.0.0.1 ${upstream.port}`);
-  const [callers, others] = [await freePort(), await freePort()];
+  const [callers, otherPort] = [await freePort(), await freePort()];
   const lines = (cid: number, ...more: string[]) =>
     [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...more] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
   const [BLUE, GREEN, OTHER] = [16, 17, 18];
   // Before the boots, so that the first reports are kept.
   host.conf('blue', ...lines(BLUE, listen(callers)));
-  host.conf('other', ...lines(OTHER, listen(others)));
+  host.conf('other', ...lines(OTHER, listen(otherPort)));
   await host.start();
   const blue = await boot(host, 'out/test.eif', BLUE);
   await boot(host, 'out/nitro.eif', OTHER);
@@ -115,9 +115,9 @@ test('enclaves of one image and of two run beside each other, and one replaces a
     .poll(() => get(callers, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
     .toBe(200);
   await expect
-    .poll(() => get(others, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
+    .poll(() => get(otherPort, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
     .toBe(200);
-  const [blueKey, otherKey] = [await keyAt(callers), await keyAt(others)];
+  const [blueKey, otherKey] = [await keyAt(callers), await keyAt(otherPort)];
   expect(blueKey).not.toBe(otherKey);
   expect(await handOver(host, BLUE)).toBe('accepted');
   // On a busy machine, an emulated enclave may give up its upstream.
@@ -152,7 +152,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
     .toBe(Math.trunc(temperatureOf('Tokyo')));
 
   // Blue ends; the others continue.
-  const kept = await dialFrom('127.0.0.1', others);
+  const kept = await dialFrom('127.0.0.1', otherPort);
   host.removeConf('blue');
   await host.reload();
   await blue.end();
@@ -165,5 +165,5 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   await expect
     .poll(() => get(callers, '/livez').then(String, (error) => error.cause?.code), { timeout: 20_000 })
     .toBe('ECONNREFUSED');
-  expect(await keyAt(others)).toBe(otherKey);
+  expect(await keyAt(otherPort)).toBe(otherKey);
 }, 600_000);

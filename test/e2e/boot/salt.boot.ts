@@ -74,9 +74,11 @@ async function getSaltSealed(token: string): Promise<string> {
 
 describe('the salt service in an enclave', () => {
   test('has the boot system of the production image, and registers of its own', () => {
-    const [own, production] = [PCRS, 'out/nitro.pcrs'].map((path) => parsePcrs(readFileSync(path, 'utf8')));
-    expect(own?.pcr1).toBe(production?.pcr1);
-    expect(own?.pcr2).not.toBe(production?.pcr2);
+    const [testImage, production] = [PCRS, 'out/nitro.pcrs'].map((path) =>
+      parsePcrs(readFileSync(path, 'utf8')),
+    );
+    expect(testImage?.pcr1).toBe(production?.pcr1);
+    expect(testImage?.pcr2).not.toBe(production?.pcr2);
   });
 
   test('waits for the seed that its settings name, sealed by its provisioner, and accepts no other', async () => {
@@ -112,8 +114,8 @@ describe('the salt service in an enclave', () => {
 
     const answer = await machine.request('/get_salt', { token });
     expect(answer.json()).toEqual({ salt: vector?.salt });
-    const other = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
-    expect(other.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
+    const refusedAnswer = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
+    expect(refusedAnswer.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
     // The same in clear.
     const traffic = machine.traffic();
     expect(secrets.filter(traffic.saw)).toEqual(secrets);
@@ -138,10 +140,10 @@ describe('the salt service in an enclave', () => {
       ['answer', () => earlier as Buffer],
     ];
     for (const [where, change] of changes) {
-      gateway.alter = (path, what, body) => {
+      gateway.alter = (path, direction, body) => {
         if (path !== '/sealed') return body;
-        if (what !== where) return body;
-        if (what === 'answer') earlier ??= body;
+        if (direction !== where) return body;
+        if (direction === 'answer') earlier ??= body;
         return change(body);
       };
       outcomes.push(await getSaltSealed('a.b.c').catch(({ code }) => code));

@@ -43,24 +43,24 @@ describe('in a browser', () => {
     const client = new EnclaveClient(sealedUrl, { policy: { images: [image] }, roots, sealed: true });
     await client.attest();
     const controller = new AbortController();
-    const asked = client.ask('/slow', undefined, { signal: controller.signal });
+    const slowCall = client.ask('/slow', undefined, { signal: controller.signal });
     const reason = new Error('the page was left');
     setTimeout(() => controller.abort(reason), 50);
-    await expect(asked).rejects.toBe(reason);
+    await expect(slowCall).rejects.toBe(reason);
     expect(mayHaveExecuted(reason)).toBe(true);
   });
 
   test('another image is refused', async () => {
-    const other = { ...image, pcr0: 'ab'.repeat(48) };
-    const client = new EnclaveClient(url, { policy: { images: [other] }, roots });
+    const otherImage = { ...image, pcr0: 'ab'.repeat(48) };
+    const client = new EnclaveClient(url, { policy: { images: [otherImage] }, roots });
     await expect(client.attest()).rejects.toMatchObject({ code: 'POLICY_PCRS' });
   });
 
   test('the genuine answer to another request is refused', async () => {
     const client = new EnclaveClient(url, { policy: { images: [image] }, roots });
     const expected = { expect: { location: 'Bonn' } };
-    const asked = client.processData({ location: 'Köln' }, WeatherResponse, expected);
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
+    const call = client.processData({ location: 'Köln' }, WeatherResponse, expected);
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
 
   test('a missing enclave and one that allows no other origin can’t be distinguished', async () => {

@@ -79,8 +79,8 @@ describe('the chain of make dev-sui', () => {
 
   test('shows the config, its holder, its enclave and its events, and nobody is asked before a click', async () => {
     const { nsm } = DevelopmentTrust.load(pathToFileURL(`${sui.folder}/`), 'weather');
-    const other = await enclaveWith(nsm);
-    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, other]);
+    const otherEnclave = await enclaveWith(nsm);
+    const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, otherEnclave]);
     await page.waitForTimeout(200);
     expect(origins()).toEqual([new URL(sui.console).origin]);
     await read(page);
@@ -99,7 +99,7 @@ describe('the chain of make dev-sui', () => {
     await page.waitForSelector('text=It answers with a registered key');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
     // The same image under the same root, but a key that nobody has registered.
-    await ask(page, other);
+    await ask(page, otherEnclave);
     await page.waitForSelector('text=its key is not registered');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');

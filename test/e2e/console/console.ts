@@ -77,15 +77,15 @@ export async function look(
 ): Promise<Looked> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   await context.addInitScript(() => {
-    const found: string[] = [];
-    Object.assign(globalThis, { violations: found });
+    const cspViolations: string[] = [];
+    Object.assign(globalThis, { violations: cspViolations });
     document.addEventListener('securitypolicyviolation', (event) => {
-      found.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
+      cspViolations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`);
     });
   });
-  const asked = new Set<string>();
+  const requestedOrigins = new Set<string>();
   const thrown: string[] = [];
-  context.on('request', (request) => asked.add(new URL(request.url()).origin));
+  context.on('request', (request) => requestedOrigins.add(new URL(request.url()).origin));
   const page = await context.newPage();
   page.on('pageerror', (error) => thrown.push(error.message));
   page.on('console', (message) => {
@@ -95,12 +95,12 @@ export async function look(
     const violations = await page.evaluate(() => Reflect.get(globalThis, 'violations'));
     await context.close();
     expect({ violations, thrown }).toEqual({ violations: [], thrown: [] });
-    const own = new URL(address).origin;
-    expect([...asked].filter((origin) => ![own, ...allowed].includes(origin))).toEqual([]);
+    const pageOrigin = new URL(address).origin;
+    expect([...requestedOrigins].filter((origin) => ![pageOrigin, ...allowed].includes(origin))).toEqual([]);
   });
   await page.goto(address);
   await page.waitForSelector('h1');
-  return { page, origins: () => [...asked] };
+  return { page, origins: () => [...requestedOrigins] };
 }
 
 /** The verdict's title and tone. */

@@ -111,8 +111,8 @@ describe('the enclave of make dev', () => {
 describe('the verdict is its own for', () => {
   test('wrong registers', async () => {
     const nsm = new EmulatedNsm();
-    const other = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
-    const { page } = await attested(await enclaveWith(nsm), nsm, other);
+    const otherPcrs = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
+    const { page } = await attested(await enclaveWith(nsm), nsm, otherPcrs);
     expect(await verdictOf(page)).toMatchObject({
       title: 'Wrong registers: it runs another image',
       code: expect.stringMatching(/^POLICY_PCRS: /),

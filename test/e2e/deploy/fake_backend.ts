@@ -26,11 +26,11 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
   const tag = tagOf(body);
   const { fault } = JSON.parse(body.toString()) as { fault?: number };
   say(`begin ${tag} ${++proving}`);
-  const gone = new AbortController();
-  response.once('close', () => gone.abort());
-  await sleep(Number(proofMs), undefined, { signal: gone.signal }).catch(() => {});
+  const closing = new AbortController();
+  response.once('close', () => closing.abort());
+  await sleep(Number(proofMs), undefined, { signal: closing.signal }).catch(() => {});
   proving--;
-  if (gone.signal.aborted) return say(`gone ${tag}`);
+  if (closing.signal.aborted) return say(`gone ${tag}`);
   say(`end ${tag}`);
   if (fault !== undefined) return answer(response, fault, `status ${fault} of ${host}`);
   const proof = { pi_a: [tag, '1', '1'], pi_b: [], pi_c: [], protocol: 'groth16', curve: 'bn128' };

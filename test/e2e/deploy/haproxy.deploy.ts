@@ -40,12 +40,12 @@ const tagIn = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0]
 
 /** The backend that is working on a body. */
 async function workerOn(body: string): Promise<[string, Program]> {
-  let found: [string, Program] | undefined;
+  let busyBackend: [string, Program] | undefined;
   await until('a backend has the request', () => {
-    found = [...site.backends].find(([, backend]) => workOf(backend).begun.includes(tagOf(body)));
-    return found !== undefined;
+    busyBackend = [...site.backends].find(([, backend]) => workOf(backend).begun.includes(tagOf(body)));
+    return busyBackend !== undefined;
   });
-  return found as [string, Program];
+  return busyBackend as [string, Program];
 }
 
 /** Kills the backend that is working on a body, and checks that another one answers. */
@@ -55,8 +55,8 @@ async function expectSecondTry(body: string): Promise<void> {
   await stop(backend);
   const { status, text } = await answer;
   expect([status, tagIn(text)]).toEqual([200, tagOf(body)]);
-  const others = [...site.backends].filter(([backend]) => backend !== address);
-  expect(others.flatMap(([, backend]) => workOf(backend).ended)).toContain(tagOf(body));
+  const otherBackends = [...site.backends].filter(([backend]) => backend !== address);
+  expect(otherBackends.flatMap(([, backend]) => workOf(backend).ended)).toContain(tagOf(body));
   expect(workOf(backend).ended).not.toContain(tagOf(body));
 }
 

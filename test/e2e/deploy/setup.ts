@@ -40,9 +40,9 @@ export async function stop({ process: child }: Program, signal: NodeJS.Signals =
 }
 
 /** Waits until a condition holds, for at most 30 s. */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+export async function until(condition: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 30_000; Date.now() < end; await sleep(20)) if (await holds()) return;
-  throw new Error(`waited for 30 s: ${what}`);
+  throw new Error(`waited for 30 s: ${condition}`);
 }
 
 export async function freePort(): Promise<number> {
@@ -102,8 +102,8 @@ export class Site {
 
   /** Starts the real backend at an address, and tells DNS at once. */
   addReal(address: string, env: Record<string, string>): Program {
-    const own = { HOST: address, PORT: String(this.#backendPort) };
-    return this.#launch(address, [REAL_BACKEND], { ...env, ...own });
+    const addressEnv = { HOST: address, PORT: String(this.#backendPort) };
+    return this.#launch(address, [REAL_BACKEND], { ...env, ...addressEnv });
   }
 
   #launch(address: string, command: string[], env: Record<string, string>): Program {

@@ -35,10 +35,10 @@ async function serve(backend?: FakeBackend) {
   onTestFinished(() => stop(proxy));
   const ask = (path: string, body?: object, maxVersion?: SecureVersion) =>
     new Promise<{ status: number; body: string; hsts: unknown }>((resolve, reject) => {
-      const own = { host: '127.0.0.1', port, path, servername: HOST, ca, agent: false } as const;
-      const asked = request(
+      const tlsOptions = { host: '127.0.0.1', port, path, servername: HOST, ca, agent: false } as const;
+      const tlsRequest = request(
         {
-          ...own,
+          ...tlsOptions,
           ...(maxVersion && { minVersion: maxVersion, maxVersion, ciphers: 'DEFAULT@SECLEVEL=0' }),
           ...(body && { method: 'POST', headers: { 'content-type': 'application/json' } }),
         },
@@ -49,8 +49,8 @@ async function serve(backend?: FakeBackend) {
             hsts: response.headers['strict-transport-security'],
           }),
       );
-      asked.on('error', reject);
-      asked.end(body && JSON.stringify(body));
+      tlsRequest.on('error', reject);
+      tlsRequest.end(body && JSON.stringify(body));
     });
   const statusOf = async () => (await ask('/ping').catch(() => undefined))?.status;
   return { frontend, proxy, ask, statusOf };

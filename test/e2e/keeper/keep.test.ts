@@ -34,9 +34,9 @@ async function readFrom(world: World | undefined) {
 
 describe('a round', () => {
   test('registers each enclave that is not registered, and leaves it alone from then on', async () => {
-    const [known, restarted] = [await start(), await start()];
-    const id = await register(known);
-    const urls = [known.url, restarted.url];
+    const [registeredServer, restarted] = [await start(), await start()];
+    const id = await register(registeredServer);
+    const urls = [registeredServer.url, restarted.url];
     expect(await fixture.once(urls)).toEqual({
       exit: 0,
       status: 'done',
@@ -70,11 +70,11 @@ describe('a round', () => {
   });
 
   test('destroys the enclaves of a retired config, and registers none', async () => {
-    const [known, other] = [await start(), await start()];
-    const id = await register(known);
+    const [registeredServer, otherServer] = [await start(), await start()];
+    const id = await register(registeredServer);
     const { configId, chain } = fixture;
     await chain.done('retire_config', ...ofConfig(configId), '--yes');
-    const { exit, done, alerts } = await fixture.once([known.url, other.url]);
+    const { exit, done, alerts } = await fixture.once([registeredServer.url, otherServer.url]);
     expect([exit, done]).toEqual([1, [{ kind: 'destroy', subject: id, result: 'done' }]]);
     expect(alerts).toMatchObject([{ code: 'CONFIG_RETIRED', subject: configId }]);
     expect(await fixture.ids()).toEqual([]);
@@ -95,11 +95,11 @@ describe('a round', () => {
   });
 
   test('does nothing where the registers on chain differ from the file', async () => {
-    const [known, other] = [await start(), await start()];
-    const id = await register(known);
+    const [registeredServer, otherServer] = [await start(), await start()];
+    const id = await register(registeredServer);
     await fixture.chain.rotate(fixture.configId, fixture.capId);
     const { sent } = fixture;
-    const { exit, done, alerts } = await fixture.once([known.url, other.url]);
+    const { exit, done, alerts } = await fixture.once([registeredServer.url, otherServer.url]);
     expect([exit, done]).toEqual([1, []]);
     expect(alerts).toMatchObject([{ code: 'REGISTERS_DIFFER', subject: fixture.configId }]);
     expect([await fixture.ids(), fixture.sent]).toEqual([[id], sent]);
@@ -163,8 +163,8 @@ describe('a round', () => {
 describe('two keepers', () => {
   test('at once register an enclave once, and count it as done', async () => {
     const { url } = await start();
-    const other = await fixture.addOperator();
-    const both = await Promise.all([fixture.once([url]), fixture.once([url], { operator: other })]);
+    const otherOperator = await fixture.addOperator();
+    const both = await Promise.all([fixture.once([url]), fixture.once([url], { operator: otherOperator })]);
     for (const { exit, alerts, done } of both) {
       expect([exit, alerts, done.map(({ kind }) => kind)]).toEqual([0, [], ['register']]);
     }
@@ -173,8 +173,8 @@ describe('two keepers', () => {
 
   test('of which the second is refused on chain count the registration as done', async () => {
     const { url } = await start();
-    const other = await fixture.addOperator();
-    const worlds = [await worldFor([url], fixture.operator), await worldFor([url], other)];
+    const otherOperator = await fixture.addOperator();
+    const worlds = [await worldFor([url], fixture.operator), await worldFor([url], otherOperator)];
     const { config } = await readFrom(worlds[0]);
     // Neither sees that the other was executed.
     fixture.chain.node.lagMs = 500;
@@ -193,12 +193,15 @@ describe('two keepers', () => {
     const [old, successor] = [await start(), await start()];
     await register(old);
     await fixture.rotateTo(successor.url);
-    const other = await fixture.addOperator();
-    const [one, two] = [await worldFor([old.url], fixture.operator), await worldFor([old.url], other)];
-    const { config, enclaves } = await readFrom(one);
+    const otherOperator = await fixture.addOperator();
+    const [firstWorld, two] = [
+      await worldFor([old.url], fixture.operator),
+      await worldFor([old.url], otherOperator),
+    ];
+    const { config, enclaves } = await readFrom(firstWorld);
     const stale = enclaves.find(({ configVersion }) => configVersion === 0n);
     if (stale === undefined) throw new Error('there is no stale enclave');
-    expect(await one.destroy(stale, config)).toBe('done');
+    expect(await firstWorld.destroy(stale, config)).toBe('done');
     expect(await two.destroy(stale, config)).toBe('theirs');
   });
 });
@@ -218,23 +221,27 @@ describe('what fails', () => {
   });
 
   test('by a locked coin ends the round, with nothing more sent', async () => {
-    const [one, two] = [await start(), await start()];
+    const [firstServer, two] = [await start(), await start()];
     const { ledger, calls } = fixture.chain.node;
     const [coin] = ledger.coins(fixture.operator.key.toSuiAddress());
     const id = coin?.object.id ?? '';
     ledger.locked.add(id);
     const executions = () => calls.filter((name) => name === 'ExecuteTransaction').length;
     const before = executions();
-    expect(await fixture.once([one.url, two.url])).toMatchObject({
+    expect(await fixture.once([firstServer.url, two.url])).toMatchObject({
       exit: 1,
       done: [],
       alerts: [
-        { code: 'ACTION_FAILED', subject: one.url, message: expect.stringMatching(/^SUI_EQUIVOCATION: /) },
+        {
+          code: 'ACTION_FAILED',
+          subject: firstServer.url,
+          message: expect.stringMatching(/^SUI_EQUIVOCATION: /),
+        },
       ],
     });
     expect(executions()).toBe(before + 1);
     ledger.locked.delete(id);
-    expect((await fixture.once([one.url, two.url])).done).toHaveLength(2);
+    expect((await fixture.once([firstServer.url, two.url])).done).toHaveLength(2);
   });
 
   test('by the answer is not sent again: the chain is asked first', async () => {
@@ -257,10 +264,10 @@ describe('what fails', () => {
 });
 
 test('the gas of a day is bounded', async () => {
-  const [one, two] = [await start(), await start()];
+  const [firstServer, two] = [await start(), await start()];
   const content = { gas_a_day: 100_000_000, gas_budget: 100_000_000 };
-  const { exit, done, alerts } = await fixture.once([one.url, two.url], { content });
-  expect([exit, done]).toEqual([1, [{ kind: 'register', subject: one.url, result: 'done' }]]);
+  const { exit, done, alerts } = await fixture.once([firstServer.url, two.url], { content });
+  expect([exit, done]).toEqual([1, [{ kind: 'register', subject: firstServer.url, result: 'done' }]]);
   expect(alerts).toMatchObject([{ code: 'GAS_A_DAY', subject: fixture.configId }]);
   expect(await fixture.ids()).toHaveLength(1);
 });

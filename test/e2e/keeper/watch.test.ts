@@ -44,8 +44,8 @@ test('registers each start of an enclave, outlasts a node that is away, and ends
 
   // It waits for a node that hangs.
   faults.set('BatchGetObjects', 'hang');
-  const asked = fixture.chain.node.calls.length;
-  await expect.poll(() => fixture.chain.node.calls.length, WITHIN).toBeGreaterThan(asked);
+  const callCount = fixture.chain.node.calls.length;
+  await expect.poll(() => fixture.chain.node.calls.length, WITHIN).toBeGreaterThan(callCount);
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   expect(await ended).toBe(0);

@@ -43,11 +43,11 @@ type Variables = Readonly<Record<string, string>>;
 
 /** Runs a line `npx --offline sui-enclave name …`. @param urls of the enclaves, by those of the page */
 async function runLine(line: string, urls: Variables, variables: Variables = {}) {
-  const [, name = '', rest = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
-  const args = [...rest.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
+  const [, name = '', commandLine = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
+  const args = [...commandLine.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
     ([, a, b, c]) => a ?? b ?? c ?? '',
   );
-  const given = args.map((arg) =>
+  const commandArguments = args.map((arg) =>
     (urls[arg] ?? arg)
       .replace(/^\$(\w+)$/, (_, variable: string) => variables[variable] ?? '')
       .replace(/^out\//, `${out}/`),
@@ -58,7 +58,7 @@ async function runLine(line: string, urls: Variables, variables: Variables = {})
   };
   const { exit, json, err } = await scriptProcess(
     name,
-    [...given, '--rpc-url', service.node.url, '--json'],
+    [...commandArguments, '--rpc-url', service.node.url, '--json'],
     env,
   );
   return { name, exit, json: json(), err };

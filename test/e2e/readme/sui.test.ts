@@ -26,9 +26,9 @@ function commands(title: string): Line[] {
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'));
   return lines.map((line) => {
-    const [, set, value = '', name = '', rest = ''] =
+    const [, set, value = '', name = '', commandLine = ''] =
       /^(?:(\w+)=(\S+) )?(?:npx --offline sui-enclave|npm run) ([\w:]+)(?: --)? (.*)$/.exec(line) ?? [];
-    const args = [...rest.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    const args = [...commandLine.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
       (match) => match.slice(1).find(Boolean) ?? '',
     );
     return { env: set === undefined ? {} : { [set]: value }, name, args };
@@ -74,7 +74,7 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     add_registrar: [['registrar', 'REGISTRAR']],
   };
   const run = async ({ env, name, args }: Line) => {
-    const given = args
+    const commandArguments = args
       .map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''))
       // On testnet, fakes of AWS would be refused.
       .map((arg) => (arg === 'testnet' ? 'localnet' : arg));
@@ -82,7 +82,7 @@ test("the admin's path ends with a new enclave of the new image, and continues t
     const DEPLOYMENTS = fixture.file('deployments');
     const key = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey(), DEPLOYMENTS, ...framework };
     const more = [...(extra[name] ?? []), '--rpc-url', node.url, '--json'];
-    const result = await scriptProcess(name, [...given, ...more], key);
+    const result = await scriptProcess(name, [...commandArguments, ...more], key);
     expect(result.exit, `${name}: ${result.out}${result.err}`).toBe(0);
     for (const [property, variable] of prints[name] ?? [])
       variables[variable] = String(result.json()[property]);

@@ -22,11 +22,11 @@ describe.each(Object.entries(cases))('%s', (_, group) => {
   test('are predicted as Sui judges them', async () => {
     const judged = group.filter((sample) => isJudged(sample, ROOT.certificate));
     expect(judged.length).toBeGreaterThan(group.length / 2);
-    const found = verdicts(judged);
+    const abortCodes = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictedOf));
     const compared = (aborts: readonly (number | null)[]) =>
       judged.map(({ name }, index) => `${name}: ${aborts[index]}`);
-    expect(compared(predicted)).toEqual(compared(found));
+    expect(compared(predicted)).toEqual(compared(abortCodes));
   });
 });
 
@@ -53,10 +53,10 @@ describe('documents that are changed at random', () => {
     ['before they were signed', changed(payload).map((bytes) => signDocument(bytes, CHAIN.leaf))],
   ])('%s', async (_, documents) => {
     const judged = fc.sample(documents, 500).map((bytes) => made('changed', bytes));
-    const found = verdicts(judged);
+    const abortCodes = verdicts(judged);
     const predicted = await Promise.all(judged.map(predictedOf));
-    const differing = judged.filter((_, index) => predicted[index] !== found[index]);
+    const differing = judged.filter((_, index) => predicted[index] !== abortCodes[index]);
     expect(differing.map((sample) => sample.document)).toEqual([]);
-    expect(new Set(found).size).toBeGreaterThan(1);
+    expect(new Set(abortCodes).size).toBeGreaterThan(1);
   });
 });

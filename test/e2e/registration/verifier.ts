@@ -30,8 +30,8 @@ function crateSource(): string {
   writeLock();
   const metadata = cargo('metadata', '--locked', '--format-version', '1', '--features', 'fastcrypto');
   const { packages } = JSON.parse(metadata) as { packages: { name: string; manifest_path: string }[] };
-  const found = packages.find(({ name }) => name === 'fastcrypto');
-  return join(dirname(found?.manifest_path ?? ''), 'src');
+  const crate = packages.find(({ name }) => name === 'fastcrypto');
+  return join(dirname(crate?.manifest_path ?? ''), 'src');
 }
 
 /** Builds the verifier of the crate. @param root DER of the root that it trusts besides AWS's */

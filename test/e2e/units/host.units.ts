@@ -206,7 +206,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
   test('start an enclave again that has ended, and say why it has', async () => {
     const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
     machine.mustRun('kill', '-9', pid);
-    key = await answering(3000, (other) => other !== key);
+    key = await answering(3000, (newKey) => newKey !== key);
     expect(saidBy('sui-enclave@blue.service')).toMatch(
       /ENCLAVE_ENDED: i-1-enc\w+ has ended: it reported no reason/,
     );
@@ -264,7 +264,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     await killWatcher('sui-enclave@blue.service');
     expect(await answering(3000)).toBe(key);
     machine.mustRun('systemctl', 'restart', 'sui-enclave@blue.service');
-    key = await answering(3000, (other) => other !== key);
+    key = await answering(3000, (newKey) => newKey !== key);
     expect(saidBy('sui-enclave@blue.service')).toMatch(new RegExp(`PCR0 ${pcr0}\n$`));
   });
 
@@ -294,7 +294,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(machine.mustRun('cat', '/var/tmp/victim')).toBe('kept');
     // The next starts are those of the new units.
     machine.mustRun('systemctl', 'restart', 'sui-enclave@green.service');
-    await answering(3001, (other) => other !== green);
+    await answering(3001, (newKey) => newKey !== green);
     expect(host('upgrade', 'blue', '--eif', '/var/tmp/second/nitro.eif').stdout).not.toMatch(/restarted/);
   });
 
@@ -311,15 +311,15 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
       expect(asRelay(script.replaceAll('$file', file)).status).toBe(0);
       const before = keyAt(3001);
       const count = () => saidBy(unit).split(`has ended: unknown: ${file} `).length;
-      const known = count();
+      const startCount = count();
       const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name green').split('\n');
       machine.mustRun('kill', '-9', pid);
-      const key = await answering(3001, (other) => other !== before);
-      expect(count()).toBe(known + 1);
+      const key = await answering(3001, (newKey) => newKey !== before);
+      expect(count()).toBe(startCount + 1);
       machine.mustRun('systemctl', 'stop', unit);
       expect([isActive(unit), keyAt(3001)]).toEqual(['inactive', '']);
       machine.mustRun('systemctl', 'start', unit);
-      await answering(3001, (other) => other !== key);
+      await answering(3001, (newKey) => newKey !== key);
       expect(machine.mustRun('cat', '/var/tmp/victim')).toBe('kept');
     },
   );
@@ -329,7 +329,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     await machine.crash();
     await machine.boot();
     const keys = [await answering(3000), await answering(3001)];
-    expect(keys.filter((other) => before.includes(other))).toEqual([]);
+    expect(keys.filter((earlierKey) => before.includes(earlierKey))).toEqual([]);
     key = keys[0] ?? '';
   });
 
@@ -363,8 +363,8 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     }
     const folders = ['/etc', '/usr/local/lib', '/var/lib', '/run'];
     const left = machine.run('find', ...folders, '-maxdepth', '3', '-name', '*sui-enclave*').stdout;
-    const others = (path: string) => path !== '' && !/\.service\.d$|^\/run\/systemd\//.test(path);
-    expect(left.split('\n').filter(others)).toEqual([]);
+    const isForeign = (path: string) => path !== '' && !/\.service\.d$|^\/run\/systemd\//.test(path);
+    expect(left.split('\n').filter(isForeign)).toEqual([]);
     expect(machine.run('getent', 'passwd', 'sui-enclave', 'sui-enclave-relay').stdout).toBe('');
     expect(machine.run('pgrep', '--full', 'run-enclave').stdout).toBe('');
     expect(existsSync(machine.path('var/lib/sui-enclave'))).toBe(false);

@@ -152,10 +152,10 @@ function childrenOf({ pid }: ChildProcess): number[] {
 }
 
 /** Waits until it is so. @throws an error that names it, after `LIMIT_MS` */
-export async function until(what: string, isSo: () => boolean, limitMs = LIMIT_MS): Promise<void> {
+export async function until(condition: string, isSo: () => boolean, limitMs = LIMIT_MS): Promise<void> {
   const end = performance.now() + limitMs;
   while (!isSo()) {
-    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${what}`);
+    if (performance.now() > end) throw new Error(`not within ${limitMs} ms: ${condition}`);
     await sleep(50);
   }
 }

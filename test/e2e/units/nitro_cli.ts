@@ -32,9 +32,9 @@ interface Enclave {
 }
 
 const network = process.env['VSOCK_NET'] ?? '';
-const [command, ...rest] = process.argv.slice(2);
+const [command, ...commandArguments] = process.argv.slice(2);
 const { values } = parseArgs({
-  args: rest,
+  args: commandArguments,
   options: {
     'enclave-name': { type: 'string', default: '' },
     'enclave-id': { type: 'string', default: '' },

@@ -138,12 +138,12 @@ async function getSaltInPage({ image = IMAGE, sealed = true } = {}): Promise<Out
 }
 
 /** The requests that followed the preflights. */
-const asked = () => host.methods.flatMap((method, at) => (method === 'OPTIONS' ? [] : [host.paths[at]]));
+const requests = () => host.methods.flatMap((method, at) => (method === 'OPTIONS' ? [] : [host.paths[at]]));
 
 describe('a page that seals', () => {
   test('reads the salt, and the host sees no part of token or salt', async () => {
     expect(await getSaltInPage()).toEqual({ salt });
-    expect(asked()).toEqual(['/get_attestation', '/sealed']);
+    expect(requests()).toEqual(['/get_attestation', '/sealed']);
     for (const part of [token, ...token.split('.').slice(1), salt]) expect(host.saw(part)).toBe(false);
   });
 
@@ -155,7 +155,7 @@ describe('a page that seals', () => {
   test('refuses an enclave with other registers, and sends it nothing', async () => {
     const image = { ...IMAGE, pcr0: 'ab'.repeat(48) };
     expect(await getSaltInPage({ image })).toEqual({ code: 'POLICY_PCRS' });
-    expect(asked()).toEqual(['/get_attestation']);
+    expect(requests()).toEqual(['/get_attestation']);
   });
 
   test.each<[string, Partial<Passing>]>([
@@ -183,7 +183,7 @@ describe('a page that seals', () => {
       return body;
     };
     expect(await getSaltInPage()).toEqual({ salt });
-    expect(asked()).toEqual(['/get_attestation', '/sealed', '/get_attestation', '/sealed']);
+    expect(requests()).toEqual(['/get_attestation', '/sealed', '/get_attestation', '/sealed']);
     expect(host.saw('SEALED_KEY_UNKNOWN')).toBe(true);
     expect([host.saw(token), host.saw(salt)]).toEqual([false, false]);
   });

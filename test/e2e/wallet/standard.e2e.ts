@@ -162,8 +162,8 @@ test('a provider that hides its window from the page (COOP same-origin) makes no
   // The page's own handle, as the wallet has it.
   await page.evaluate(() => {
     const { open } = window;
-    window.open = (...given) => {
-      const opened = open(...given);
+    window.open = (...openArguments) => {
+      const opened = open(...openArguments);
       Object.assign(globalThis, { handle: opened });
       return opened;
     };
@@ -254,8 +254,8 @@ describe('an answer in the wrong place', () => {
   test('of another login is refused', async () => {
     const context = await newContext();
     const { back } = await keptAnswer(await open(context));
-    const other = await newContext();
-    const page = await open(other);
+    const otherContext = await newContext();
+    const page = await open(otherContext);
     const popup = await openWindow(page);
     const url = new URL(back);
     const fragment = new URLSearchParams(url.hash.slice(1));
@@ -297,14 +297,14 @@ describe('an answer in the wrong place', () => {
     const context = await newContext();
     const page = await open(context);
     const { back } = await keptAnswer(page);
-    const other = await open(context);
-    await other.evaluate((answer) => {
+    const otherPage = await open(context);
+    await otherPage.evaluate((answer) => {
       for (const name of ['sui-enclave/wallet/', 'sui-enclave/wallet/null', 'sui-enclave/wallet']) {
         new BroadcastChannel(name).postMessage({ kind: 'answer', answer });
       }
     }, back);
     // One that knows it, and sends something else.
-    await other.evaluate((answer) => {
+    await otherPage.evaluate((answer) => {
       const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
       const channel = new BroadcastChannel(`sui-enclave/wallet/${state}`);
       for (const message of [null, 'x', { kind: 'taken' }, { kind: 'answer', answer: 1 }]) {
@@ -408,14 +408,14 @@ test('two providers are two wallets, with an account each', async () => {
   // The provider knows the user, and asks for consent only.
   await second.click('button[type=submit]');
   await page.waitForFunction(() => globalThis.dapp?.accounts().every((list) => list.length === 1));
-  const [[first = ''] = [], [other = ''] = []] = (await accounts(page)) ?? [];
-  expect(first).not.toBe(other);
-  for (const [index, address] of [first, other].entries()) {
+  const [[first = ''] = [], [otherAddress = ''] = []] = (await accounts(page)) ?? [];
+  expect(first).not.toBe(otherAddress);
+  for (const [index, address] of [first, otherAddress].entries()) {
     services.node.ledger.give(address, 1_000_000_000n);
     expect(services.node.ledger.executed).toContain((await send(page, index))?.digest);
   }
   await page.evaluate(() => globalThis.dapp?.disconnect(0));
-  expect(await accounts(page)).toEqual([[], [other]]);
+  expect(await accounts(page)).toEqual([[], [otherAddress]]);
 });
 
 test('a sponsor pays, and the user is shown that', async () => {

@@ -70,7 +70,7 @@ async function outcomeOf(work: () => Promise<Outcome>): Promise<Outcome> {
 
 async function startDapp(): Promise<void> {
   const { issuer, saltUrl, proverUrl, nodeUrl, clients, sponsorKey } = settings;
-  const asked: Dapp['asked'][number][] = [];
+  const questions: Dapp['asked'][number][] = [];
   registerZkLoginWallet({
     providers: await Promise.all(
       clients.map(async ({ clientId, options }) => ({
@@ -85,7 +85,7 @@ async function startDapp(): Promise<void> {
     legacyAddress: false,
     confirm: async (request: ConfirmRequest) => {
       const gasOwner = request.kind === 'transaction' ? request.transaction.gasData.owner : null;
-      asked.push({ kind: request.kind, wallet: request.wallet, gasOwner });
+      questions.push({ kind: request.kind, wallet: request.wallet, gasOwner });
       return dapp.confirms;
     },
     ...(sponsorKey !== null && { sponsor: Ed25519Keypair.fromSecretKey(sponsorKey) }),
@@ -119,7 +119,7 @@ async function startDapp(): Promise<void> {
     names: wallets.map(({ name }) => name),
     accounts: () => wallets.map(({ accounts }) => accounts.map(({ address }) => address)),
     changes,
-    asked,
+    asked: questions,
     confirms: true,
     connected: null,
     connect(wallet) {

@@ -107,9 +107,9 @@ describe.each(WAYS)('a login by %s', (how) => {
     expect(await persisted(page)).toEqual(NOTHING);
 
     // Another tab is another session.
-    const other = await open(context, how);
-    expect(await stepOf(other)).toBe('none');
-    expect(await other.locator('[data-address]').count()).toBe(0);
+    const otherPage = await open(context, how);
+    expect(await stepOf(otherPage)).toBe('none');
+    expect(await otherPage.locator('[data-address]').count()).toBe(0);
 
     await button(page, 'Log out').click();
     expect(await stepOf(page)).toBe('none');
@@ -327,15 +327,15 @@ test('an answer that was used has no effect when it comes again, in this tab or 
   expect(await addressOf(page)).toBe(address);
   expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
 
-  const other = await context.newPage();
-  await other.goto(back);
-  await ready(other);
-  expect(await stepOf(other)).toBe('none');
-  await button(other, LOG_IN).click();
-  await other.waitForURL((url) => url.origin === services.issuer);
-  await other.goto(back);
-  await ready(other);
-  expect(await failureOf(other)).toMatch(/^ZKLOGIN_STATE /);
+  const otherPage = await context.newPage();
+  await otherPage.goto(back);
+  await ready(otherPage);
+  expect(await stepOf(otherPage)).toBe('none');
+  await button(otherPage, LOG_IN).click();
+  await otherPage.waitForURL((url) => url.origin === services.issuer);
+  await otherPage.goto(back);
+  await ready(otherPage);
+  expect(await failureOf(otherPage)).toMatch(/^ZKLOGIN_STATE /);
 });
 
 test('a user has the same address at the next run, on the same ports with the same seed', async () => {
@@ -364,7 +364,7 @@ test('the page takes no form that is longer than an answer, or does not say how 
 test('a page of another host cannot read a salt, one of this machine can', async () => {
   const page = await (await newContext(browser)).newPage();
   await page.goto(services.origin.replace('127.0.0.1', 'wallet.localhost'));
-  const asked = (url: string) =>
+  const fetchStatus = (url: string) =>
     page.evaluate(
       (target) =>
         fetch(`${target}/get_salt`, {
@@ -377,10 +377,10 @@ test('a page of another host cannot read a salt, one of this machine can', async
         ),
       url,
     );
-  expect(await asked(services.saltUrl)).toBe('TypeError');
+  expect(await fetchStatus(services.saltUrl)).toBe('TypeError');
   for (const origin of [services.origin, services.origin.replace('127.0.0.1', 'localhost')]) {
     await page.goto(origin);
-    expect(await asked(services.saltUrl)).toBe(400);
+    expect(await fetchStatus(services.saltUrl)).toBe(400);
   }
 });
 

@@ -70,11 +70,11 @@ test.each<[name: string, build: (tx: Transaction) => void, text: string]>([
 test('the gas is named with its payer and its most', () => {
   const data = new Transaction().getData();
   const gasData = { ...data.gasData, budget: '7500000', owner: null };
-  const own = { payer: SENDER, isOwn: true, budget: '0.0075 SUI' };
-  expect(gasOf({ ...data, sender: SENDER, gasData })).toEqual(own);
-  expect(gasOf({ ...data, sender: SENDER, gasData: { ...gasData, owner: SENDER } })).toEqual(own);
+  const ownGas = { payer: SENDER, isOwn: true, budget: '0.0075 SUI' };
+  expect(gasOf({ ...data, sender: SENDER, gasData })).toEqual(ownGas);
+  expect(gasOf({ ...data, sender: SENDER, gasData: { ...gasData, owner: SENDER } })).toEqual(ownGas);
   const sponsored = gasOf({ ...data, sender: SENDER, gasData: { ...gasData, owner: OTHER } });
-  expect(sponsored).toEqual({ ...own, payer: OTHER, isOwn: false });
+  expect(sponsored).toEqual({ ...ownGas, payer: OTHER, isOwn: false });
 });
 
 test.each([

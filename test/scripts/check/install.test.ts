@@ -115,11 +115,11 @@ async function threeStarters() {
   writeFileSync(path('hold'), '');
   const first = make('install');
   await expect.poll(log, { interval: 10 }).toEqual([expect.stringMatching(/^begin ci --no-audit --no-fund/)]);
-  const others = [make('install'), make('install')] as const;
-  const wait = () => others.every(({ output }) => WAITING.test(output()));
+  const waitingStarters = [make('install'), make('install')] as const;
+  const wait = () => waitingStarters.every(({ output }) => WAITING.test(output()));
   await expect.poll(wait, { interval: 10, timeout: 10_000 }).toBe(true);
   const release = () => rmSync(path('hold'));
-  return { first, others, release };
+  return { first, others: waitingStarters, release };
 }
 
 const codesOf = (starters: readonly Starter[]) => Promise.all(starters.map(({ ended }) => ended));
@@ -127,9 +127,9 @@ const stepsOf = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
   test('installs once: the others print what they wait for, and then go on', async () => {
-    const { first, others, release } = await threeStarters();
+    const { first, others: waitingStarters, release } = await threeStarters();
     release();
-    expect(await codesOf([first, ...others])).toEqual([0, 0, 0]);
+    expect(await codesOf([first, ...waitingStarters])).toEqual([0, 0, 0]);
     expect(first.output()).not.toMatch(WAITING);
     expect(stepsOf()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
@@ -141,31 +141,31 @@ describe('the first make of three terminals', () => {
   });
 
   test('is killed with all of its processes: another one installs, and both finish', async () => {
-    const { first, others, release } = await threeStarters();
+    const { first, others: waitingStarters, release } = await threeStarters();
     rmSync(path('running'), { recursive: true });
     killGroup(first.child);
     release();
-    expect(await codesOf(others)).toEqual([0, 0]);
+    expect(await codesOf(waitingStarters)).toEqual([0, 0]);
     expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
   test('is killed, but its npm is not: the others wait until that has ended', async () => {
-    const { first, others, release } = await threeStarters();
+    const { first, others: waitingStarters, release } = await threeStarters();
     process.kill(childOf(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 100));
     release();
     expect(await first.ended).not.toBe(0);
-    expect(await codesOf(others)).toEqual([0, 0]);
+    expect(await codesOf(waitingStarters)).toEqual([0, 0]);
     expect(stepsOf()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
   test('fails, as without a network: another one tries', async () => {
-    const { first, others, release } = await threeStarters();
+    const { first, others: waitingStarters, release } = await threeStarters();
     writeFileSync(path('fail'), '');
     release();
-    expect(await codesOf([first, ...others])).toEqual([2, 2, 2]);
+    expect(await codesOf([first, ...waitingStarters])).toEqual([2, 2, 2]);
     expect(stepsOf()).toEqual(['begin', 'begin', 'begin']);
   });
 });

@@ -37,8 +37,10 @@ describe('app.ts of the price feed', () => {
 });
 
 test('the application imports one module of the project, and its own files', () => {
-  const own = [...files].filter(([path]) => /^src\/apps\/price\/(?!stand_in|test).*\.ts$/.test(path));
-  const imported = own.flatMap(([, source]) =>
+  const applicationFiles = [...files].filter(([path]) =>
+    /^src\/apps\/price\/(?!stand_in|test).*\.ts$/.test(path),
+  );
+  const imported = applicationFiles.flatMap(([, source]) =>
     [...source.matchAll(/ from '(.*)';$/gm)].map(([, from]) => from),
   );
   expect(new Set(imported)).toEqual(new Set(['valibot', 'sui-enclave-server', './types.ts']));

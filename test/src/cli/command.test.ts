@@ -353,8 +353,8 @@ describe.each(Object.keys(COMMANDS))('%s', (name) => {
     }
     const forms = stdout.match(/^(usage:| {6}) .*$/gm) ?? [];
     const required = forms.map((form) => form.match(/(?<!\[|--[\w-]+ )<\w+>/g)?.length ?? 0);
-    const given = words.slice(1).filter((part) => !part.startsWith('--'));
-    expect(given.length).toBeGreaterThanOrEqual(Math.min(...required));
+    const positionals = words.slice(1).filter((part) => !part.startsWith('--'));
+    expect(positionals.length).toBeGreaterThanOrEqual(Math.min(...required));
   });
 
   test('ends with exit code 2 where its command line is wrong', async () => {

@@ -7,8 +7,8 @@ const register = (index: number) => `${String(index + 1).repeat(96)} PCR${index}
 
 describe('a dropped file', () => {
   test('with three registers is what is expected', () => {
-    const given = givenOf('nitro.pcrs', utf8([0, 1, 2].map(register).join('')));
-    expect(given).toMatchObject({
+    const file = givenOf('nitro.pcrs', utf8([0, 1, 2].map(register).join('')));
+    expect(file).toMatchObject({
       kind: 'registers',
       images: [{ pcr0: '1'.repeat(96), pcr2: '3'.repeat(96) }],
     });
@@ -34,8 +34,8 @@ describe('a dropped file', () => {
     [`${'0'.repeat(96)} PCR0\n${register(1)}${register(2)}`, /zero/],
     ['-----BEGIN CERTIFICATE-----\n***\n-----END CERTIFICATE-----', /no certificate/],
   ])('such as %j is refused, and nothing is compared with it', (text, why) => {
-    const given = givenOf('a', utf8(text));
-    expect(given.kind === 'refused' && given.why).toMatch(why);
+    const file = givenOf('a', utf8(text));
+    expect(file.kind === 'refused' && file.why).toMatch(why);
   });
 });
 

@@ -20,9 +20,13 @@ public fun migrate(config_id: ID) {
 test('has the events of all versions, the latest first', { timeout: 60_000 }, async () => {
   const fixture = await ChainFixture.start();
   onTestFinished(() => fixture.close());
-  const one = await publishLineage(fixture, await compileModule(ENCLAVE));
+  const firstLineage = await publishLineage(fixture, await compileModule(ENCLAVE));
   const id = `0x${'c'.repeat(64)}`;
-  const config = { id, enclavePackage: one.packageId, application: `${one.packageId}::enclave::APP` };
+  const config = {
+    id,
+    enclavePackage: firstLineage.packageId,
+    application: `${firstLineage.packageId}::enclave::APP`,
+  };
   const emit = (packageId: string, name: string) =>
     send(fixture, (tx) => {
       tx.moveCall({ target: `${packageId}::enclave::${name}`, arguments: [tx.pure.id(id)] });
@@ -30,9 +34,9 @@ test('has the events of all versions, the latest first', { timeout: 60_000 }, as
   const client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
   const { signal } = new AbortController();
   const names = async () => (await readHistory(client, config, signal))?.map(({ name }) => name);
-  await emit(one.packageId, 'retire');
+  await emit(firstLineage.packageId, 'retire');
   expect(await names()).toEqual(['ConfigRetired']);
-  const two = await upgradeLineage(fixture, one, await compileModule(ENCLAVE_2));
+  const two = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
   await emit(two.packageId, 'migrate');
   await emit(two.packageId, 'retire');
   await emit(two.packageId, 'migrate');

@@ -11,20 +11,24 @@ const subjectOf = (document: string) => ({ bytes: fromHex(document), nonce: unde
 describe('the verdict', () => {
   test('is in red, with the code, exactly where the library refuses', async () => {
     const tones = new Set<string>();
-    for (const one of all) {
-      const roots = one.roots?.map(fromHex) ?? [];
-      const options = { now: one.at, policy: policyOf(one), ...(roots.length > 0 && { roots }) };
-      const explanation = await explainAttestation(fromHex(one.document), options);
+    for (const documentCase of all) {
+      const roots = documentCase.roots?.map(fromHex) ?? [];
+      const options = {
+        now: documentCase.at,
+        policy: policyOf(documentCase),
+        ...(roots.length > 0 && { roots }),
+      };
+      const explanation = await explainAttestation(fromHex(documentCase.document), options);
       const { images } = options.policy;
       const expectation = { images, roots };
       const { tone, title, code } = judge({
-        subject: subjectOf(one.document),
+        subject: subjectOf(documentCase.document),
         expectation,
         explanation,
-        now: one.at,
+        now: documentCase.at,
       });
-      expect([one.name, tone === 'danger']).toEqual([one.name, one.code !== null]);
-      expect(code?.split(':')[0]).toBe(one.code ?? undefined);
+      expect([documentCase.name, tone === 'danger']).toEqual([documentCase.name, documentCase.code !== null]);
+      expect(code?.split(':')[0]).toBe(documentCase.code ?? undefined);
       expect(title).not.toBe('');
       tones.add(tone);
     }
@@ -45,8 +49,10 @@ describe('the verdict', () => {
       title: 'Genuine and expected, but not fresh',
     });
     expect(judge({ ...examination, subject: { ...subject, nonce } })).toMatchObject({ tone: 'success' });
-    const given = { ...expectation, roots: [new Uint8Array(1)] };
-    expect(judge({ ...examination, subject: { ...subject, nonce }, expectation: given })).toMatchObject({
+    const expectationWithRoots = { ...expectation, roots: [new Uint8Array(1)] };
+    expect(
+      judge({ ...examination, subject: { ...subject, nonce }, expectation: expectationWithRoots }),
+    ).toMatchObject({
       tone: 'warning',
       title: 'Trusted, under a development root',
     });

@@ -50,8 +50,8 @@ describe('the light of an enclave that was asked', () => {
     ['unknown key', 'danger', { kind: 'attested', publicKey: 'bb' }],
     ['silent', 'danger', { kind: 'silent', why: 'it is down' }],
     ['not trusted', 'danger', { kind: 'refused', why: 'debug' }],
-  ] as const)('%s is %s', (word, tone, asked) => {
-    expect(lightOfAsked(asked, registered)).toMatchObject({ word, tone });
+  ] as const)('%s is %s', (word, tone, result) => {
+    expect(lightOfAsked(result, registered)).toMatchObject({ word, tone });
   });
 
   test('is that of its registration, where its key is registered', () => {

@@ -12,8 +12,8 @@ const object = (properties: object, required: string[] = []) => ({ type: 'object
 
 describe('a form', () => {
   test('of weather has its field, with the rules that the application wrote', () => {
-    const [field, ...others] = fieldsOf(weather.inputs['POST /process_data'] ?? {});
-    expect(others).toEqual([]);
+    const [field, ...moreFields] = fieldsOf(weather.inputs['POST /process_data'] ?? {});
+    expect(moreFields).toEqual([]);
     expect(field).toMatchObject({ path: ['payload', 'location'], kind: 'text', isRequired: true });
     expect(field?.description).toContain('must name a place');
     expect(bodyOf(field ? [field] : [], { [field ? keyOf(field) : '']: 'Bern' })).toEqual({

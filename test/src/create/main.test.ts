@@ -85,8 +85,8 @@ describe.each([
       withFileTypes: true,
     });
     const files = all.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
-    const found = [...new Set(files)].map((file) => file.slice(join(folder, 'gas-fees/').length));
-    expect(found.sort()).toEqual([...expected].sort());
+    const writtenFiles = [...new Set(files)].map((file) => file.slice(join(folder, 'gas-fees/').length));
+    expect(writtenFiles.sort()).toEqual([...expected].sort());
     expect(JSON.parse(printed)).toMatchObject({ name: 'gas_fees', files: [...expected].sort() });
   });
 

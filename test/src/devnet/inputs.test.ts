@@ -65,8 +65,8 @@ test('the clock can not be changed', async () => {
 });
 
 test('an owned object that is named as a shared one', async () => {
-  const [, other] = coins as [LedgerObject, LedgerObject];
-  const shared = { objectId: other.id, initialSharedVersion: '1', mutable: true };
+  const [, otherCoin] = coins as [LedgerObject, LedgerObject];
+  const shared = { objectId: otherCoin.id, initialSharedVersion: '1', mutable: true };
   const bytes = await unresolved((tx) =>
     tx.transferObjects([tx.object(Inputs.SharedObjectRef(shared))], SOMEONE),
   );
@@ -74,7 +74,7 @@ test('an owned object that is named as a shared one', async () => {
 });
 
 test('an object that is named twice, or that pays as well', async () => {
-  const [paying, other] = coins as [LedgerObject, LedgerObject];
+  const [paying, otherCoin] = coins as [LedgerObject, LedgerObject];
   const sendTwice = async (object: LedgerObject, isDoubled: boolean) => {
     const reference = await referenceTo(object);
     const bytes = await unresolved((tx) => {
@@ -88,17 +88,17 @@ test('an object that is named twice, or that pays as well', async () => {
     });
     return await send(bytes);
   };
-  await expect(sendTwice(other, true)).rejects.toThrow(/cannot appear more than one/);
+  await expect(sendTwice(otherCoin, true)).rejects.toThrow(/cannot appear more than one/);
   await expect(sendTwice(paying, false)).rejects.toThrow(/cannot appear more than one/);
 });
 
 test('an object in a dynamic field, which belongs to another object', async () => {
   const { ledger } = fixture.node;
-  const [, other] = coins as [LedgerObject, LedgerObject];
+  const [, otherCoin] = coins as [LedgerObject, LedgerObject];
   const changes = new Changes(ledger, 'a child');
-  changes.write({ ...other, owner: { kind: 'object', address: SOMEONE } });
+  changes.write({ ...otherCoin, owner: { kind: 'object', address: SOMEONE } });
   ledger.commit('a child', changes);
-  await expect(build((tx) => tx.transferObjects([tx.object(other.id)], SOMEONE))).rejects.toThrow(
+  await expect(build((tx) => tx.transferObjects([tx.object(otherCoin.id)], SOMEONE))).rejects.toThrow(
     /is owned by object 0x5{64}/,
   );
 });

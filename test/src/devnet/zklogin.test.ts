@@ -91,8 +91,8 @@ test('refuses a key that the issuer does not have', async () => {
 test('refuses what it refuses without a proof: epoch, sender, data', async () => {
   const signature = await signatureWith();
   await expect(verify.call(at(BigInt(MAX_EPOCH) + 1n), data, signature, sender)).rejects.toThrow('expired');
-  const other = `0x${'2'.repeat(64)}`;
-  await expect(verify.call(now, data, signature, other)).rejects.toThrow('not of the sender');
+  const otherAddress = `0x${'2'.repeat(64)}`;
+  await expect(verify.call(now, data, signature, otherAddress)).rejects.toThrow('not of the sender');
   await expect(verify.call(now, Uint8Array.of(9), signature, sender)).rejects.toThrow();
 });
 

@@ -168,8 +168,8 @@ describe('in Node, an encoded answer is refused before its body', () => {
     const proxy = proverProxy(`${prover}/v1`);
     const url = await serve((request, response) => void proxy(request, response));
     const headers = { 'content-type': 'application/json' };
-    const asked = await fetchText(new URL(url), { method: 'POST', headers, body: '{}' }, BOUNDS);
-    expect([asked.status, JSON.parse(asked.text).code]).toEqual([502, 'ZKLOGIN_UNREACHABLE']);
+    const textAnswer = await fetchText(new URL(url), { method: 'POST', headers, body: '{}' }, BOUNDS);
+    expect([textAnswer.status, JSON.parse(textAnswer.text).code]).toEqual([502, 'ZKLOGIN_UNREACHABLE']);
   });
 
   test('but a fetch that the caller gives decides for itself', async () => {

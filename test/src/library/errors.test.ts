@@ -67,12 +67,12 @@ describe('a number in a message', () => {
       `(?<! to )\\$\\{([^}]*)\\} (?:more |other |waiting )?(?:authorities|entries|(?:${UNITS})s)\\b`,
       'g',
     );
-    const found = sources.flatMap(([file, source]) =>
+    const mismatches = sources.flatMap(([file, source]) =>
       [...source.matchAll(template)]
         .filter(([, value = '']) => !NEVER_ONE.some((pattern) => pattern.test(value)))
         .map(([text]) => `${file}: ${text}`),
     );
-    expect(found).toEqual([]);
+    expect(mismatches).toEqual([]);
   });
 
   test('has no unit in Go and C++, where nothing makes the plural, unless it is never 1', () => {
@@ -83,12 +83,12 @@ describe('a number in a message', () => {
       `(?:(?<! to )%l*[duz]+|(?:\\+|<<) ") (?:entries|elements|values|terms|coefficients|(?:${UNITS})s)\\b.*`,
       'g',
     );
-    const found = programs
+    const mismatches = programs
       .filter((file) => !file.endsWith('_test.go'))
       .flatMap((file) => readFileSync(join(ROOT, file), 'utf8').match(unit) ?? [])
       .sort();
     expect(programs.length).toBeGreaterThan(20);
-    expect(found).toEqual([
+    expect(mismatches).toEqual([
       expect.stringMatching(/^%d bytes, not %d", key\.WitnessBytes,/),
       expect.stringMatching(/^%d wires are more than the %d that are supported"/),
     ]);
@@ -108,12 +108,12 @@ const classes = (() => {
       isExported: exported !== undefined,
     })),
   );
-  const found = new Set(['Error', 'errorClass']);
-  for (let size = 0; size !== found.size; ) {
-    size = found.size;
-    for (const { name, base } of declared) if (found.has(base)) found.add(name);
+  const errorClasses = new Set(['Error', 'errorClass']);
+  for (let size = 0; size !== errorClasses.size; ) {
+    size = errorClasses.size;
+    for (const { name, base } of declared) if (errorClasses.has(base)) errorClasses.add(name);
   }
-  return declared.filter(({ name }) => found.has(name));
+  return declared.filter(({ name }) => errorClasses.has(name));
 })();
 
 /** What the constructors take; those that are not here, a code and a message. */

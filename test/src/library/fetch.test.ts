@@ -73,9 +73,9 @@ describe('a signal', () => {
 
   test('ends a request with its reason, and a time-out is still one', async () => {
     const controller = new AbortController();
-    const asked = fetchText(url, {}, { ...bounds, signal: controller.signal });
+    const request = fetchText(url, {}, { ...bounds, signal: controller.signal });
     controller.abort(reason);
-    await expect(asked).rejects.toBe(reason);
+    await expect(request).rejects.toBe(reason);
     const { signal } = new AbortController();
     const late = fetchText(url, {}, { ...bounds, timeoutMs: 10, signal });
     await expect(late).rejects.toMatchObject({ reason: 'timeout' });
@@ -83,8 +83,8 @@ describe('a signal', () => {
 
   test('that is aborted already sends nothing', async () => {
     const fetch = vi.fn(async () => new Response('yes'));
-    const asked = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
-    await expect(asked).rejects.toBe(reason);
+    const request = fetchText(url, {}, { ...bounds, fetch, signal: AbortSignal.abort(reason) });
+    await expect(request).rejects.toBe(reason);
     expect(fetch).not.toHaveBeenCalled();
   });
 });
@@ -95,11 +95,14 @@ test.each<[string | undefined, string | undefined]>([
   ['ab'.repeat(33), undefined],
   ['ab', undefined],
   [undefined, undefined],
-])('the key that an answer claims to be signed with is 32 bytes in lower case: %s', async (given, read) => {
-  const headers: Record<string, string> = given === undefined ? {} : { 'x-enclave-key': given };
-  const bounds = { fetch: async () => new Response('yes', { headers }), timeoutMs: 1000, maxSize: 3 };
-  expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(read);
-});
+])(
+  'the key that an answer claims to be signed with is 32 bytes in lower case: %s',
+  async (keyHeader, read) => {
+    const headers: Record<string, string> = keyHeader === undefined ? {} : { 'x-enclave-key': keyHeader };
+    const bounds = { fetch: async () => new Response('yes', { headers }), timeoutMs: 1000, maxSize: 3 };
+    expect((await fetchText(url, {}, bounds)).enclaveKey).toBe(read);
+  },
+);
 
 describe('whether a request failed before it was sent', () => {
   const failed = (inner: unknown) => failedToConnect(new TypeError('fetch failed', { cause: inner }));

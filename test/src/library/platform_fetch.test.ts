@@ -85,9 +85,9 @@ describe.each([
   ["Node's fetch", globalThis.fetch],
   ["the library's", platformFetch],
 ])('%s', (_name, fetch) => {
-  test.each(ANSWERS)('%s', async (what, bytes, outcome) => {
+  test.each(ANSWERS)('%s', async (caseName, bytes, outcome) => {
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
-    const isUnfolded = fetch === globalThis.fetch && UNFOLDED_BY_FETCH.includes(what);
+    const isUnfolded = fetch === globalThis.fetch && UNFOLDED_BY_FETCH.includes(caseName);
     expect(await outcomeOf(fetch, url)).toEqual(isUnfolded ? YES : outcome);
   });
 
@@ -334,13 +334,13 @@ describe("where the library's differs", () => {
     onTestFinished(() => void vi.useRealTimers());
     const accepted = Promise.withResolvers<void>();
     const { url } = await serveRaw(() => accepted.resolve());
-    const asked = platformFetch(url.replace('http', 'https'), { redirect: 'error' }).catch(
+    const request = platformFetch(url.replace('http', 'https'), { redirect: 'error' }).catch(
       (thrown) => thrown,
     );
     await accepted.promise;
     await vi.advanceTimersByTimeAsync(9999);
     await vi.advanceTimersByTimeAsync(1);
-    const cause = await asked;
+    const cause = await request;
     expect(failedToConnect(cause)).toBe(true);
     expect(unreachableReason(new NoAnswerError('unreachable', { cause }))).toBe('timeout');
   });

@@ -191,8 +191,8 @@ describe('a token is refused, with the reason but without its claims,', () => {
     ['with a claim that occurs twice', 'PROVER_CLAIM', '"sub":"1","sub":"2"'],
     ['with too much white space', 'PROVER_PROFILE', '"sub"  :  "1"   '],
   ])('%s', (_, expected, claim) => {
-    const { sub, ...others } = CLAIMS;
-    const payload = `{${claim},${JSON.stringify(others).slice(1)}`;
+    const { sub, ...otherClaims } = CLAIMS;
+    const payload = `{${claim},${JSON.stringify(otherClaims).slice(1)}`;
     expect(() => build(requestFor(signToken(payload)))).toThrow(code(expected));
   });
 

@@ -7,9 +7,9 @@ const properties = (text: string) => propertiesOf(Buffer.from(text));
 describe('the properties of a payload', () => {
   test('have their positions in bytes', () => {
     const text = '{ "é": "ü" ,"sub"\t:\n"1" , "n":[{"sub":"2"},"}"],"z":{"a":[1,"]"]}, "t":true }';
-    const found = properties(text);
-    expect([...found.keys()]).toEqual(['é', 'sub', 'n', 'z', 't']);
-    expect(found.get('sub')).toEqual({
+    const readProperties = properties(text);
+    expect([...readProperties.keys()]).toEqual(['é', 'sub', 'n', 'z', 't']);
+    expect(readProperties.get('sub')).toEqual({
       name: 'sub',
       value: '1',
       text: '"sub"\t:\n"1" ,',
@@ -19,9 +19,9 @@ describe('the properties of a payload', () => {
       valueIndex: 8,
       valueLength: 3,
     });
-    expect(found.get('n')?.value).toEqual([{ sub: '2' }, '}']);
-    expect(found.get('z')?.text).toBe('"z":{"a":[1,"]"]},');
-    expect(found.get('t')?.text).toBe('"t":true }');
+    expect(readProperties.get('n')?.value).toEqual([{ sub: '2' }, '}']);
+    expect(readProperties.get('z')?.text).toBe('"z":{"a":[1,"]"]},');
+    expect(readProperties.get('t')?.text).toBe('"t":true }');
   });
 
   test('may be absent, or have the names of built-in properties', () => {
@@ -39,10 +39,13 @@ describe('the properties of a payload', () => {
         (value, space) => {
           const text = spaced(value, space);
           const bytes = Buffer.from(text);
-          const found = propertiesOf(bytes);
+          const readProperties = propertiesOf(bytes);
           const parsed = JSON.parse(text);
-          expect([...found.keys()].sort()).toEqual(Object.keys(parsed).sort());
-          for (const [name, { start, text, nameLength, colonIndex, valueIndex, valueLength }] of found) {
+          expect([...readProperties.keys()].sort()).toEqual(Object.keys(parsed).sort());
+          for (const [
+            name,
+            { start, text, nameLength, colonIndex, valueIndex, valueLength },
+          ] of readProperties) {
             const raw = bytes.subarray(start, start + Buffer.from(text, 'latin1').length).toString('latin1');
             expect(raw).toBe(text);
             const slice = (from: number, length: number) =>

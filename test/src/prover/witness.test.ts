@@ -47,12 +47,12 @@ test('a witness is written into the buffer that it fits', async () => {
     await generateWitness(generator('cat "$1" >/dev/null; printf wtns1234 > "$2"'), INPUT, options),
   ).toEqual(into);
   expect(into.toString()).toBe('wtns1234');
-  for (const [what, script] of [
+  for (const [caseName, script] of [
     ['shorter', 'printf wtns > "$2"'],
     ['longer', '{ printf wtns; head -c 1000000 /dev/zero; } > "$2"'],
   ] as const) {
     const wrong = generateWitness(generator(script), INPUT, options);
-    await expect(wrong, what).rejects.toThrow(refusal(/another circuit than the key/));
+    await expect(wrong, caseName).rejects.toThrow(refusal(/another circuit than the key/));
   }
 });
 

@@ -57,7 +57,7 @@ export const nsm = new EmulatedNsm();
 export async function startVault(
   options: Partial<Parameters<typeof startServer>[0]> & { provisioners?: readonly string[] } = {},
 ): Promise<TestServer> {
-  const { provisioners, env, ...rest } = options;
+  const { provisioners, env, ...serverOptions } = options;
   const manifest = { endpoints: [], secrets: Object.keys(VALUES), ...(provisioners && { provisioners }) };
   return await startServer({
     apps: FIXTURE_APPS,
@@ -65,7 +65,7 @@ export async function startVault(
     module,
     nsm,
     version: '1.0.0',
-    ...rest,
+    ...serverOptions,
     env: { APP: 'dice', SECRETS: 'sealed', ...env },
   });
 }

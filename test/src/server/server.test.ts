@@ -112,7 +112,7 @@ describe('without its secrets', () => {
     expect((await get('/livez')).status).toBe(200);
     expect((await get('/get_attestation')).status).toBe(200);
     expect(await (await get('/health_check')).json()).toMatchObject({ pk: hex(publicKey) });
-    const wanted = {
+    const expectedError = {
       error: expect.stringContaining('API_KEY'),
       code: 'SECRETS_MISSING',
       missing: ['API_KEY'],
@@ -122,7 +122,7 @@ describe('without its secrets', () => {
       await post('/process_data', { payload: { location: 'Paris' } }),
     ]) {
       expect(answer.status).toBe(503);
-      expect(await answer.json()).toEqual(wanted);
+      expect(await answer.json()).toEqual(expectedError);
     }
   });
 
@@ -256,17 +256,17 @@ describe('the NSM at boot', () => {
   test('contributes the same bytes to both keys, and they are wiped', async () => {
     const random = new Uint8Array(256).fill(7);
     vi.spyOn(Nsm.prototype, 'getRandom').mockResolvedValueOnce(random);
-    const given: (number | undefined)[] = [];
+    const keyArguments: (number | undefined)[] = [];
     for (const Key of [EphemeralKey, SealingKey]) {
       const { create } = Key as { create(bytes?: Uint8Array): unknown };
       vi.spyOn(Key as { create: typeof create }, 'create').mockImplementation((bytes) => {
-        given.push(bytes?.[0], bytes?.at(-1));
+        keyArguments.push(bytes?.[0], bytes?.at(-1));
         return create.call(Key, bytes);
       });
     }
     onTestFinished(() => void vi.restoreAllMocks());
     await startServer({ nsm: new EmulatedNsm() });
-    expect(given).toEqual([7, 7, 7, 7]);
+    expect(keyArguments).toEqual([7, 7, 7, 7]);
     expect(random.every((byte) => byte === 0)).toBe(true);
   });
 });
@@ -519,10 +519,10 @@ describe('requests', () => {
     const answer = await ask('Secretville');
     const id = answer.headers.get('x-request-id');
     expect(id).toMatch(/^[0-9a-f-]{36}$/);
-    const other = await server.get('/get_attestation?nonce=abcdef0123', {
+    const otherAnswer = await server.get('/get_attestation?nonce=abcdef0123', {
       headers: { 'x-request-id': 'forged' },
     });
-    expect(other.headers.get('x-request-id')).not.toBe('forged');
+    expect(otherAnswer.headers.get('x-request-id')).not.toBe('forged');
     await server.get('/hunter2');
     expect(server.printed()).toMatch(
       new RegExp(`"request_id":"${id}".*"route":"/process_data","status":200`),

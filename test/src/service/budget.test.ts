@@ -5,9 +5,9 @@ import { createUpstream } from '../../../src/service/upstream.ts';
 import { host } from './hosts.ts';
 
 test('a client sends no request beyond its budget, and spends it on no request that is refused', async () => {
-  let asked = 0;
+  let requestCount = 0;
   const { origin } = await host((_request, response) => {
-    asked++;
+    requestCount++;
     response.end('{}');
   });
   const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '2' }) });
@@ -22,5 +22,5 @@ test('a client sends no request beyond its budget, and spends it on no request t
     code: 'UPSTREAM_BUDGET_EXCEEDED',
     retryAfterSeconds: 30,
   });
-  expect(asked).toBe(2);
+  expect(requestCount).toBe(2);
 });

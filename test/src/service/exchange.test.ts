@@ -24,8 +24,8 @@ const BOUNDS = { timeoutMs: 5000, maxSize: 1000 };
 describe('a request', () => {
   test('contains what the application specifies, and nothing that a library adds', async () => {
     const { client, origin } = await echo();
-    const asked = { params: { 'a#b': "ä&' +:/" }, headers: { 'X-Key': 'k' } };
-    const { status, data } = await client.get("/v1/x%20y?q=O'Brien&z", asked);
+    const requestConfig = { params: { 'a#b': "ä&' +:/" }, headers: { 'X-Key': 'k' } };
+    const { status, data } = await client.get("/v1/x%20y?q=O'Brien&z", requestConfig);
     expect(status).toBe(200);
     expect(data).toEqual({
       method: 'GET',
@@ -137,8 +137,8 @@ describe('an exchange fails', () => {
 
   test.each(failures)('%s, without revealing the request', async (_what, answer, reason) => {
     const { client } = await host(answer, { timeoutMs: 300, maxSize: 1000 });
-    const asked = client.get('/?key=hunter2', { headers: { key: 'hunter2' } });
-    const error: unknown = await asked.catch((thrown) => thrown);
+    const exchange = client.get('/?key=hunter2', { headers: { key: 'hunter2' } });
+    const error: unknown = await exchange.catch((thrown) => thrown);
     expect(isUpstreamError(error)).toBe(true);
     expect(error).toMatchObject({ reason });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2|127\.0\.0\.1/);
@@ -159,22 +159,22 @@ describe('an exchange fails', () => {
       /^(ERR_SSL_|EPROTO|ECONNRESET)/,
     ],
   ])('%s, with its error code', async (_what, origin, code) => {
-    const asked = createUpstream(await origin())(BOUNDS).get('/?key=hunter2');
-    const error = (await asked.catch((thrown: unknown) => thrown)) as UpstreamError;
+    const exchange = createUpstream(await origin())(BOUNDS).get('/?key=hunter2');
+    const error = (await exchange.catch((thrown: unknown) => thrown)) as UpstreamError;
     expect(error).toMatchObject({ reason: 'unreachable', code: expect.stringMatching(code) });
     expect(inspect(error, { depth: 10, showHidden: true })).not.toMatch(/hunter2/);
   });
 
   test('at the time-out when TLS never begins', async () => {
     const port = await listen(createTcpServer((socket) => socket.on('error', () => {})));
-    const asked = createUpstream(`https://127.0.0.1:${port}`)({ timeoutMs: 200 }).get('/');
-    await expect(asked).rejects.toMatchObject({ reason: 'timeout' });
+    const exchange = createUpstream(`https://127.0.0.1:${port}`)({ timeoutMs: 200 }).get('/');
+    await expect(exchange).rejects.toMatchObject({ reason: 'timeout' });
   });
 
   test('at the time-out when all connections of the pool are busy', async () => {
     const { client, connections } = await host(() => {}, { timeoutMs: 1000 });
-    const asked = Array.from({ length: 300 }, () => client.get('/'));
-    const all = Promise.allSettled(asked);
+    const exchanges = Array.from({ length: 300 }, () => client.get('/'));
+    const all = Promise.allSettled(exchanges);
     await expect.poll(connections).toBe(256);
     for (const outcome of await all) expect(outcome).toMatchObject({ reason: { reason: 'timeout' } });
   });
@@ -217,18 +217,18 @@ describe('a connection', () => {
     'on which the host says more than its answer, %i ms later, answers no other request with it',
     async (ms) => {
       const more = [ok('EVIL'), 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 200 OK\r\n\r\n', '\r\n', 'x'];
-      let asked = 0;
+      let requestCount = 0;
       const { client } = await rawHost((socket) => {
-        const extra = more[asked % more.length] as string;
-        socket.write(ok(`${asked}`) + (ms === 0 ? extra : ''));
+        const extra = more[requestCount % more.length] as string;
+        socket.write(ok(`${requestCount}`) + (ms === 0 ? extra : ''));
         if (ms > 0) setTimeout(() => socket.write(extra), ms);
       });
-      for (; asked < 2 * more.length; asked++) {
+      for (; requestCount < 2 * more.length; requestCount++) {
         const said = await client.get('/', RAW).then(
           ({ data }) => data.toString(),
           ({ reason }) => reason,
         );
-        expect([`${asked}`, 'broken']).toContain(said);
+        expect([`${requestCount}`, 'broken']).toContain(said);
         await new Promise((resolve) => setTimeout(resolve, 3 * ms));
         // On a busy machine both timers are due at once: what the host says then has still to be read.
         await new Promise((resolve) => setImmediate(resolve));
@@ -292,8 +292,8 @@ describe('over TLS', () => {
       maxVersion: 'TLSv1.2',
       dhparam: 'auto',
     } as SecureContextOptions);
-    const asked = createUpstream(`https://localhost:${port}`, rsa.ca)(BOUNDS).get('/');
-    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
+    const exchange = createUpstream(`https://localhost:${port}`, rsa.ca)(BOUNDS).get('/');
+    await expect(exchange).rejects.toMatchObject({ reason: 'unreachable' });
     // A client that accepts this certificate could talk to the host.
     const socket = connect({
       host: '127.0.0.1',
@@ -310,8 +310,11 @@ describe('over TLS', () => {
 
   test('rejects a host that supports only TLS 1.1', async () => {
     const old = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
-    const asked = createUpstream(`https://localhost:${await secureHost(rsa, old)}`, rsa.ca)(BOUNDS).get('/');
-    await expect(asked).rejects.toMatchObject({ reason: 'unreachable' });
+    const exchange = createUpstream(
+      `https://localhost:${await secureHost(rsa, old)}`,
+      rsa.ca,
+    )(BOUNDS).get('/');
+    await expect(exchange).rejects.toMatchObject({ reason: 'unreachable' });
   });
 
   test.each([
@@ -345,8 +348,8 @@ describe('over TLS', () => {
       [`https://127.0.0.1:${port}`, ours.ca, 'ERR_TLS_CERT_ALTNAME_INVALID'],
       [`https://localhost:${port}`, undefined, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
     ] as const) {
-      const asked = createUpstream(origin, ca)(BOUNDS).get('/');
-      await expect(asked).rejects.toMatchObject({ reason: 'unreachable', code });
+      const exchange = createUpstream(origin, ca)(BOUNDS).get('/');
+      await expect(exchange).rejects.toMatchObject({ reason: 'unreachable', code });
     }
   });
 

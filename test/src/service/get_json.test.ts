@@ -18,10 +18,10 @@ const Cents = v.pipe(
 );
 const KEY = 'hunter2';
 /** As an application would ask, with a key wherever one may be. */
-const asked = { errors, params: { key: KEY }, headers: { authorization: `Bearer ${KEY}` } };
+const requestConfig = { errors, params: { key: KEY }, headers: { authorization: `Bearer ${KEY}` } };
 
 type Client = Parameters<typeof getJson>[0];
-const ask = (client: Client) => getJson(client, `/v1/${KEY}`, Cents, asked);
+const ask = (client: Client) => getJson(client, `/v1/${KEY}`, Cents, requestConfig);
 
 test('an answer is what the schema makes of it', async () => {
   const { client } = await host((_request, response) => response.end('{"cents": 5, "more": true}'));
@@ -112,7 +112,9 @@ describe('what the host is not to blame for is thrown as it is', () => {
 
   test('a mistake in the request', async () => {
     const { client } = await echo();
-    await expect(getJson(client, '//evil.example/', Cents, asked)).rejects.toThrow(ApplicationMistake);
+    await expect(getJson(client, '//evil.example/', Cents, requestConfig)).rejects.toThrow(
+      ApplicationMistake,
+    );
     const headers = { host: 'evil.example' };
     await expect(getJson(client, '/', Cents, { errors, headers })).rejects.toThrow(ApplicationMistake);
   });

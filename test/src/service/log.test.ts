@@ -208,14 +208,14 @@ describe('the log', () => {
       [{ method: 'GET', headers: { Authorization: 'hunter2' }, socket: {} }, 'text'],
     ],
     ['nothing', []],
-  ])('never throws, and prints a line, for any input: %s', (what, args) => {
+  ])('never throws, and prints a line, for any input: %s', (caseName, args) => {
     let printed = '';
     const log = createLog('info', { write: (line) => (printed += line) });
     (log.info as (...args: unknown[]) => void)(...args);
     expect(JSON.parse(printed)).toMatchObject({ level: 'info' });
     expect(printed).not.toMatch(/hunter2/);
     if (args[1] === 'text') expect(JSON.parse(printed)).toMatchObject({ msg: 'text' });
-    if (/^a (getter|property)/.test(what)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
+    if (/^a (getter|property)/.test(caseName)) expect(JSON.parse(printed)).toMatchObject({ before: 1 });
   });
 
   test('truncates large values and marks them', () => {
@@ -253,7 +253,7 @@ describe('the log', () => {
         fc.constantFrom(1, 'text', null, true),
         fc.array(tie('tree'), { maxLength: 3 }),
         fc.dictionary(harmless, tie('tree'), { maxKeys: 3 }),
-        fc.tuple(name, tie('tree')).map(([key, rest]) => ({ [key]: ['hunter2', rest], rest })),
+        fc.tuple(name, tie('tree')).map(([key, branch]) => ({ [key]: ['hunter2', branch], rest: branch })),
         tie('tree').map((properties) =>
           Object.assign(new Error('hunter2'), { properties, token: 'hunter2' }),
         ),

@@ -20,7 +20,7 @@ test('keeps the order of a Set in which each element is deleted before it is add
   fc.assert(
     fc.property(steps, (steps) => {
       const elements = Array.from({ length: 8 }, (_, name) => new Element(name));
-      const [list, other] = [new OrderedList<Element>(), new OrderedList<Element>()];
+      const [list, otherList] = [new OrderedList<Element>(), new OrderedList<Element>()];
       const [set, otherSet] = [new Set<Element>(), new Set<Element>()];
       for (const [step, index] of steps) {
         const element = elements[index] as Element;
@@ -30,15 +30,15 @@ test('keeps the order of a Set in which each element is deleted before it is add
           list.add(element);
           set.add(element);
         } else if (step === 'move') {
-          other.add(element);
+          otherList.add(element);
           otherSet.add(element);
         } else {
           expect(list.delete(element)).toBe(isIn);
-          other.delete(element);
+          otherList.delete(element);
         }
         expect([...list]).toEqual([...set]);
-        expect([...other]).toEqual([...otherSet]);
-        expect([list.size, other.size]).toEqual([set.size, otherSet.size]);
+        expect([...otherList]).toEqual([...otherSet]);
+        expect([list.size, otherList.size]).toEqual([set.size, otherSet.size]);
         expect(list.first).toBe([...set][0]);
         for (const element of elements) expect(list.has(element)).toBe(set.has(element));
       }

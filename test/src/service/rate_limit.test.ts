@@ -33,14 +33,16 @@ describe('a rate limit', () => {
       fc.property(fc.integer({ min: 1, max: 100 }), pauses, (perMinute, waits) => {
         let now = 0;
         const limit = new RateLimit(perMinute, () => now);
-        const given: number[] = [];
+        const grantedTimes: number[] = [];
         for (const wait of waits) {
           now += wait;
-          if (limit.take('a') === 0) given.push(now);
+          if (limit.take('a') === 0) grantedTimes.push(now);
         }
-        for (const [index, start] of given.entries()) {
-          const spanMs = (given.at(-1) ?? 0) - start;
-          expect(given.length - index).toBeLessThanOrEqual(perMinute + (perMinute * spanMs) / 60_000 + 1e-6);
+        for (const [index, start] of grantedTimes.entries()) {
+          const spanMs = (grantedTimes.at(-1) ?? 0) - start;
+          expect(grantedTimes.length - index).toBeLessThanOrEqual(
+            perMinute + (perMinute * spanMs) / 60_000 + 1e-6,
+          );
         }
       }),
     );

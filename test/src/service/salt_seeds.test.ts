@@ -13,23 +13,23 @@ test.each(vectors.fingerprints)(
 );
 
 describe('seeds', () => {
-  const [one, two] = ['ab'.repeat(32), 'CD'.repeat(32)];
+  const [firstSeed, two] = ['ab'.repeat(32), 'CD'.repeat(32)];
 
   test('are 64 hex characters per line; the first line is version 1', () => {
-    expect(parseSeeds(one)).toEqual([hex(one)]);
-    expect(parseSeeds(`${one}\n${two}`)).toEqual([hex(one), hex(two)]);
+    expect(parseSeeds(firstSeed)).toEqual([hex(firstSeed)]);
+    expect(parseSeeds(`${firstSeed}\n${two}`)).toEqual([hex(firstSeed), hex(two)]);
   });
 
   test.each([
-    ['a character short', one.slice(1), /^SALT_SEED, line 1, must be 64 hex characters/],
-    ['a character long', `${one}a`, /line 1/],
-    ['with 0x', `0x${one.slice(2)}`, /line 1/],
-    ['in base64', hex(one).toString('base64'), /line 1/],
-    ['with a space', ` ${one}`, /line 1/],
+    ['a character short', firstSeed.slice(1), /^SALT_SEED, line 1, must be 64 hex characters/],
+    ['a character long', `${firstSeed}a`, /line 1/],
+    ['with 0x', `0x${firstSeed.slice(2)}`, /line 1/],
+    ['in base64', hex(firstSeed).toString('base64'), /line 1/],
+    ['with a space', ` ${firstSeed}`, /line 1/],
     ['empty', '', /line 1/],
-    ['with an empty line', `${one}\n\n${two}`, /line 2/],
-    ['with a carriage return', `${one}\r\n${two}`, /line 1/],
-    ['one twice', `${one}\n${two}\n${one}`, /^SALT_SEED, line 3, repeats line 1$/],
+    ['with an empty line', `${firstSeed}\n\n${two}`, /line 2/],
+    ['with a carriage return', `${firstSeed}\r\n${two}`, /line 1/],
+    ['one twice', `${firstSeed}\n${two}\n${firstSeed}`, /^SALT_SEED, line 3, repeats line 1$/],
   ])('are rejected %s, without repeating them', (_what, text, message) => {
     expect(() => parseSeeds(text)).toThrow(ConfigError);
     expect(() => parseSeeds(text)).toThrow(message);

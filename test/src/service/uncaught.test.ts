@@ -44,8 +44,12 @@ test('a running process logs a line for each, whatever the one who is told of it
 
 test('a process that starts ends with 1, a line and a code', () => {
   // A process each, so only some of them: those of which nothing can be read.
-  for (const what of ['an error whose getters throw', 'one of this project', 'a proxy that was revoked']) {
-    const at = HOSTILE_THROWN.findIndex(([name]) => name === what);
+  for (const thrownName of [
+    'an error whose getters throw',
+    'one of this project',
+    'a proxy that was revoked',
+  ]) {
+    const at = HOSTILE_THROWN.findIndex(([name]) => name === thrownName);
     const { status, stdout, stderr } = run(`setTimeout(() => { throw HOSTILE_THROWN[${at}][1](); });`);
     expect({ status, stdout }).toEqual({ status: 1, stdout: 'INTERNAL\n' });
     expect(stderr).toMatch(/^sui-enclave: \{"type":"(Error|object)".*\}\n$/);

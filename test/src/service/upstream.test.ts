@@ -14,8 +14,8 @@ import {
 import { type Echo, echo, host } from './hosts.ts';
 
 /** How a request fails. */
-async function failure(asked: Promise<unknown>): Promise<UpstreamError> {
-  const error: unknown = await asked.then(
+async function failure(call: Promise<unknown>): Promise<UpstreamError> {
+  const error: unknown = await call.then(
     () => expect.fail('was answered'),
     (thrown) => thrown,
   );
@@ -27,7 +27,7 @@ describe('a client', () => {
   test('is an instance of axios: callable, and with its methods', async () => {
     const { client } = await echo();
     expectTypeOf(client).toExtend<AxiosInstance>();
-    const asked = [
+    const calls = [
       client('/x'),
       client('/x', { method: 'POST' }),
       client({ url: '/x', method: 'put' }),
@@ -38,7 +38,7 @@ describe('a client', () => {
       client.put('/x', '', { headers: { 'content-type': 'text/plain' } }),
       client.patch('/x', null),
     ];
-    const methods = (await Promise.all(asked)).map(({ data }) => `${data.method} ${data.url}`);
+    const methods = (await Promise.all(calls)).map(({ data }) => `${data.method} ${data.url}`);
     expect(methods).toEqual(
       ['GET', 'POST', 'PUT', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'].map((method) => `${method} /x`),
     );
@@ -50,7 +50,7 @@ describe('a client', () => {
 
   test('has defaults and interceptors of its own, which apply as in axios', async () => {
     const { client, origin } = await echo();
-    const other = createUpstream(origin)();
+    const otherClient = createUpstream(origin)();
     client.defaults.headers.common['x-common'] = 'c';
     client.defaults.headers['x-all'] = 'a';
     client.defaults.headers.post['x-post'] = 'p';
@@ -82,7 +82,7 @@ describe('a client', () => {
     expect(calls).toEqual(['last added', 'first added']);
     client.interceptors.request.eject(last);
     expect((await client.get<Echo>('/x')).data.url).toBe('/x?key=k');
-    const { url, headers } = (await other.get<Echo>('/x')).data;
+    const { url, headers } = (await otherClient.get<Echo>('/x')).data;
     expect([url, headers['x-common'], headers['x-set']]).toEqual(['/x', undefined, undefined]);
   });
 
@@ -112,8 +112,8 @@ describe('a client', () => {
   test('is only for a host of app.yaml', () => {
     const upstream = createUpstreams({ endpoints: ['prices.example'] });
     upstream('prices.example');
-    for (const other of ['evil.example', 'PRICES.example', 'prices.example:8443', '__proto__', '']) {
-      expect(() => upstream(other)).toThrow(ApplicationMistake);
+    for (const otherHost of ['evil.example', 'PRICES.example', 'prices.example:8443', '__proto__', '']) {
+      expect(() => upstream(otherHost)).toThrow(ApplicationMistake);
     }
   });
 
@@ -160,10 +160,10 @@ describe('the signal of a request', () => {
       arrived.resolve();
     });
     const controller = new AbortController();
-    const asked = client.get('/', { signal: controller.signal });
+    const call = client.get('/', { signal: controller.signal });
     await arrived.promise;
     controller.abort();
-    await expect(asked).rejects.toSatisfy(isCancel);
+    await expect(call).rejects.toSatisfy(isCancel);
     await closed.promise;
   });
 
@@ -259,13 +259,13 @@ test('applications and probes send requests only through upstreams', () => {
     ...globSync('src/apps/*/*.ts', { cwd: root, exclude: ['**/stand_in.ts'] }),
   ];
   expect(files.length).toBeGreaterThan(10);
-  const others =
+  const networkImports =
     /from '(axios|undici|(node:)?(http|https|http2|net|tls|dgram)|[./]+\/(fetch|exchange)\.ts|[./]+\/axios\.cjs)'|(?<![#.\w])fetch\(|createUpstream\(/;
   const offenders = files.filter((file) => {
     const code = readFileSync(root + file, 'utf8')
       .replace("import { isIPv4, isIPv6 } from 'node:net';", '')
       .replace(/^import type \{[\w, ]+\} from 'axios';$/m, '');
-    return others.test(code);
+    return networkImports.test(code);
   });
   expect(offenders).toEqual([]);
 });

@@ -10,11 +10,11 @@ import { createUpstream, type UpstreamClient } from '../../../src/service/upstre
 import { type Echo, echo, host } from './hosts.ts';
 
 /** What the host gets, in short. */
-const sent = async (asked: Promise<{ data: Echo }>) => {
-  const { method, url, body } = (await asked).data;
+const sent = async (exchange: Promise<{ data: Echo }>) => {
+  const { method, url, body } = (await exchange).data;
   return `${method} ${url} ${body}`.trim();
 };
-const header = async (asked: Promise<{ data: Echo }>, name: string) => (await asked).data.headers[name];
+const header = async (exchange: Promise<{ data: Echo }>, name: string) => (await exchange).data.headers[name];
 const form = (fields: Record<string, string | Blob>) => {
   const data = new FormData();
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
@@ -272,8 +272,8 @@ const WORK: readonly Row[] = [
         return config;
       };
       client.interceptors.request.use(call, null, { synchronous: true });
-      const asked = client.get('/');
-      return [isCalled, (await asked).status];
+      const exchange = client.get('/');
+      return [isCalled, (await exchange).status];
     },
     [true, 200],
   ],
@@ -491,9 +491,9 @@ describe('works:', () => {
 describe('is refused, and not sent:', () => {
   test.each(REFUSED)('%s', async (habit, run, error, reason) => {
     const { client, connections } = await echo();
-    const asked = Promise.resolve(run(client));
-    await expect(asked).rejects.toBeInstanceOf(error as new () => Error);
-    await expect(asked).rejects.toThrow(reason);
+    const exchange = Promise.resolve(run(client));
+    await expect(exchange).rejects.toBeInstanceOf(error as new () => Error);
+    await expect(exchange).rejects.toThrow(reason);
     expect(connections()).toBe(0);
     const code = error === ConfigError ? 'CONFIG' : 'APPLICATION';
     expect(ROWS.get(habit)?.startsWith(`refused: \`${code}\``)).toBe(true);

@@ -37,10 +37,10 @@ function everythingIn(value: object): string {
     [true, false].map((customInspect) => inspect(value, { ...whole, showHidden, customInspect })),
   );
   texts.push(printedByLog(value), String(value), inspect(Object.entries(value), whole));
-  const readers: ((given: object) => unknown)[] = [
+  const readers: ((thrownError: object) => unknown)[] = [
     JSON.stringify,
     structuredClone,
-    (given) => JSON.stringify({ ...given }),
+    (thrownError) => JSON.stringify({ ...thrownError }),
   ];
   for (const read of readers) {
     try {
@@ -80,8 +80,8 @@ function expectNoKey(value: object): void {
   }
 }
 
-const thrownBy = (asked: Promise<unknown>): Promise<Error> =>
-  asked.then(
+const thrownBy = (exchange: Promise<unknown>): Promise<Error> =>
+  exchange.then(
     () => expect.fail('was answered'),
     (thrown) => thrown,
   );
@@ -205,9 +205,9 @@ describe('what is thrown carries nothing of the request:', () => {
 
   test('options that axios itself rejects', async () => {
     const client = await answering(200, '{}')();
-    const asked = client({ ...PARTS, transitional: { [KEY]: KEY } } as AxiosRequestConfig);
-    expectNoKey(await thrownBy(asked));
-    await expect(asked).rejects.toMatchObject({ code: 'APPLICATION' });
+    const exchange = client({ ...PARTS, transitional: { [KEY]: KEY } } as AxiosRequestConfig);
+    expectNoKey(await thrownBy(exchange));
+    await expect(exchange).rejects.toMatchObject({ code: 'APPLICATION' });
     expect(() => client.getUri({ url: `https:${KEY}` })).toThrow(/ERR_INVALID_URL/);
     expect(() => client.getUri({ url: `https:${KEY}` })).not.toThrow(new RegExp(KEY));
   });
@@ -224,9 +224,9 @@ describe('what is thrown carries nothing of the request:', () => {
     const { origin } = await host(() => {});
     const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
     const controller = new AbortController();
-    const asked = thrownBy(client({ ...PARTS, signal: controller.signal }));
+    const thrownByCall = thrownBy(client({ ...PARTS, signal: controller.signal }));
     setTimeout(() => controller.abort(), 50);
-    expectNoKey(await asked);
+    expectNoKey(await thrownByCall);
     expectNoKey(await thrownBy(client({ ...PARTS, signal: controller.signal })));
     const refused = await thrownBy(client(PARTS));
     expect(refused).toMatchObject({ code: 'UPSTREAM_BUDGET_EXCEEDED' });
@@ -238,8 +238,8 @@ describe('what is thrown carries nothing of the request:', () => {
     const text = fc.string({ unit: 'binary' }).map((noise) => noise.slice(0, 5) + KEY + noise.slice(5));
     const part = fc.constantFrom('url', 'params', 'headers', 'data', 'method', 'key', 'timeout');
     const property = fc.asyncProperty(part, text, text, async (part, name, value) => {
-      const given = part === 'url' ? `/${value}` : { [name]: value, key: value };
-      expectNoKey(await thrownBy(client({ url: '/', method: 'post', [part]: given })));
+      const requestConfig = part === 'url' ? `/${value}` : { [name]: value, key: value };
+      expectNoKey(await thrownBy(client({ url: '/', method: 'post', [part]: requestConfig })));
     });
     await fc.assert(property, { numRuns: 100 });
   });
@@ -296,12 +296,12 @@ describe('a server', () => {
       const handle = async ({ status }: v.InferOutput<typeof Payload>): Promise<never> => {
         const key = secret('PRICE_KEY');
         const { headers, data } = PARTS;
-        const asked = client.post(status === 'mistake' ? `//${key}` : `/${key}?status=${status}`, data, {
+        const exchange = client.post(status === 'mistake' ? `//${key}` : `/${key}?status=${status}`, data, {
           headers,
           ...((status === 'option' && { params: { key }, proxy: { host: key, port: 1 } }) as object),
         });
-        await asked.catch((error) => log.info({ error, err: error }, 'failed %o', error));
-        return (await asked) as never;
+        await exchange.catch((error) => log.info({ error, err: error }, 'failed %o', error));
+        return (await exchange) as never;
       };
       return { endpoints: [processData({ payload: Payload, handle })] };
     };

@@ -60,8 +60,8 @@ async function expectRefused(
 ): Promise<void> {
   const { origin, connections, evilOrigin, port, evil } = await setUp();
   for (const [way, ask] of ways) {
-    const asked = ask(createUpstream(origin)(), options(evilOrigin, port));
-    await expect(asked, `by ${way}`).rejects.toBeInstanceOf(as);
+    const exchange = ask(createUpstream(origin)(), options(evilOrigin, port));
+    await expect(exchange, `by ${way}`).rejects.toBeInstanceOf(as);
   }
   expect([connections(), evil()]).toEqual([0, 0]);
 }
@@ -141,15 +141,15 @@ describe('a url that is not a path of the host is refused:', () => {
 
   test.each(urls)('%j', async (url) => {
     const { client, connections } = await echo();
-    const asked = [
+    const exchanges = [
       client.get(url as string),
       client.post(url as string, {}),
       client({ url } as Config),
       client.get(url as string, { params: { a: 'b' } }),
     ];
     client.interceptors.request.use((config) => ({ ...config, url }) as never);
-    asked.push(client.get('/'));
-    for (const outcome of await Promise.allSettled(asked)) {
+    exchanges.push(client.get('/'));
+    for (const outcome of await Promise.allSettled(exchanges)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: expect.any(ApplicationMistake) });
     }
     expect(connections()).toBe(0);
@@ -193,9 +193,11 @@ describe('a header', () => {
   ];
 
   test.each(forbidden)('%s is refused', async (name) => {
-    const [, , ...others] = WAYS;
+    const [, , ...furtherWays] = WAYS;
     await expectRefused(() => ({ headers: { [name]: 'evil.example' } }));
-    await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), { ways: others });
+    await expectRefused(() => ({ headers: new AxiosHeaders({ [name]: 'evil.example' }) }), {
+      ways: furtherWays,
+    });
     await expectRefused(() => ({ headers: { common: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: { get: { [name]: 'evil.example' } } as never }));
     await expectRefused(() => ({ headers: `${name}: evil.example` as never }));
@@ -216,12 +218,12 @@ describe('a header', () => {
   ];
 
   test.each(invalid)('%j: %o is refused, without a part of it in the message', async (name, value) => {
-    const [own, call, defaults] = WAYS;
-    for (const [, ask] of [own, call, defaults] as typeof WAYS) {
+    const [callWithConfig, call, defaults] = WAYS;
+    for (const [, ask] of [callWithConfig, call, defaults] as typeof WAYS) {
       const { client, connections } = await echo();
-      const asked = ask(client, { headers: { [name]: value } } as Config);
-      await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
-      await expect(asked).rejects.not.toThrow(/hunter2/);
+      const exchange = ask(client, { headers: { [name]: value } } as Config);
+      await expect(exchange).rejects.toBeInstanceOf(ApplicationMistake);
+      await expect(exchange).rejects.not.toThrow(/hunter2/);
       expect(connections()).toBe(0);
     }
   });
@@ -286,9 +288,9 @@ describe('data', () => {
     [new URLSearchParams({ a: '&b' }), 'application/x-www-form-urlencoded', 'a=%26b'],
   ];
 
-  test.each(sent)('%o is sent as %s', async (given, type, text) => {
+  test.each(sent)('%o is sent as %s', async (body, type, text) => {
     const { client } = await echo();
-    const { data } = await client.post<Echo>('/', given);
+    const { data } = await client.post<Echo>('/', body);
     expect(data).toMatchObject({ body: text, headers: { 'content-type': type } });
     expect(data.headers['content-length']).toBe(String(Buffer.byteLength(text)));
   });
@@ -304,10 +306,10 @@ describe('data', () => {
 
   test.each([5, true, () => '{}', Symbol('x'), '\ud800', { a: 1 }, new Map()])(
     'that is, after its transformation, %o is refused',
-    async (given) => {
+    async (body) => {
       const { client, connections } = await echo();
-      const asked = client.post('/', given, { transformRequest: (data: unknown) => data });
-      await expect(asked).rejects.toBeInstanceOf(ApplicationMistake);
+      const exchange = client.post('/', body, { transformRequest: (data: unknown) => data });
+      await expect(exchange).rejects.toBeInstanceOf(ApplicationMistake);
       expect(connections()).toBe(0);
     },
   );
@@ -413,10 +415,10 @@ describe('an interceptor', () => {
   test('can not answer differently when it is asked again', async () => {
     const { client } = await setUp();
     client.interceptors.request.use((config) => {
-      let asked = 0;
+      let reads = 0;
       return Object.defineProperty({ ...config }, 'url', {
         enumerable: true,
-        get: () => (asked++ === 0 ? '/first' : '//evil.example'),
+        get: () => (reads++ === 0 ? '/first' : '//evil.example'),
       });
     });
     expect((await client.get<Echo>('/x')).data.url).toBe('/first');

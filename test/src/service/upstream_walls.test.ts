@@ -276,8 +276,8 @@ describe('a form of 10,000 parts', () => {
       for await (const chunk of request) size += chunk.length;
       response.end(JSON.stringify(Number(request.headers['content-length']) === size));
     });
-    const asked = (data: FormData | object) => client.postForm('/', data, { maxBodyLength: 2 ** 21 });
-    expect((await asked(form(parts('a')))).data).toBe(true);
+    const postForm = (data: FormData | object) => client.postForm('/', data, { maxBodyLength: 2 ** 21 });
+    expect((await postForm(form(parts('a')))).data).toBe(true);
   });
 
   test.each([

@@ -160,10 +160,10 @@ describe('callers who leave a hung call', { timeout: 60_000 }, () => {
       await expect.poll(() => [inFlight.waiting, inFlight.size]).toEqual([0, 0]);
     }
     expect(reactions).toHaveBeenCalledOnce();
-    const others = await flood(url, Array(25).fill(getRequest(path)));
+    const otherCallers = await flood(url, Array(25).fill(getRequest(path)));
     await expect.poll(() => inFlight.waiting).toBe(25);
     release();
-    await expect.poll(() => others.answered(200)).toBe(25);
+    await expect.poll(() => otherCallers.answered(200)).toBe(25);
     expect(printed().split('request failed')).toHaveLength(1 + 4);
   });
 
@@ -198,8 +198,8 @@ describe('a call that others wait for', () => {
     const outer = runAs(workOf(leaving.signal), () =>
       start(async () => `outer ${await waitForOther(inner.promise)}`),
     );
-    const other = runAs(workOf(new AbortController().signal), () => waitForOther(outer));
-    const answer = other.catch((error: unknown) => error);
+    const outerWait = runAs(workOf(new AbortController().signal), () => waitForOther(outer));
+    const answer = outerWait.catch((error: unknown) => error);
     leaving.abort(new CallerLeft());
     inner.resolve('inner');
     return await answer;
@@ -237,9 +237,9 @@ function forgedToken(iss = MICROSOFT): string {
 /** A server whose every answer waits until the test releases it. */
 async function hanging(): Promise<{ origin: string; asked(): number; release(): void }> {
   const gate = Promise.withResolvers<void>();
-  let asked = 0;
+  let requestCount = 0;
   const server = createServer(async (_, response) => {
-    asked += 1;
+    requestCount += 1;
     await gate.promise;
     response.end();
   });
@@ -249,7 +249,7 @@ async function hanging(): Promise<{ origin: string; asked(): number; release(): 
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { origin: `http://127.0.0.1:${port}`, asked: () => asked, release: gate.resolve };
+  return { origin: `http://127.0.0.1:${port}`, asked: () => requestCount, release: gate.resolve };
 }
 
 describe('callers of one slow upstream keep no other caller out:', { timeout: 120_000 }, () => {
@@ -326,8 +326,8 @@ describe('callers of one slow upstream keep no other caller out:', { timeout: 12
 test('callers of a known place whose reading has just expired are all answered, by one call', async () => {
   const { server, ask, weather } = await startWeather({ env: { WEATHER_CACHE_SECONDS: '0' }, delayMs: 300 });
   expect((await ask('Paris')).status).toBe(200);
-  const known = postRequest('/process_data', { payload: { location: 'Paris' } });
-  const callers = await flood(server.url, Array(128).fill(known));
+  const cachedRequest = postRequest('/process_data', { payload: { location: 'Paris' } });
+  const callers = await flood(server.url, Array(128).fill(cachedRequest));
   await expect.poll(() => callers.answered(200)).toBe(128);
   expect(weather.asked).toEqual(['paris', 'paris']);
 });

@@ -66,8 +66,8 @@ test('each application has its own PCR2, in a file of its own, under the same ro
   const [pem, weather] = [read('dev-root.pem'), read('dev.pcrs')];
   expect(DevelopmentTrust.load(url, 'salt').save()).toMatch(/Registers: out\/dev-salt\.pcrs\.$/);
   expect([read('dev-root.pem'), read('dev.pcrs')]).toEqual([pem, weather]);
-  const [mine, others] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
-  expect(others).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
+  const [mine, saltImage] = [parsePcrs(weather), parsePcrs(read('dev-salt.pcrs'))];
+  expect(saltImage).toEqual({ ...mine, pcr2: expect.not.stringMatching(mine.pcr2) });
 });
 
 test('each image of an application has its own PCR2, in a file of its own', () => {

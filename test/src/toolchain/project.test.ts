@@ -27,18 +27,18 @@ describe('the name of an application', () => {
     ['that of its folder', YAML, 'dice', 'dice'],
     ['that of app.yaml', `name: dice\n${YAML}`, undefined, 'dice'],
     ['both, if they are the same', `name: dice\n${YAML}`, 'dice', 'dice'],
-  ])('is %s', (_what, yaml, given, name) => {
-    expect(nameOfFolder(folderWith({ 'app.yaml': yaml }), given)).toBe(name);
+  ])('is %s', (_what, yaml, expectedName, name) => {
+    expect(nameOfFolder(folderWith({ 'app.yaml': yaml }), expectedName)).toBe(name);
   });
 
   test.each([
     ['nowhere', YAML, undefined, /app\.yaml must have the name of the application: name: project-/],
     ['another in app.yaml', `name: tally\n${YAML}`, 'dice', /^APP=dice: its app\.yaml has the name tally/],
     ['no name', `name: Dice\n${YAML}`, undefined, /^app\.yaml, name: must/],
-  ])('that is %s is refused', (_what, yaml, given, message) => {
+  ])('that is %s is refused', (_what, yaml, expectedName, message) => {
     const folder = folderWith({ 'app.yaml': yaml });
-    expect(() => nameOfFolder(folder, given)).toThrow(ConfigError);
-    expect(() => nameOfFolder(folder, given)).toThrow(message);
+    expect(() => nameOfFolder(folder, expectedName)).toThrow(ConfigError);
+    expect(() => nameOfFolder(folder, expectedName)).toThrow(message);
   });
 });
 

@@ -36,7 +36,7 @@ export function useRegistration(
   configId: string,
   publicKey: Uint8Array | undefined,
 ): Registration & { again(): void } {
-  const [found, setFound] = useState<Registration>({ state: 'checking' });
+  const [registration, setFound] = useState<Registration>({ state: 'checking' });
   const [round, setRound] = useState(0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another round asks the same again
   useEffect(() => {
@@ -50,5 +50,5 @@ export function useRegistration(
       });
     return () => leaving.abort();
   }, [client, configId, publicKey, round]);
-  return { ...found, again: () => setRound(round + 1) };
+  return { ...registration, again: () => setRound(round + 1) };
 }

@@ -29,10 +29,10 @@ export async function askWeather(
   location: string,
   signal: AbortSignal,
 ): Promise<Reading> {
-  const asked = { location };
+  const question = { location };
   // The answer must repeat the place: a host could send the answer to another question.
-  const options = { expect: asked, idempotent: true, signal };
-  const body = { payload: asked };
+  const options = { expect: question, idempotent: true, signal };
+  const body = { payload: question };
   return precision === 'degrees'
     ? { precision, answer: await client.call('/process_data', body, WeatherResponse, options) }
     : { precision, answer: await client.call('/temperature', body, Temperature, options) };

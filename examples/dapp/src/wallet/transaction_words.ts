@@ -69,10 +69,10 @@ function transferStep(
   data: TransactionData,
 ): Step {
   const to = bcs.Address.parse(pureIn(address, data));
-  const what = objects.map((object) => objectText(object, data)).join(' and ');
+  const objectsText = objects.map((object) => objectText(object, data)).join(' and ');
   const isOwn = to === data.sender;
   const areResults = objects.every(({ $kind }) => $kind === 'Result' || $kind === 'NestedResult');
-  const text = `Give ${what} to ${isOwn ? 'your own address' : to}`;
+  const text = `Give ${objectsText} to ${isOwn ? 'your own address' : to}`;
   return isOwn && areResults ? expected(text) : foreign(text);
 }
 

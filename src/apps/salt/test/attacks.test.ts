@@ -172,20 +172,19 @@ describe('the issuer', () => {
       };
     }
     const refused = [403, 'SALT_ISSUER_NOT_ALLOWED'];
-    const other = '11111111-2222-3333-4444-555555555555';
+    const otherTenant = '11111111-2222-3333-4444-555555555555';
 
     test('matches the tenant that tid names', async () => {
       const ask = await microsoft();
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
-      expect(await ask({ iss: `https://login.microsoftonline.com/${other}/v2.0`, tid: other })).toEqual([
-        200,
-        null,
-      ]);
+      expect(
+        await ask({ iss: `https://login.microsoftonline.com/${otherTenant}/v2.0`, tid: otherTenant }),
+      ).toEqual([200, null]);
     });
 
     test.each([
       [{ tid: undefined }],
-      [{ tid: other }],
+      [{ tid: otherTenant }],
       [{ tid: TENANT.toUpperCase() }],
       [{ iss: `https://login.microsoftonline.com/${TENANT}/v2.0/`, tid: TENANT }],
       [{ iss: `https://login.microsoftonline.com/${TENANT}/v1.0`, tid: TENANT }],
@@ -203,13 +202,13 @@ describe('the issuer', () => {
     test('signs for every tenant with keys for all tenants', async () => {
       const ask = await microsoft(MICROSOFT, { issuer: MICROSOFT });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
-      expect(await ask({ iss: tenant(other), tid: other })).toEqual([200, null]);
+      expect(await ask({ iss: tenant(otherTenant), tid: otherTenant })).toEqual([200, null]);
     });
 
     test('signs for no other tenant with a key of one tenant', async () => {
       const ask = await microsoft(MICROSOFT, { issuer: tenant(TENANT) });
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
-      expect(await ask({ iss: tenant(other), tid: other })).toEqual(unknown);
+      expect(await ask({ iss: tenant(otherTenant), tid: otherTenant })).toEqual(unknown);
     });
 
     test.each([
@@ -224,7 +223,7 @@ describe('the issuer', () => {
     });
 
     test('ignores an issuer of a key that is not a string', async () => {
-      for (const issuer of [null, 5, [tenant(other)]]) {
+      for (const issuer of [null, 5, [tenant(otherTenant)]]) {
         expect(await (await microsoft(MICROSOFT, { issuer }))({ tid: TENANT })).toEqual([200, null]);
       }
     });
@@ -232,10 +231,10 @@ describe('the issuer', () => {
     test('matches only one tenant if the list names it', async () => {
       const ask = await microsoft(`https://login.microsoftonline.com/${TENANT}/v2.0`);
       expect(await ask({ tid: TENANT })).toEqual([200, null]);
-      expect(await ask({ tid: other })).toEqual(refused);
-      expect(await ask({ iss: `https://login.microsoftonline.com/${other}/v2.0`, tid: other })).toEqual(
-        refused,
-      );
+      expect(await ask({ tid: otherTenant })).toEqual(refused);
+      expect(
+        await ask({ iss: `https://login.microsoftonline.com/${otherTenant}/v2.0`, tid: otherTenant }),
+      ).toEqual(refused);
     });
   });
 });

@@ -88,8 +88,8 @@ describe('SALT_CLIENTS', () => {
     ['a tenant among all tenants', entry(MICROSOFT, 'a'), entry(TENANT, 'a')],
     ['a tenant before all tenants', entry(TENANT, 'a'), entry(MICROSOFT, 'a')],
     ['with the concatenation of a tenant', entry(MICROSOFT, 'xa'), entry(`${TENANT}x`, 'a', { jwks_url })],
-  ])('is rejected with two entries that are %s', (_what, one, other) => {
-    expect(() => parse(entry(GOOGLE, 'between'), one, other)).toThrow(
+  ])('is rejected with two entries that are %s', (_what, firstEntry, secondEntry) => {
+    expect(() => parse(entry(GOOGLE, 'between'), firstEntry, secondEntry)).toThrow(
       /^SALT_CLIENTS, entries 1 and 2: their issuers and client ids can have the same concatenation$/,
     );
   });

@@ -20,9 +20,9 @@ describe('the salt', () => {
   });
 
   test('is the same for both of Google’s spellings, and differs for any other difference', () => {
-    const [google, spelling, ...others] = vectors.derivations.map(({ salt }) => salt);
+    const [google, spelling, ...moreSalts] = vectors.derivations.map(({ salt }) => salt);
     expect(spelling).toBe(google);
-    expect(new Set([google, ...others]).size).toBe(1 + others.length);
+    expect(new Set([google, ...moreSalts]).size).toBe(1 + moreSalts.length);
   });
 
   test('equals HKDF-SHA3-256 of another library, and is below 2^128', () => {

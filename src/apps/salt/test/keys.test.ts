@@ -13,7 +13,7 @@ describe('a malformed key', () => {
   test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
     const issuer = await Issuer.start();
     const [good = {}] = issuer.keys;
-    const bad = malformed.map(([what, change]) => ({ ...change(good), kid: what }));
+    const bad = malformed.map(([keyId, change]) => ({ ...change(good), kid: keyId }));
     issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
     const server = await startSalt(issuer);
     for (const [kid] of malformed) {
@@ -50,11 +50,11 @@ describe('the service, when its issuer', () => {
     expect([status, body['code']]).toEqual([502, 'SALT_ISSUER_UNREACHABLE']);
 
     issuer.answer = healthy;
-    const other = await startSalt(issuer);
-    expect((await other.ask(await issuer.token())).status).toBe(200);
+    const otherServer = await startSalt(issuer);
+    expect((await otherServer.ask(await issuer.token())).status).toBe(200);
     issuer.stop();
-    expect((await other.ask(await issuer.token())).status).toBe(200);
-    expect((await other.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
+    expect((await otherServer.ask(await issuer.token())).status).toBe(200);
+    expect((await otherServer.ask(await issuer.token({}, { header: { kid: 'new' } }))).status).toBe(401);
   });
 
   test('gets at most two requests for 1,000 tokens with unknown keys', async () => {

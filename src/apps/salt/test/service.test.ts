@@ -49,10 +49,10 @@ describe('POST /get_salt', () => {
       ...(index === 1 && { jwks_url: 'https://www.googleapis.com/other' }),
     }));
     const server = await startSalt(issuer, { clients });
-    const one = await server.ask(await issuer.token());
-    const other = await server.ask(await issuer.token({ iss: 'https://id.example' }));
-    expect([one.status, other.status]).toEqual([200, 200]);
-    expect(other.body['salt']).not.toBe(one.body['salt']);
+    const firstAnswer = await server.ask(await issuer.token());
+    const secondAnswer = await server.ask(await issuer.token({ iss: 'https://id.example' }));
+    expect([firstAnswer.status, secondAnswer.status]).toEqual([200, 200]);
+    expect(secondAnswer.body['salt']).not.toBe(firstAnswer.body['salt']);
   });
 
   test('uses the version of the seed that the client names', async () => {
@@ -184,10 +184,10 @@ describe('limits', () => {
     const [began, refused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { subtle } = crypto;
     const verify = subtle.verify.bind(subtle);
-    const verifying = vi.spyOn(subtle, 'verify').mockImplementationOnce(async (...given) => {
+    const verifying = vi.spyOn(subtle, 'verify').mockImplementationOnce(async (...verifyArguments) => {
       began.resolve();
       await refused.promise;
-      return await verify(...given);
+      return await verify(...verifyArguments);
     });
     onTestFinished(() => {
       refused.resolve();

@@ -164,7 +164,7 @@ describe('the upstream', () => {
 });
 
 describe('a failure of the upstream has its own code', () => {
-  const wanted: Record<Exclude<keyof typeof FAILURES, '!timeout' | '!drip'>, [number, string]> = {
+  const expectedFailures: Record<Exclude<keyof typeof FAILURES, '!timeout' | '!drip'>, [number, string]> = {
     '!unknown': [422, 'WEATHER_LOCATION_NOT_FOUND'],
     '!key': [502, 'WEATHER_KEY_REFUSED'],
     '!disabled': [502, 'WEATHER_KEY_REFUSED'],
@@ -186,7 +186,7 @@ describe('a failure of the upstream has its own code', () => {
     '!cold': [422, 'WEATHER_BELOW_ZERO'],
   };
 
-  test.each(Object.entries(wanted))('%s', async (place, [status, code]) => {
+  test.each(Object.entries(expectedFailures))('%s', async (place, [status, code]) => {
     const { ask, server, weather } = await startWeather();
     const answer = await ask(place);
     expect(answer.status).toBe(status);

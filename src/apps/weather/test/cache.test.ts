@@ -46,16 +46,16 @@ describe('LoadingCache', () => {
 
   test('gives a failure to all waiting callers, and to later ones until it expires', async () => {
     const cache = makeCache();
-    let asked = 0;
+    let loads = 0;
     const fail = async () => {
-      asked++;
+      loads++;
       throw new Error('no');
     };
     const both = await Promise.allSettled([cache.get('a', fail), cache.get('a', fail)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     vi.advanceTimersByTime(4999);
     await expect(cache.get('a', fail)).rejects.toThrow('no');
-    expect(asked).toBe(1);
+    expect(loads).toBe(1);
     vi.advanceTimersByTime(1);
     expect(await cache.get('a', counter())).toBe(1);
   });

@@ -40,8 +40,8 @@ test.each([
   ['a fragment', 'a#b', 'a'],
   ['a percent sign', 'a%20b', 'a b'],
   ['a vowel sign', 'कि', 'क'],
-])('%s denotes another place: %s, %s', (_what, one, other) => {
-  expect(canonicalPlace(one)).not.toBe(canonicalPlace(other));
+])('%s denotes another place: %s, %s', (_what, firstPlace, secondPlace) => {
+  expect(canonicalPlace(firstPlace)).not.toBe(canonicalPlace(secondPlace));
 });
 
 test('invisible characters do not denote a place', () => {

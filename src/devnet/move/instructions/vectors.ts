@@ -35,14 +35,14 @@ const popBack: Execute = (frame) => {
 
 const swap: Execute = (frame) => {
   const { stack } = frame;
-  const [one, other] = [Number(stack.popInt().value), Number(stack.popInt().value)];
+  const [firstIndex, secondIndex] = [Number(stack.popInt().value), Number(stack.popInt().value)];
   const { items } = stack.popBorrowed();
-  const [first, second] = [items[one], items[other]];
+  const [first, second] = [items[firstIndex], items[secondIndex]];
   if (first === undefined || second === undefined) {
     throw failed(frame, 'an index outside of the vector');
   }
-  items[one] = second;
-  items[other] = first;
+  items[firstIndex] = second;
+  items[secondIndex] = first;
 };
 
 export const VECTORS: Instructions = {

@@ -37,11 +37,11 @@ export const main = command({
 
 exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 invalid command line`,
   async run({ options }, { env, io }) {
-    const { size, port, issuer: given, LOG_LEVEL } = readSettings(env);
+    const { size, port, issuer: issuerUrl, LOG_LEVEL } = readSettings(env);
     // Before the circuit is built: a mistake must not be found after minutes.
     if (options['check-only']) return { json: {} };
     const artifacts = builtArtifacts(size);
-    const issuer = await (given ? discover(given) : startDevelopmentIssuer());
+    const issuer = await (issuerUrl ? discover(issuerUrl) : startDevelopmentIssuer());
     const lines = pretty({
       colorize: process.stdout.isTTY ?? false,
       singleLine: true,

@@ -54,7 +54,7 @@ async function ask(bin: string, port = FREE_PORT) {
 
 test('a peer is asked like ours, reaches nothing but the fake, and is ended afterwards', async () => {
   const { bin, told } = writePeer(PEER);
-  const { Nautilus, 'nautilus-ts': other } = await ask(bin);
+  const { Nautilus, 'nautilus-ts': nautilusTs } = await ask(bin);
   const both = { theirs: 1000, ours: 1000 };
   expect(Nautilus?.asked).toEqual({
     'GET /': both,
@@ -62,7 +62,7 @@ test('a peer is asked like ours, reaches nothing but the fake, and is ended afte
     '/process_data, cold': both,
   });
   expect(Nautilus?.megabytes).toBeGreaterThan(10);
-  expect(other).toEqual({ skipped: 'NAUTILUS_TS_DIR is not set' });
+  expect(nautilusTs).toEqual({ skipped: 'NAUTILUS_TS_DIR is not set' });
   const { pid, ...reached } = told();
   expect(reached).toEqual({ other: 'nothing', plain: 'nothing' });
   await expect.poll(() => isAlive(pid)).toBe(false);

@@ -96,10 +96,10 @@ describe('the chart', () => {
   test('stays within its frame and well-formed, whatever the names and ratios', () => {
     const ratio = fc.double({ min: 0, max: 1e6, noNaN: true });
     fc.assert(
-      fc.property(fc.array(fc.tuple(fc.string(), ratio), { maxLength: 5 }), (given) => {
+      fc.property(fc.array(fc.tuple(fc.string(), ratio), { maxLength: 5 }), (ratios) => {
         const svg = drawChart(
           'a < b & c',
-          given.map(([name, ratio]) => ({ ...share, name, ratio })),
+          ratios.map(([name, ratio]) => ({ ...share, name, ratio })),
         );
         const [, width = '0'] = /viewBox="0 0 (\d+)/.exec(svg) ?? [];
         for (const [, x = '', w = ''] of svg.matchAll(/<rect x="([\d.]+)" y="\d+" width="([\d.]+)"/g)) {

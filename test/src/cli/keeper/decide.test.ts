@@ -34,9 +34,9 @@ function decided(seen: Partial<Seen>) {
     seenForMs: new Map(),
     now: NOW,
   };
-  const { actions, alerts, ...rest } = decide({ ...nothing, ...seen }, RULES);
+  const { actions, alerts, ...listings } = decide({ ...nothing, ...seen }, RULES);
   return {
-    ...rest,
+    ...listings,
     actions: actions.map((action) =>
       action.kind === 'register' ? `register ${action.candidate.url}` : `destroy ${action.enclave.id}`,
     ),

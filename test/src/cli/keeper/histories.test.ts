@@ -92,8 +92,8 @@ function happen(world: Simulation, event: Happening): void {
       if (!world.config.isRetired) world.updatePcrs(event.image);
       break;
     case 'destroys': {
-      const found = [...world.enclaves.keys()][event.nth];
-      if (found !== undefined) world.destroyByAdmin(found);
+      const enclaveId = [...world.enclaves.keys()][event.nth];
+      if (enclaveId !== undefined) world.destroyByAdmin(enclaveId);
       break;
     }
     case 'time':
@@ -165,7 +165,7 @@ class Keepers {
 /** The ids of the living enclaves that have to be registered. */
 function wanted({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
-    .filter(({ state, image: own }) => state !== 'lying' && imageOf(own) === config.image)
+    .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
     .map(({ key }) => enclaveAddress(config, config.configVersion, keyOf(key)))
     .filter((id) => !destroyed.has(id));
 }
@@ -267,7 +267,7 @@ test('against the model of a node, too', async () => {
         },
         both,
       };
-      for (const { what, host } of steps) await events[what](host);
+      for (const { what: event, host } of steps) await events[event](host);
       const { configVersion } = await fixture.config();
       const before = await fixture.enclaves();
       // A key that one of them was about to register when the other did is seen in the next round.
@@ -276,8 +276,8 @@ test('against the model of a node, too', async () => {
       const registers = fixture.chain.nsm.pcrsFile();
       const living = servers.filter((server) => server !== undefined);
       const keys: string[] = [];
-      for (const { url: own } of living) {
-        const document = await documentAt(own);
+      for (const { url: enclaveUrl } of living) {
+        const document = await documentAt(enclaveUrl);
         if (registersOf(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
       }
       const fresh = before.filter((enclave) => enclave.configVersion === configVersion);

@@ -25,14 +25,14 @@ async function run(results: readonly (Report | Error)[]) {
   const lines: string[] = [];
   const pauses: number[] = [];
   const noted: (Report | undefined)[] = [];
-  const rest = [...results];
+  const remainingResults = [...results];
   await repeat(
     {
       intervalMs: 1000,
       maxPauseMs: 5000,
       random: () => 0.5,
       round: async () => {
-        const result = rest.shift();
+        const result = remainingResults.shift();
         if (result === undefined || result instanceof Error) throw result;
         return result;
       },
@@ -40,7 +40,7 @@ async function run(results: readonly (Report | Error)[]) {
       log: (line) => void lines.push(line),
       pause: async (ms) => {
         pauses.push(ms);
-        if (rest.length === 0) stop.abort();
+        if (remainingResults.length === 0) stop.abort();
       },
     },
     stop.signal,

@@ -95,9 +95,9 @@ describe('a node that hides what was registered', () => {
     hideEnclaves();
     lying.lies.set('ExecuteTransaction', noGas);
     const { rounds, gas } = await keeperOf([await start()]);
-    const [first, ...others] = await rounds(MANY_ROUNDS);
+    const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['done'], codes: [] });
-    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
     expect(lying.signed).toEqual([{ budget: BUDGET, price: 1000n }]);
     expect(gas.spent()).toBe(BUDGET);
   });
@@ -107,9 +107,9 @@ describe('a node that hides what was registered', () => {
     await fixture.once([url]);
     hideEnclaves();
     const { rounds, gas } = await keeperOf([url]);
-    const [first, ...others] = await rounds(MANY_ROUNDS);
+    const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['theirs'], codes: [] });
-    for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+    for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
     expect([lying.signed.length, gas.spent()]).toEqual([1, BUDGET]);
   });
 
@@ -137,9 +137,9 @@ describe('a node that hides what was registered', () => {
 test('a node that swallows transactions, and says that they were executed, gets one', async () => {
   lying.swallows = true;
   const { rounds } = await keeperOf([await start()]);
-  const [first, ...others] = await rounds(5);
+  const [first, ...laterRounds] = await rounds(5);
   expect(first).toMatchObject({ done: ['done'], codes: [] });
-  for (const { done, codes } of others) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
+  for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
   expect([lying.signed.length, await fixture.ids()]).toEqual([1, []]);
 });
 

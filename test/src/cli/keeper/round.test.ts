@@ -49,28 +49,28 @@ describe('an enclave that is away', () => {
   test('is asked less often, up to the longest pause; the others as often as before', async () => {
     const { simulation, attested, round } = start();
     simulation.start(TWO, 0);
-    const asked: number[] = [];
+    const readMinutes: number[] = [];
     for (let minute = 0; minute <= 20; minute += 1) {
       const { codes } = await round();
       expect(codes).toEqual(['ENCLAVE_UNREACHABLE']);
-      if (attested.splice(0).includes(ONE)) asked.push(minute);
+      if (attested.splice(0).includes(ONE)) readMinutes.push(minute);
       else expect(attested).toEqual([]);
       simulation.now += MINUTE;
     }
-    expect(asked).toEqual([0, 2, 6, 11, 16]);
+    expect(readMinutes).toEqual([0, 2, 6, 11, 16]);
   });
 
   test('is asked as often when the wall clock is set back or ahead', async () => {
     for (const hours of [-1, 1]) {
       const { simulation, attested, round } = start();
-      const asked: number[] = [];
+      const readMinutes: number[] = [];
       for (let minute = 0; minute <= 8; minute += 1) {
         await round();
-        if (attested.splice(0).includes(ONE)) asked.push(minute);
+        if (attested.splice(0).includes(ONE)) readMinutes.push(minute);
         simulation.now += MINUTE;
         if (minute === 0) simulation.wallAheadMs = hours * HOUR;
       }
-      expect(asked).toEqual([0, 2, 6]);
+      expect(readMinutes).toEqual([0, 2, 6]);
     }
   });
 

@@ -224,9 +224,9 @@ export class Simulation {
 
   /** The most gas of a keeper in any 24 hours, in MIST. */
   mostGasADay(keeper: number): bigint {
-    const own = this.gas.filter((cost) => cost.keeper === keeper);
-    const days = own.map(({ at }) =>
-      own
+    const ownCosts = this.gas.filter((cost) => cost.keeper === keeper);
+    const days = ownCosts.map(({ at }) =>
+      ownCosts
         .filter((cost) => cost.at > at - 24 * HOUR && cost.at <= at)
         .reduce((sum, { mist }) => sum + mist, 0n),
     );

@@ -19,7 +19,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   const application = `${PACKAGE}::weather::WEATHER`;
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const ours = await startServer({ nsm: chain.nsm });
-  const own = await chain.register(configId, capId, ours.url);
+  const ownEnclave = await chain.register(configId, capId, ours.url);
   const files = ['--root', chain.file('root.pem'), '--pcrs'];
   writeFileSync(chain.file('dice.pcrs'), chain.nsmOf('dice').pcrsFile());
 
@@ -39,13 +39,13 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   expect(await fixture.ids()).toHaveLength(2);
 
   // Another image is refused by the chain.
-  const other = await startServer({ nsm: chain.nsmOf('other') });
-  await expect(register(other.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
+  const otherImageServer = await startServer({ nsm: chain.nsmOf('other') });
+  await expect(register(otherImageServer.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
 
   // The key changes nothing else: the node refuses what another address owns.
   const before = fixture.sent;
   for (const [name = '', ...args] of [
-    ['destroy_enclave', '--enclave-package', PACKAGE, own],
+    ['destroy_enclave', '--enclave-package', PACKAGE, ownEnclave],
     ['update_pcrs', ...ofConfig(configId), '--pcrs', chain.file('other.pcrs')],
     ['update_config', ...ofConfig(configId), '--name', 'mine'],
     ['rotate', ...ofConfig(configId), theirs.url, '--again', ...files, chain.file('dev.pcrs')],
@@ -72,5 +72,5 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   })) {
     if (data.registeredBy === operator.registrar) await chain.destroy(data.enclaveId, configId, capId);
   }
-  expect(await fixture.ids()).toEqual([own]);
+  expect(await fixture.ids()).toEqual([ownEnclave]);
 });

@@ -63,8 +63,8 @@ const odd = fc
   .map((words) => words.join('').replaceAll('\0', '').toWellFormed());
 
 test('every argument comes to the program as it is, variables by their value', () => {
-  const found = { variable: 'ADDRESS' };
-  const part = fc.oneof(odd, fc.constant(found));
+  const variable = { variable: 'ADDRESS' };
+  const part = fc.oneof(odd, fc.constant(variable));
   const argument: fc.Arbitrary<Argument> = fc.oneof(part, fc.array(part, { minLength: 1, maxLength: 3 }));
   fc.assert(
     fc.property(fc.array(argument, { minLength: 1, maxLength: 5 }), odd, (args, sought) => {

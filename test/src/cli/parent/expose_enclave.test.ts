@@ -149,14 +149,14 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     await expose();
     const first = parent.relayPid;
     parent.setEnclave({ EnclaveID: 'i-1-enc9', EnclaveCID: 20 });
-    const other = createServer((_request, response) => void response.end('"the new one"'));
-    await new Promise<void>((resolve) => other.listen(3000, `${parent.network}.20`, resolve));
-    onTestFinished(() => void other.close());
+    const newServer = createServer((_request, response) => void response.end('"the new one"'));
+    await new Promise<void>((resolve) => newServer.listen(3000, `${parent.network}.20`, resolve));
+    onTestFinished(() => void newServer.close());
     expect((await expose()).status).toBe(0);
     expect(parent.conf()).toMatch(/^cid 20\n/);
     expect(await (await fetch(`http://127.0.0.1:${port}`)).json()).toBe('the new one');
     expect(parent.relayPid).toBe(first);
-    other.closeAllConnections();
+    newServer.closeAllConnections();
   });
 
   test('may lead a port to another enclave, which was started beside the one that had it', async () => {
@@ -252,8 +252,8 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
 
   test('reports a port that another program has', async () => {
     const { parent, expose, port } = await start({ ready: true });
-    const other = createServer().listen(port, '127.0.0.1');
-    onTestFinished(() => void other.close());
+    const otherProgram = createServer().listen(port, '127.0.0.1');
+    onTestFinished(() => void otherProgram.close());
     expect(await expose()).toMatchObject({
       status: 1,
       stderr: `PROGRAM_FAILED: port ${port} of 0.0.0.0 can't be taken (EADDRINUSE): another program may have it\n`,

@@ -127,8 +127,8 @@ test('waits for a start that an earlier process has left behind, in place of a s
   });
   await once(starter, 'spawn');
   const running = start();
-  const asked = () => parent.calls('nitro-cli').filter((call) => call.includes('describe')).length;
-  await expect.poll(asked, { timeout: 10_000 }).toBeGreaterThan(2);
+  const countDescribes = () => parent.calls('nitro-cli').filter((call) => call.includes('describe')).length;
+  await expect.poll(countDescribes, { timeout: 10_000 }).toBeGreaterThan(2);
   expect(starts()).toEqual([]);
   parent.setEnclave();
   expect((await running).first).toBe('i-1-enc1 runs already as CID 16: watching it\n');
@@ -137,10 +137,10 @@ test('waits for a start that an earlier process has left behind, in place of a s
 
 test('does not take a failure of nitro-cli for the end of the enclave', async () => {
   const { child, output } = await start();
-  const asked = () => parent.calls('nitro-cli').length;
+  const countCalls = () => parent.calls('nitro-cli').length;
   parent.set('describe fails', '[ E07 ] no');
-  const before = asked();
-  await expect.poll(asked, { timeout: 10_000 }).toBeGreaterThan(before);
+  const before = countCalls();
+  await expect.poll(countCalls, { timeout: 10_000 }).toBeGreaterThan(before);
   parent.set('describe fails', '');
   child.kill('SIGTERM');
   expect([await exitOf(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);

@@ -66,7 +66,7 @@ describe('host install', () => {
   test('writes image, relay, settings, units and users, and enables them', () => {
     const eif = build();
     install(host, 'weather', options(eif));
-    const own = `usr/local/lib/sui-enclave/weather/${pcr0Of(eif)}`;
+    const imagePath = `usr/local/lib/sui-enclave/weather/${pcr0Of(eif)}`;
     expect(files()).toEqual(
       [
         'etc/sui-enclave/weather/settings.env',
@@ -78,18 +78,18 @@ describe('host install', () => {
         'etc/sysusers.d/sui-enclave.conf',
         'etc/tmpfiles.d/sui-enclave-weather.conf',
         'usr/local/lib/sui-enclave/relay',
-        `${own}.eif`,
-        `${own}.pcrs`,
+        `${imagePath}.eif`,
+        `${imagePath}.pcrs`,
         'usr/local/lib/sui-enclave/weather/nitro.eif',
         'usr/local/lib/sui-enclave/weather/nitro.pcrs',
         'usr/local/lib/sui-enclave/weather/relay',
       ].sort(),
     );
     expect(realpathSync(join(root, 'usr/local/lib/sui-enclave/weather/nitro.eif'))).toBe(
-      join(root, `${own}.eif`),
+      join(root, `${imagePath}.eif`),
     );
     expect(read('usr/local/lib/sui-enclave/weather/relay')).toBe('the relay of out, with --in-effect');
-    expect([mode(`${own}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
+    expect([mode(`${imagePath}.eif`), mode('usr/local/lib/sui-enclave/relay')]).toEqual(['644', '755']);
     expect(read('etc/sui-enclave/weather/settings.env')).toMatch(
       /^RUN_OPTIONS=--cpus 2 --memory 512\nEXPOSE_OPTIONS=--address 0\.0\.0\.0 --port 3000$/m,
     );
@@ -163,8 +163,8 @@ describe('host install', () => {
       }),
       /provisioners of its app\.yaml only/,
     ],
-  ])('refuses %s, and changes nothing', (_what, given, message) => {
-    const { name = 'weather', ...more } = given();
+  ])('refuses %s, and changes nothing', (_what, installOptions, message) => {
+    const { name = 'weather', ...more } = installOptions();
     expect(() => install(host, name, options(more.eif ?? build(), more))).toThrow(message);
     expect([existsSync(root), changes()]).toEqual([false, []]);
   });

@@ -81,11 +81,11 @@ test("a service that can't be stopped keeps its record", async () => {
 
 test('a process that has the id of a service, but not its start, is left alone', async () => {
   const dir = folder();
-  const other = spawn('sleep', ['600'], { detached: true });
-  onTestFinished(() => void other.kill('SIGKILL'));
-  await once(other, 'spawn');
-  const record = { pid: other.pid, startedAt: '1', command: ['sleep', '600'] };
+  const otherProcess = spawn('sleep', ['600'], { detached: true });
+  onTestFinished(() => void otherProcess.kill('SIGKILL'));
+  await once(otherProcess, 'spawn');
+  const record = { pid: otherProcess.pid, startedAt: '1', command: ['sleep', '600'] };
   writeFileSync(join(dir, 'idle.json'), JSON.stringify(record));
   expect(await stopServices(dir)).toEqual([]);
-  expect(other.exitCode ?? other.signalCode).toBeNull();
+  expect(otherProcess.exitCode ?? otherProcess.signalCode).toBeNull();
 });

@@ -79,9 +79,11 @@ test.each(['sui-enclave@.service', 'sui-enclave-expose@.service'])(
       '/opt/sui-enclave/node_modules/.bin/node',
       '/opt/sui-enclave/src/cli/main.ts',
     ]);
-    const given = args.filter((arg) => !arg.startsWith('$')).map((arg) => arg.replace('%i', 'weather'));
+    const unitArguments = args
+      .filter((arg) => !arg.startsWith('$'))
+      .map((arg) => arg.replace('%i', 'weather'));
     // Options that there are, up to the image, which is missing.
-    const { status, stderr } = await callScript(`parent/${command}.ts`, given, { env: { PATH: '' } });
+    const { status, stderr } = await callScript(`parent/${command}.ts`, unitArguments, { env: { PATH: '' } });
     expect([status, stderr]).toEqual([
       2,
       expect.stringMatching(/^USAGE: \/(usr|var)\/.* can't be read \(ENOENT\)/),

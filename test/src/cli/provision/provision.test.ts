@@ -197,12 +197,12 @@ describe('a host that alters something', () => {
 
   test('of the message is reported by a code, and provisions nothing', async () => {
     const { server, host } = await start();
-    for (const [what, code, lie] of cases) {
+    for (const [caseName, code, lie] of cases) {
       lie(host);
       const { status, stdout } = await withFile(host.url, '--json');
-      const { code: own, serverCode } = JSON.parse(stdout);
-      expect([status, `${own} ${serverCode}`], what).toEqual([1, code]);
-      expect(await isReady(server), what).toBe(false);
+      const { code: errorCode, serverCode } = JSON.parse(stdout);
+      expect([status, `${errorCode} ${serverCode}`], caseName).toEqual([1, code]);
+      expect(await isReady(server), caseName).toBe(false);
     }
     // A message that arrives as it was sent is accepted.
     host.changeRequest = (_, body) => body;
@@ -277,18 +277,18 @@ describe('a host that replays', () => {
 
   test('the attestation of another start: what is sealed for that one is refused by this one', async () => {
     const { server, host } = await start();
-    const other = await startVault({ provisioners: [me.hex] });
+    const otherVault = await startVault({ provisioners: [me.hex] });
     host.changeRequest = (path, body) => {
       if (path === '/secrets') host.target = server.url;
       return body;
     };
-    host.target = other.url;
+    host.target = otherVault.url;
     const { status, stdout } = await withFile(host.url, '--json');
     expect([status, JSON.parse(stdout)]).toMatchObject([
       1,
       { code: 'SECRETS_NOT_TAKEN', serverCode: 'SEALED_KEY_UNKNOWN' },
     ]);
-    expect([await isReady(server), await isReady(other)]).toEqual([false, false]);
+    expect([await isReady(server), await isReady(otherVault)]).toEqual([false, false]);
   });
 
   test('a recorded message: to the same enclave, to its next start', async () => {

@@ -25,12 +25,12 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
   });
   const stop = new AbortController();
   const lines: string[] = [];
-  const found: Found[] = [];
-  const note = (what: Found) => found.push(what);
-  let asked = 0;
+  const pollResults: Found[] = [];
+  const note = (pollResult: Found) => pollResults.push(pollResult);
+  let polls = 0;
   const needsSecrets = async () => {
-    const state = states[Math.min(asked, states.length - 1)] as boolean | Error;
-    asked += 1;
+    const state = states[Math.min(polls, states.length - 1)] as boolean | Error;
+    polls += 1;
     if (typeof state !== 'boolean') throw state;
     return state;
   };
@@ -38,17 +38,17 @@ async function watchFor(states: readonly (boolean | Error)[], provision: () => P
   const watching = watch({ needsSecrets, provision, log, note }, INTERVAL_MS, stop.signal);
   await vi.advanceTimersByTimeAsync(ms);
   stop.abort();
-  return { provisioned: await watching, lines, asked, found };
+  return { provisioned: await watching, lines, asked: polls, found: pollResults };
 }
 
 const done = async () => {};
-const gone = new ConfigError('the enclave is gone');
+const goneError = new ConfigError('the enclave is gone');
 
 describe('watch', () => {
   test('provisions each new process, and logs each state once', async () => {
-    const states = [true, false, false, gone, gone, true, false];
-    const { lines, provisioned, asked } = await watchFor(states, done, 65_000);
-    expect([provisioned, asked]).toEqual([2, 7]);
+    const states = [true, false, false, goneError, goneError, true, false];
+    const { lines, provisioned, asked: polls } = await watchFor(states, done, 65_000);
+    expect([provisioned, polls]).toEqual([2, 7]);
     expect(lines).toEqual(['provisioned', 'CONFIG: the enclave is gone', 'provisioned']);
   });
 
@@ -56,7 +56,7 @@ describe('watch', () => {
     const refuse = async () => {
       throw new ConfigError('no');
     };
-    expect((await watchFor([true, false, gone], done, 25_000)).found).toEqual([
+    expect((await watchFor([true, false, goneError], done, 25_000)).found).toEqual([
       'provisioned',
       'claim',
       'unreachable',
@@ -66,13 +66,13 @@ describe('watch', () => {
 
   test('does not report secrets as present which only /readyz claims', async () => {
     const claim = 'unconfirmed: /readyz reports that the enclave has secrets';
-    const { lines, provisioned } = await watchFor([false, false, gone, false], done, 35_000);
+    const { lines, provisioned } = await watchFor([false, false, goneError, false], done, 35_000);
     expect([provisioned, lines]).toEqual([0, [claim, 'CONFIG: the enclave is gone', claim]]);
   });
 
   test('asks an enclave that is gone at the same pace, for its next start', async () => {
-    const { asked, lines } = await watchFor([gone], done, 105_000);
-    expect(asked).toBe(11);
+    const { asked: polls, lines } = await watchFor([goneError], done, 105_000);
+    expect(polls).toBe(11);
     expect(lines).toEqual(['CONFIG: the enclave is gone']);
   });
 

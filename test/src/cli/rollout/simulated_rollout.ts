@@ -147,7 +147,7 @@ export class SimulatedRollout implements World, Memory {
   }
 
   #config(): EnclaveConfig {
-    const other = this.allowed === 'old' ? 'new' : 'old';
+    const otherSide = this.allowed === 'old' ? 'new' : 'old';
     return {
       id: id('2'),
       name: 'weather',
@@ -160,7 +160,7 @@ export class SimulatedRollout implements World, Memory {
       overlap:
         this.overlapUntil === undefined
           ? null
-          : { image: imageOf(other), untilMs: BigInt(this.overlapUntil) },
+          : { image: imageOf(otherSide), untilMs: BigInt(this.overlapUntil) },
       maxKeyAgeMs: null,
       registrars: this.registrars,
       isRetired: false,
@@ -237,10 +237,10 @@ export class SimulatedRollout implements World, Memory {
   /** The admin acts while the rollout waits. */
   async pause(ms: number): Promise<void> {
     this.#now += ms;
-    const asked = this.#asked;
-    if (asked === undefined || !this.adminActs) return;
+    const question = this.#asked;
+    if (question === undefined || !this.adminActs) return;
     this.#asked = undefined;
-    this.#effect(`the admin's ${asked}`, () => this.admin(asked));
+    this.#effect(`the admin's ${question}`, () => this.admin(question));
   }
 
   admin(name: string): void {

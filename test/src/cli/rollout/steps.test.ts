@@ -254,8 +254,8 @@ describe('callers keep their enclaves', () => {
 
   test('on the way back with one of two old ones', async () => {
     const world = await killedAt(stopsOld, false);
-    const [gone = '', kept = ''] = world.plan.old.urls;
-    world.running.delete(gone);
+    const [stopped = '', kept = ''] = world.plan.old.urls;
+    world.running.delete(stopped);
     await back(world);
     expect(world.state).toEqual({ ...BEGINNING, running: [kept] });
   });

@@ -169,7 +169,7 @@ describe('on a real network, an image that is not known to be of a tagged releas
 
   test.each(COMMANDS)('by %s, unless --experimental is given', async (name, args, later) => {
     measured({ ...released(), channel: 'experimental' });
-    const asked = fixture.node.calls.length;
+    const callCount = fixture.node.calls.length;
     for (const network of ['mainnet', 'testnet', 'devnet']) {
       const { exit, json } = await run(name, args, network);
       expect([exit, json()]).toMatchObject([
@@ -181,7 +181,7 @@ describe('on a real network, an image that is not known to be of a tagged releas
       ]);
     }
     expect((await run(name, args, 'testnet', '--dry-run')).json()).toMatchObject({ code: CODE });
-    expect(fixture.node.calls).toHaveLength(asked);
+    expect(fixture.node.calls).toHaveLength(callCount);
     expect((await run(name, args, 'testnet', '--experimental')).json()).toMatchObject({ code: later });
     expect((await run(name, args, 'localnet')).json()).toMatchObject({ code: later });
   });

@@ -316,10 +316,16 @@ describe('a node of Sui 1.63 says in its own words', () => {
 
   test('that a call aborts: the error is the same as with --gas-budget, where the node gives a structure', async () => {
     const configId = await fixture.config(capId);
-    const other = fixture.publish();
+    const otherConfig = fixture.publish();
     const failing = async (values: CommonOptions) => {
       const tx = new Transaction();
-      updatePcrs(tx, { enclavePackage: PACKAGE, application: APPLICATION, configId, capId: other, image });
+      updatePcrs(tx, {
+        enclavePackage: PACKAGE,
+        application: APPLICATION,
+        configId,
+        capId: otherConfig,
+        image,
+      });
       return await chain(values)
         .submit(tx, submission)
         .catch((thrown: Error) => thrown);

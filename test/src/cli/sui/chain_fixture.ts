@@ -111,8 +111,8 @@ export class ChainFixture {
     this.node.ledger.packages.set(PACKAGE, this.weather);
     const changes = new Changes(this.node.ledger, `publish:${owner}:${this.node.ledger.clock}`);
     const type = `${PACKAGE}::enclave::EnclaveCap<${PACKAGE}::weather::WEATHER>`;
-    const id = changes.create(type, { kind: 'address', address: owner }, (own) =>
-      bcs.Address.serialize(own).toBytes(),
+    const id = changes.create(type, { kind: 'address', address: owner }, (objectId) =>
+      bcs.Address.serialize(objectId).toBytes(),
     );
     this.node.ledger.commit('publish', changes);
     return id;

@@ -53,8 +53,8 @@ describe('a registrar', () => {
       ['add_registrar', ...ofConfig(configId), operator.toSuiAddress()],
       ['revoke_registrar', ...ofConfig(configId), registrar],
     ]) {
-      const [name = '', ...rest] = args;
-      const { exit, json } = await operate(name, ...rest);
+      const [name = '', ...commandArguments] = args;
+      const { exit, json } = await operate(name, ...commandArguments);
       expect(json()).toMatchObject({ status: 'failed', error: expect.stringContaining('is owned by') });
       expect(exit).toBe(1);
     }
@@ -92,8 +92,8 @@ describe('a module that is on chain already', () => {
   function publisherOf(module: string): string {
     const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
     const owner = { kind: 'address', address: fixture.address } as const;
-    const id = changes.create(PUBLISHER, owner, (own) =>
-      Publisher.serialize({ id: own, package: PACKAGE.slice(2), module_name: module }).toBytes(),
+    const id = changes.create(PUBLISHER, owner, (objectId) =>
+      Publisher.serialize({ id: objectId, package: PACKAGE.slice(2), module_name: module }).toBytes(),
     );
     fixture.node.ledger.commit('claim', changes);
     return id;
@@ -304,9 +304,9 @@ describe('status', () => {
       ]);
       return { exit, lines: out.trimEnd().split('\n') };
     };
-    const line = (url: string, rest: RegExp) =>
+    const line = (url: string, ending: RegExp) =>
       expect.stringMatching(
-        new RegExp(`^  ${url.replaceAll('.', '[.]')} +key [0-9a-f]{16}…  ${rest.source}$`),
+        new RegExp(`^  ${url.replaceAll('.', '[.]')} +key [0-9a-f]{16}…  ${ending.source}$`),
       );
     expect(await print(good.url)).toEqual({
       exit: 0,
@@ -447,16 +447,16 @@ describe('retire_config', () => {
       status: 'unchanged',
     });
     const before = sent();
-    const { url: other } = await startServer({ nsm: fixture.nsm });
+    const { url: otherUrl } = await startServer({ nsm: fixture.nsm });
     for (const args of [
-      ['register_enclave', ...registration(other)],
+      ['register_enclave', ...registration(otherUrl)],
       ['update_pcrs', ...ofConfig(configId), '--pcrs', fixture.file('other.pcrs')],
-      ['rotate', ...ofConfig(configId), other, '--pcrs', fixture.file('dev.pcrs'), ...root],
+      ['rotate', ...ofConfig(configId), otherUrl, '--pcrs', fixture.file('dev.pcrs'), ...root],
       ['update_config', ...ofConfig(configId), '--name', 'again'],
       ['add_registrar', ...ofConfig(configId), fixture.address],
     ]) {
-      const [name = '', ...rest] = args;
-      expect((await fixture.run(name, ...rest)).json()).toMatchObject({
+      const [name = '', ...commandArguments] = args;
+      expect((await fixture.run(name, ...commandArguments)).json()).toMatchObject({
         code: 'WOULD_ABORT',
         error: expect.stringContaining('permanently retired'),
       });
@@ -495,13 +495,13 @@ describe('retire_config', () => {
     ['', 2],
     ['no', 2],
   ])('on a terminal asks, and takes %j as an answer: exit %i', async (typed, exit) => {
-    const asked: string[] = [];
+    const questions: string[] = [];
     const io = {
       log() {},
       error() {},
       stdin: () => '',
       ask: async (question: string) => {
-        asked.push(question);
+        questions.push(question);
         return typed;
       },
     };
@@ -509,11 +509,11 @@ describe('retire_config', () => {
     const argv = [...ofConfig(configId), '--rpc-url', fixture.node.url];
     const env = { SUI_PRIVATE_KEY: fixture.admin.getSecretKey() };
     expect(await main(argv, env, io)).toBe(exit);
-    expect(asked).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
+    expect(questions).toEqual([expect.stringMatching(`^Retire the config "weather" \\(${configId}\\)`)]);
     expect(sent()).toBe(before + (exit === 0 ? 1 : 0));
     // What is retired needs no confirmation.
     if (exit === 0) expect(await main(argv, env, io)).toBe(0);
-    expect(asked).toHaveLength(1);
+    expect(questions).toHaveLength(1);
   });
 
   test('by someone else is refused', async () => {

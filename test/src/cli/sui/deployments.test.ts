@@ -95,8 +95,8 @@ describe('from publish to the end of a config, without an id on a command line',
     const before = sent();
     const again = await done('create_config', 'main', ...pcrs());
     expect(again).toMatchObject({ status: 'unchanged', config, capability: weather().capability });
-    const other = await done('create_config', 'main', '--pcrs', fixture.file('other.pcrs'));
-    expect(other['title']).toContain('another image');
+    const otherConfig = await done('create_config', 'main', '--pcrs', fixture.file('other.pcrs'));
+    expect(otherConfig['title']).toContain('another image');
     expect(sent()).toBe(before);
     const forced = await done('create_config', 'main', '--again', ...pcrs());
     expect(forced['notes']).toContain(`The config before was ${config}.`);
@@ -123,11 +123,17 @@ describe('from publish to the end of a config, without an id on a command line',
       startWeather({ nsm: fixture.nsm }),
     ]);
     const { url } = server;
-    const asked = ['--from-url', url, '--location', 'Oslo', ...root()];
-    expect((await run('update_weather', ...asked)).json()).toMatchObject({ code: 'NOT_REGISTERED' });
+    const weatherArguments = ['--from-url', url, '--location', 'Oslo', ...root()];
+    expect((await run('update_weather', ...weatherArguments)).json()).toMatchObject({
+      code: 'NOT_REGISTERED',
+    });
     const { enclave } = await done('register_enclave', url, ...root());
     expect(weather().enclaves).toEqual([{ id: enclave, configVersion: 0, url: `${url}/` }]);
-    expect(await done('update_weather', ...asked)).toMatchObject({ nft: ID, enclave, location: 'Oslo' });
+    expect(await done('update_weather', ...weatherArguments)).toMatchObject({
+      nft: ID,
+      enclave,
+      location: 'Oslo',
+    });
 
     const body = ['--body', '{"payload":{"location":"Oslo"}}', ...root()];
     const submitted = await done('submit', 'weather::update_weather', '--url', url, ...body);
@@ -173,8 +179,8 @@ describe('from publish to the end of a config, without an id on a command line',
       expect.objectContaining({ url: proxy, registration: 'not registered' }),
       expect.objectContaining({ url: proxy, registration: 'registered', enclave }),
     ]);
-    const gone = [url, 'http://127.0.0.1:1'];
-    expect((await run('status', ...gone, ...root())).json()['answering']).toContainEqual(
+    const silentUrls = [url, 'http://127.0.0.1:1'];
+    expect((await run('status', ...silentUrls, ...root())).json()['answering']).toContainEqual(
       expect.objectContaining({ url: 'http://127.0.0.1:1', trusted: false, code: 'CLIENT_UNREACHABLE' }),
     );
     const elsewhere = await run(
@@ -198,27 +204,27 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('register_enclave and rotate take several URLs, in one transaction each', async () => {
     const start = () => startServer({ nsm: fixture.nsm });
-    const [one, two, three] = await Promise.all([start(), start(), start()]);
-    const known = weather().enclaves.length;
+    const [firstServer, two, three] = await Promise.all([start(), start(), start()]);
+    const knownCount = weather().enclaves.length;
     const before = sent();
     const version = weather().config?.version;
-    await done('register_enclave', one.url, ...root());
+    await done('register_enclave', firstServer.url, ...root());
     // One is registered already, and one is named twice.
-    const more = await done('register_enclave', one.url, two.url, three.url, two.url, ...root());
+    const more = await done('register_enclave', firstServer.url, two.url, three.url, two.url, ...root());
     const enclaves = more['enclaves'] as { url: string; enclave: string; publicKey: string }[];
-    expect(enclaves.map(({ url }) => url)).toEqual([one.url, two.url, three.url]);
-    expect(more['notes']).toContain(`The enclave at ${one.url} is registered already.`);
+    expect(enclaves.map(({ url }) => url)).toEqual([firstServer.url, two.url, three.url]);
+    expect(more['notes']).toContain(`The enclave at ${firstServer.url} is registered already.`);
     expect(sent()).toBe(before + 2);
     expect(
       weather()
-        .enclaves.slice(known)
+        .enclaves.slice(knownCount)
         .map(({ id }) => id),
     ).toEqual(enclaves.map(({ enclave }) => enclave));
-    expect(await done('register_enclave', one.url, two.url, ...root())).toMatchObject({
+    expect(await done('register_enclave', firstServer.url, two.url, ...root())).toMatchObject({
       status: 'unchanged',
     });
 
-    const all = [one.url, two.url, three.url];
+    const all = [firstServer.url, two.url, three.url];
     const rotated = await done('rotate', ...all, ...pcrs(), '--again', ...root());
     expect(rotated['enclaves']).toHaveLength(3);
     expect(sent()).toBe(before + 3);
@@ -291,11 +297,11 @@ describe('from publish to the end of a config, without an id on a command line',
     // With a config of its own in the file, the refusal names that, too.
     const before = readFileSync(file(), 'utf8');
     onTestFinished(() => writeFileSync(file(), before));
-    const own = { ...weather(), config: { id: `0x${'c'.repeat(64)}`, name: 'dice', version: 0 } };
-    const applications = { ...noted().applications, dice: own };
+    const diceEntry = { ...weather(), config: { id: `0x${'c'.repeat(64)}`, name: 'dice', version: 0 } };
+    const applications = { ...noted().applications, dice: diceEntry };
     writeFileSync(file(), JSON.stringify({ ...noted(), applications }));
     expect((await refused()).json()['error']).toContain(
-      `${both}: use the config ${own.config.id}, or --app dice`,
+      `${both}: use the config ${diceEntry.config.id}, or --app dice`,
     );
   });
 

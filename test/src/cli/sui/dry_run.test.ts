@@ -211,17 +211,17 @@ describe('with a node', () => {
   });
 
   test('create_config finds the capability by the type that was first published, after an upgrade too', async () => {
-    const own = await ChainFixture.start();
-    onTestFinished(() => own.close());
-    const capId = own.publish();
-    own.node.ledger.packages.set(APP, own.weather);
+    const ownFixture = await ChainFixture.start();
+    onTestFinished(() => ownFixture.close());
+    const capId = ownFixture.publish();
+    ownFixture.node.ledger.packages.set(APP, ownFixture.weather);
     const args = [
       ...ofApplication(APP, APP, 'weather', 'WEATHER'),
       'weather',
       '--pcrs',
       join(dir, 'dev.pcrs'),
     ];
-    expect(await own.done('create_config', ...args)).toMatchObject({
+    expect(await ownFixture.done('create_config', ...args)).toMatchObject({
       status: 'done',
       capability: capId,
       application: `${ENCLAVE}::weather::WEATHER`,
@@ -261,7 +261,7 @@ describe('with a node', () => {
     const configId = await fixture.config(capId);
     const { server } = await startWeather({ nsm: fixture.nsm });
     const enclaveId = await fixture.register(configId, capId, server.url);
-    const other = await startWeather({ nsm: fixture.nsm });
+    const otherWeather = await startWeather({ nsm: fixture.nsm });
     const ask = (url: string) =>
       fixture.run(
         'update_weather',
@@ -276,7 +276,7 @@ describe('with a node', () => {
         '--root',
         fixture.file('root.pem'),
       );
-    expect((await ask(other.server.url)).json()).toMatchObject({
+    expect((await ask(otherWeather.server.url)).json()).toMatchObject({
       status: 'failed',
       code: 'POLICY_PUBLIC_KEY',
     });
@@ -473,7 +473,10 @@ describe.concurrent('the reading of update_weather', () => {
   });
 
   test('accepts a place that begins like a negative number', async () => {
-    const asked = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
-    expect(await script('update_weather', [...base, ...asked])).toMatchObject({ exit: 0, err: '' });
+    const weatherArguments = ['--from-url', 'http://127.0.0.1:1', '--location', '-5th Avenue', '--dry-run'];
+    expect(await script('update_weather', [...base, ...weatherArguments])).toMatchObject({
+      exit: 0,
+      err: '',
+    });
   });
 });

@@ -51,9 +51,9 @@ async function attest(nsm: EmulatedNsm, nonce: Uint8Array, publicKey: Uint8Array
 
 async function expectRefused(result: ReturnType<typeof register>, code: string, message: string, exit = 1) {
   const sent = fixture.node.ledger.executed.length;
-  const { exit: found, json } = await result;
+  const { exit: exitCode, json } = await result;
   expect(json()).toMatchObject({ status: 'failed', code, error: expect.stringContaining(message) });
-  expect(found).toBe(exit);
+  expect(exitCode).toBe(exit);
   expect(fixture.node.ledger.executed).toHaveLength(sent);
 }
 

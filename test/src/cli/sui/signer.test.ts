@@ -17,8 +17,8 @@ const keys: Record<string, Keypair> = {
   secp256r1: new Secp256r1Keypair(),
 };
 const FLAGS = { ed25519: 0, secp256k1: 1, secp256r1: 2 };
-const own = keys['ed25519'] as Keypair;
-const other = new Ed25519Keypair();
+const signerKey = keys['ed25519'] as Keypair;
+const otherKey = new Ed25519Keypair();
 
 /** A keystore entry of the Sui CLI: base64 of the scheme's flag and the key. */
 function keystoreEntry(flag: number, key: Keypair): string {
@@ -41,13 +41,13 @@ describe('SUI_PRIVATE_KEY', () => {
   });
 
   test('of another address than --address is refused, with neither guessed at', () => {
-    const env = { SUI_PRIVATE_KEY: own.getSecretKey() };
-    expect(() => senderOf(env, { address: other.toSuiAddress() })).toThrow(
-      `SUI_PRIVATE_KEY is the key of ${own.toSuiAddress()}, not of --address ${other.toSuiAddress()}`,
+    const env = { SUI_PRIVATE_KEY: signerKey.getSecretKey() };
+    expect(() => senderOf(env, { address: otherKey.toSuiAddress() })).toThrow(
+      `SUI_PRIVATE_KEY is the key of ${signerKey.toSuiAddress()}, not of --address ${otherKey.toSuiAddress()}`,
     );
   });
 
-  const secret = own.getSecretKey();
+  const secret = signerKey.getSecretKey();
   test.each([
     ['cut', secret.slice(0, -1)],
     ['with one character changed', secret.replace(/.$/, (last) => (last === 'q' ? 'p' : 'q'))],
@@ -69,13 +69,13 @@ describe('SUI_PRIVATE_KEY', () => {
 describe('the keystore', () => {
   test.each(Object.entries(FLAGS))('has the key of %s of --address', async (scheme, flag) => {
     const key = keys[scheme] as Keypair;
-    writeKeystore([keystoreEntry(0, other), keystoreEntry(flag, key)]);
+    writeKeystore([keystoreEntry(0, otherKey), keystoreEntry(flag, key)]);
     const signer = await readSigner({}, { address: key.toSuiAddress(), keystore: FILE });
     expect(signer.toSuiAddress()).toBe(key.toSuiAddress());
   });
 
   test('is in SUI_CONFIG_DIR by default', async () => {
-    const address = own.toSuiAddress();
+    const address = signerKey.toSuiAddress();
     await expect(readSigner({ SUI_CONFIG_DIR: '/nowhere' }, { address })).rejects.toMatchObject({
       code: 'SIGNER',
       message: expect.stringContaining('/nowhere/sui.keystore'),
@@ -83,23 +83,25 @@ describe('the keystore', () => {
   });
 
   test('without the key of --address is refused, and the error names the alternatives', async () => {
-    writeKeystore([keystoreEntry(0, other)]);
-    await expect(readSigner({}, { address: own.toSuiAddress(), keystore: FILE })).rejects.toMatchObject({
-      code: 'SIGNER',
-      message: expect.stringContaining('--unsigned'),
-    });
+    writeKeystore([keystoreEntry(0, otherKey)]);
+    await expect(readSigner({}, { address: signerKey.toSuiAddress(), keystore: FILE })).rejects.toMatchObject(
+      {
+        code: 'SIGNER',
+        message: expect.stringContaining('--unsigned'),
+      },
+    );
   });
 
-  const entry = keystoreEntry(0, own);
+  const entry = keystoreEntry(0, signerKey);
   test.each([
     ['not JSON', `[${entry}`],
     ['not an array', JSON.stringify({ key: entry })],
     ['an entry of another length', JSON.stringify([entry.slice(0, -4)])],
-    ['an entry of an unknown scheme', JSON.stringify([keystoreEntry(9, own)])],
+    ['an entry of an unknown scheme', JSON.stringify([keystoreEntry(9, signerKey)])],
     ['an entry that is not a string', JSON.stringify([[entry]])],
   ])('that is malformed (%s) is refused, and not repeated in the error', async (_, content) => {
     writeKeystore(content);
-    const error: Error = await readSigner({}, { address: own.toSuiAddress(), keystore: FILE }).then(
+    const error: Error = await readSigner({}, { address: signerKey.toSuiAddress(), keystore: FILE }).then(
       () => new Error('not refused'),
       (thrown) => thrown,
     );

@@ -61,11 +61,11 @@ describe.each([true, false])('a package with move/enclave from its first version
       await compileModule(APP_2),
       await compileModule(APP_3),
     ];
-    const one = await publishLineage(fixture, [...(isFirst ? enclave : []), ...first]);
-    const two = await upgradeLineage(fixture, one, [...enclave, ...second]);
+    const firstLineage = await publishLineage(fixture, [...(isFirst ? enclave : []), ...first]);
+    const two = await upgradeLineage(fixture, firstLineage, [...enclave, ...second]);
     const three = await upgradeLineage(fixture, two, [...enclave, ...third]);
-    versions = [one, two, three];
-    publisher = one.created.find(({ type }) => type.endsWith('::package::Publisher'))?.id ?? '';
+    versions = [firstLineage, two, three];
+    publisher = firstLineage.created.find(({ type }) => type.endsWith('::package::Publisher'))?.id ?? '';
   });
   afterAll(() => fixture.close());
 
@@ -175,9 +175,9 @@ describe.each([true, false])('a package with move/enclave from its first version
     const again = await fixture.done('register_enclave', ...later, ...root());
     expect(again).toMatchObject({ status: 'unchanged' });
 
-    const asked = ['--url', url, '--body', '{"payload":{"location":"Oslo"}}', ...root()];
+    const submitArguments = ['--url', url, '--body', '{"payload":{"location":"Oslo"}}', ...root()];
     const submit = (target: string, witness: string, ...args: string[]) =>
-      fixture.run('submit', target, '--config', configs.get(witness) ?? '', ...asked, ...args);
+      fixture.run('submit', target, '--config', configs.get(witness) ?? '', ...submitArguments, ...args);
     const record = { id: expect.stringMatching(/^0x/), type: `${id(2)}::app::Record` };
     const first = (await submit(`${id(2)}::app::record`, 'Later')).json();
     expect(first).toMatchObject({ status: 'done', created: [record] });
@@ -198,9 +198,9 @@ describe.each([true, false])('a package with move/enclave from its first version
 
   test('objects of another package are refused still', async () => {
     const weather = fixture.publish();
-    const other = await fixture.config(weather);
+    const otherConfig = await fixture.config(weather);
     for (const version of [1, 2, 3]) {
-      expect((await fixture.run('end_overlap', ...ofConfig(other, id(version)))).json()).toMatchObject({
+      expect((await fixture.run('end_overlap', ...ofConfig(otherConfig, id(version)))).json()).toMatchObject({
         code: 'SUI_OBJECT_TYPE',
       });
     }

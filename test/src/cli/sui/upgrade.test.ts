@@ -162,8 +162,8 @@ describe('upgrade', () => {
     const { fetcher } = frameworkOf({});
     const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
     if ('error' in result) throw new Error(result.error);
-    const others = result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
-    putModules(id as string, others);
+    const otherModules = result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));
+    putModules(id as string, otherModules);
     const sent = fixture.node.ledger.executed.length;
     const { exit, json } = await run('upgrade');
     expect(exit).toBe(1);

@@ -316,9 +316,9 @@ describe('--print-root --compare', () => {
   test.each(['dev-root.pem', 'changed.der'])('%s has another root', async (name) => {
     const { exit, out } = await compare(name, '--json');
     expect(exit).toBe(1);
-    const { same, pinned, found } = JSON.parse(out);
+    const { same, pinned, found: fileFingerprint } = JSON.parse(out);
     expect(same).toBe(false);
-    expect(found).not.toBe(pinned);
+    expect(fileFingerprint).not.toBe(pinned);
   });
 
   test.each([

@@ -193,9 +193,9 @@ describe('a module is read', () => {
 
   test('and anything else is refused', () => {
     const module = moduleOf(BASE);
-    const other = Uint8Array.from(module);
-    other[4] = 9;
-    expect(() => readModule(other)).toThrow('version 9 of the binary format');
+    const otherVersion = Uint8Array.from(module);
+    otherVersion[4] = 9;
+    expect(() => readModule(otherVersion)).toThrow('version 9 of the binary format');
     expect(() => readModule(new Uint8Array())).toThrow(RangeError);
     expect(() => readModule(Buffer.from('<html>, and not a module'))).toThrow('not a Move module');
     fc.assert(
@@ -231,8 +231,8 @@ test.each(MAY)('an upgrade may %s', (_, change) => {
 test.each(MAY_NOT)('an upgrade may not %s', (_, change, message) => {
   const changed = change(BASE);
   expect(changed).not.toBe(BASE);
-  const found = incompatibilities(base, interfaceOf(changed));
-  expect(found.join('\n')).toContain(message);
+  const problems = incompatibilities(base, interfaceOf(changed));
+  expect(problems.join('\n')).toContain(message);
 });
 
 test("a package's digest is the compiler's own", async () => {

@@ -274,7 +274,7 @@ test(`${CASES.length} calls have the results, or the failures, that they have in
   const modules = compiled.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));
   const packages = new Map([[SELF, { original: SELF, modules, dependencies: [] }]]);
   const code = new ChainCode(packages, frameworkPackage());
-  const tests = await Promise.all(CASES.map((one, index) => unitTest(code, one, index)));
+  const tests = await Promise.all(CASES.map((testCase, index) => unitTest(code, testCase, index)));
   const text = `#[test_only]\nmodule cases::compare;\n${tests.join('\n')}`;
   // Neither only results nor only failures.
   expect(text.match(/expected_failure/g)?.length).toBeGreaterThan(CASES.length / 10);

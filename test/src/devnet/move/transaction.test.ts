@@ -437,8 +437,8 @@ test('an upgrade runs the new code under the types of the first, and a failed on
     ],
   });
   const digest = packageDigest(modules, DEPENDENCIES);
-  const other = await execute(upgrade(new Uint8Array(32)));
-  expect(errorOf(other)).toMatchObject({
+  const otherUpgrade = await execute(upgrade(new Uint8Array(32)));
+  expect(errorOf(otherUpgrade)).toMatchObject({
     command: 1n,
     description: expect.stringMatching(/DigestDoesNotMatch/),
   });

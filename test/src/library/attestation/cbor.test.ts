@@ -121,9 +121,12 @@ test('every item survives a round trip, whatever follows it', () => {
   );
   const value = fc.letrec((tie) => ({ item: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('item'))) })).item;
   fc.assert(
-    fc.property(value, fc.uint8Array(), (item, rest) => {
+    fc.property(value, fc.uint8Array(), (item, suffix) => {
       const bytes = encode(item);
-      expect(readCbor(new Uint8Array([...bytes, ...rest]), 'strict')).toEqual({ item, length: bytes.length });
+      expect(readCbor(new Uint8Array([...bytes, ...suffix]), 'strict')).toEqual({
+        item,
+        length: bytes.length,
+      });
     }),
   );
 });

@@ -24,9 +24,9 @@ if (weather === undefined) throw new Error('no case');
 const DOCUMENT = fromHex(weather.document);
 const OPTIONS = { now: weather.at, policy: policyOf(weather) };
 
-function optionsOf(one: Case): VerifyOptions {
-  const roots = one.roots?.map(fromHex) ?? [];
-  return { now: one.at, policy: policyOf(one), ...(roots.length > 0 ? { roots } : {}) };
+function optionsOf(documentCase: Case): VerifyOptions {
+  const roots = documentCase.roots?.map(fromHex) ?? [];
+  return { now: documentCase.at, policy: policyOf(documentCase), ...(roots.length > 0 ? { roots } : {}) };
 }
 
 /** Checks what an explanation says against the verdict. @returns the failed rule, or null */
@@ -49,10 +49,10 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
   expect(rules.map(({ state }) => state)).toEqual(states);
   // One comparison for all rows: there are many thousands.
   const unfit = rules.filter(
-    ({ state, found = '' }) =>
-      (state === 'not reached' && found !== '') ||
-      found.length > 400 ||
-      /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(found),
+    ({ state, found: detail = '' }) =>
+      (state === 'not reached' && detail !== '') ||
+      detail.length > 400 ||
+      /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(detail),
   );
   expect(unfit).toEqual([]);
   expect(document !== undefined).toBe(failed === null || failed > 20);
@@ -63,20 +63,20 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
 const failedRules = new Map<Case, number | null>();
 
 /** Checks what the explanation of a case says, once. @returns the failed rule, or null */
-async function failedRuleOf(one: Case): Promise<number | null> {
-  const before = failedRules.get(one);
+async function failedRuleOf(documentCase: Case): Promise<number | null> {
+  const before = failedRules.get(documentCase);
   if (before !== undefined) return before;
-  const failed = await explained(fromHex(one.document), optionsOf(one));
-  failedRules.set(one, failed);
+  const failed = await explained(fromHex(documentCase.document), optionsOf(documentCase));
+  failedRules.set(documentCase, failed);
   return failed;
 }
 
 describe('explainAttestation agrees with verifyAttestation', () => {
   test.each(Object.entries(cases))('on the cases of %s', async (_, group) => {
-    for (const one of group) {
-      const failed = await failedRuleOf(one);
-      if (one.code === null) expect([one.name, failed]).toEqual([one.name, null]);
-      else expect(CODES.get(failed ?? 0), one.name).toContain(one.code);
+    for (const documentCase of group) {
+      const failed = await failedRuleOf(documentCase);
+      if (documentCase.code === null) expect([documentCase.name, failed]).toEqual([documentCase.name, null]);
+      else expect(CODES.get(failed ?? 0), documentCase.name).toContain(documentCase.code);
     }
   });
 
@@ -93,7 +93,7 @@ describe('explainAttestation agrees with verifyAttestation', () => {
 
   test('on each rule: some case fails at each, and no rule is left out', async () => {
     const failed = new Set<number | null>();
-    for (const one of Object.values(cases).flat()) failed.add(await failedRuleOf(one));
+    for (const documentCase of Object.values(cases).flat()) failed.add(await failedRuleOf(documentCase));
     expect([...CODES.keys()].filter((rule) => !failed.has(rule))).toEqual([OPTIONS_RULE]);
   });
 });

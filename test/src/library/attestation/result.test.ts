@@ -61,8 +61,8 @@ describe('verifyAttestation', () => {
   });
 
   test('shows which registers differ, with both values', async () => {
-    const other = { ...WEATHER_IMAGE, pcr1: 'ab'.repeat(48) };
-    const error = await verifyAttestation(DOCUMENT, { ...OPTIONS, policy: { images: [other] } }).catch(
+    const otherImage = { ...WEATHER_IMAGE, pcr1: 'ab'.repeat(48) };
+    const error = await verifyAttestation(DOCUMENT, { ...OPTIONS, policy: { images: [otherImage] } }).catch(
       (e) => e,
     );
     expect(error).toBeInstanceOf(PcrMismatchError);

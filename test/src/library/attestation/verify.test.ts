@@ -16,9 +16,9 @@ const PAGE_ON_HTTP = { getRandomValues: () => {} };
 describe('with Web Crypto', () => {
   const { crypto, signatures } = notingCrypto();
   const judged = new Set<Case>();
-  const judge = async (one: Case) => {
-    await expectVerdicts(one);
-    judged.add(one);
+  const judge = async (documentCase: Case) => {
+    await expectVerdicts(documentCase);
+    judged.add(documentCase);
   };
   beforeAll(() => void vi.stubGlobal('crypto', crypto));
   afterAll(() => void vi.unstubAllGlobals());
@@ -29,7 +29,8 @@ describe('with Web Crypto', () => {
 
   // The paths differ in nothing but `verifyEcdsa`, and most cases have the signatures of the same chain.
   test('each signature of any case has the same verdict as with @noble/curves', async () => {
-    for (const one of Object.values(cases).flat()) if (!judged.has(one)) await judge(one);
+    for (const documentCase of Object.values(cases).flat())
+      if (!judged.has(documentCase)) await judge(documentCase);
     vi.stubGlobal('crypto', PAGE_ON_HTTP);
     const counts = { valid: 0, invalid: 0 };
     for (const { isValid, ...input } of signatures.values()) {
@@ -51,13 +52,20 @@ describe('with @noble/curves', () => {
   test.each(realCases)('$name: $code, Sui $abort', expectVerdicts);
 });
 
-async function expectVerdicts(one: Case): Promise<void> {
-  const roots = one.roots?.map(fromHex) ?? [];
-  const document = fromHex(one.document);
-  const options = { now: one.at, policy: policyOf(one), ...(roots.length > 0 ? { roots } : {}) };
-  expect(await codeOf(verifyAttestation(document, options)), one.name).toBe(one.code);
-  const prediction = await predictRegistration(document, one.at, roots[0]);
-  expect(prediction, one.name).toMatchObject({ abort: one.abort, accepted: one.abort === null });
+async function expectVerdicts(documentCase: Case): Promise<void> {
+  const roots = documentCase.roots?.map(fromHex) ?? [];
+  const document = fromHex(documentCase.document);
+  const options = {
+    now: documentCase.at,
+    policy: policyOf(documentCase),
+    ...(roots.length > 0 ? { roots } : {}),
+  };
+  expect(await codeOf(verifyAttestation(document, options)), documentCase.name).toBe(documentCase.code);
+  const prediction = await predictRegistration(document, documentCase.at, roots[0]);
+  expect(prediction, documentCase.name).toMatchObject({
+    abort: documentCase.abort,
+    accepted: documentCase.abort === null,
+  });
 }
 
 /** The code with which the document was refused, or null when it was trusted. */

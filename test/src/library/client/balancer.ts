@@ -38,7 +38,7 @@ export class Balancer {
   }
 
   count(path: string): number {
-    return this.paths.filter((asked) => asked === path).length;
+    return this.paths.filter((requestedPath) => requestedPath === path).length;
   }
 
   #forward(request: IncomingMessage, response: ServerResponse): void {
@@ -50,9 +50,12 @@ export class Balancer {
         request.socket.destroy();
         return;
       }
-      const { 'x-enclave-key': given, ...others } = answer.headers;
-      const hint = this.changeHint(given as string | undefined);
-      response.writeHead(answer.statusCode ?? 502, { ...others, ...(hint && { 'x-enclave-key': hint }) });
+      const { 'x-enclave-key': keyHeader, ...otherHeaders } = answer.headers;
+      const hint = this.changeHint(keyHeader as string | undefined);
+      response.writeHead(answer.statusCode ?? 502, {
+        ...otherHeaders,
+        ...(hint && { 'x-enclave-key': hint }),
+      });
       answer.pipe(response);
     });
     onward.on('error', () => response.writeHead(502).end());

@@ -47,8 +47,8 @@ const ASKED = { location: 'San Francisco' };
 
 /** Lets `change` edit the JSON of an endpoint's answer. */
 function lieAbout(path: string, change: (answer: Answer) => void): void {
-  enclave.lie = (asked: string, reply: Reply) => {
-    if (asked !== path) return reply;
+  enclave.lie = (requestedPath: string, reply: Reply) => {
+    if (requestedPath !== path) return reply;
     const answer = JSON.parse(reply.body);
     change(answer);
     return { ...reply, body: JSON.stringify(answer) };
@@ -148,8 +148,8 @@ describe('an endpoint of the application', () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
     });
-    const asked = clientOf().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+    const call = clientOf().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
     expect(enclave.requests.at(-1)).toMatch(/get_attestation/);
     expect(enclave.requests).toContain('/draw?a=b');
   });
@@ -166,8 +166,8 @@ describe('an endpoint of the application', () => {
     1,
   ])('is nowhere else: %j', async (path) => {
     const client = new EnclaveClient('https://host/enclave', { policy: { images: [enclave.image] } });
-    const asked = client.call(path as string, {}, WeatherResponse);
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    const call = client.call(path as string, {}, WeatherResponse);
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
   });
 });
 
@@ -246,8 +246,8 @@ describe('the option "expect"', () => {
 
   test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
     '%o is repeated',
-    async (wanted) => {
-      const { data } = await clientOf().processData(ASKED, WeatherResponse, { expect: wanted });
+    async (expected) => {
+      const { data } = await clientOf().processData(ASKED, WeatherResponse, { expect: expected });
       expect(data).toEqual(all);
     },
   );
@@ -258,9 +258,9 @@ describe('the option "expect"', () => {
     [{ location: 'san francisco' }, 'location'],
     [{ location: '' }, 'location'],
     [{ location: 'San Francisco', temperature: 14n }, 'temperature'],
-  ])('%o is not', async (wanted, member) => {
-    const asked = clientOf().processData(ASKED, WeatherResponse, { expect: wanted });
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
+  ])('%o is not', async (expected, member) => {
+    const call = clientOf().processData(ASKED, WeatherResponse, { expect: expected });
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
   });
 
   test('refuses the genuine answer to another request', async () => {
@@ -272,8 +272,8 @@ describe('the option "expect"', () => {
     };
     await client.processData({ location: 'Oslo' }, WeatherResponse, { expect: { location: 'Oslo' } });
     enclave.lie = (_, reply) => ofOslo ?? reply;
-    const asked = client.processData(ASKED, WeatherResponse, { expect: ASKED });
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
+    const call = client.processData(ASKED, WeatherResponse, { expect: ASKED });
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'location' });
   });
 
   test('is compared with the signed data only', async () => {
@@ -303,8 +303,8 @@ describe('the option "expect"', () => {
       raw: Uint8Array.of(1, 2),
     });
     enclave.lie = (path, reply) => (path === '/nested' ? { ...reply, body: json.toString() } : reply);
-    const ask = (wanted: object) =>
-      clientOf().call('/nested', { payload: ASKED }, Nested, { expect: wanted });
+    const ask = (expected: object) =>
+      clientOf().call('/nested', { payload: ASKED }, Nested, { expect: expected });
     await ask({ at: { x: 1, y: null }, raw: [1, 2] });
     await expect(ask({ at: { x: 1, y: 0 } })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'at' });
     await expect(ask({ raw: [1] })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'raw' });
@@ -317,13 +317,15 @@ describe('the option "expect"', () => {
       fc.asyncProperty(
         fc.string({ unit: 'binary' }),
         fc.string({ unit: 'binary' }),
-        async (location, other) => {
-          const asked = client.processData({ location }, WeatherResponse, { expect: { location: other } });
-          const code = await asked.then(
+        async (location, otherLocation) => {
+          const call = client.processData({ location }, WeatherResponse, {
+            expect: { location: otherLocation },
+          });
+          const code = await call.then(
             () => null,
             (error) => error.code,
           );
-          expect(code).toBe(other === location ? null : 'CLIENT_EXPECT');
+          expect(code).toBe(otherLocation === location ? null : 'CLIENT_EXPECT');
           await client.processData({ location }, WeatherResponse, { expect: { location } });
         },
       ),
@@ -339,16 +341,16 @@ describe('the option "expect"', () => {
     ['an array as expect', { expect: ['San Francisco'] }],
     ['null as expect', { expect: null }],
   ])('is refused before any request: %s', async (_, options) => {
-    const asked = clientOf().processData(ASKED, WeatherResponse, options as never);
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    const call = clientOf().processData(ASKED, WeatherResponse, options as never);
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     expect(enclave.requests).toEqual([]);
   });
 
   test.each([{ location: undefined }, { location: 5 }, { temperature: 1.5 }, { temperature: -1 }])(
     'is refused when no answer can have %o',
-    async (wanted) => {
-      const asked = clientOf().processData(ASKED, WeatherResponse, { expect: wanted as never });
-      await expect(asked).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
+    async (expected) => {
+      const call = clientOf().processData(ASKED, WeatherResponse, { expect: expected as never });
+      await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     },
   );
 });
@@ -501,8 +503,10 @@ describe('an answer is refused', () => {
   });
 
   test('when the schema differs from the application’s', async () => {
-    const other = signedType(0, bcs.struct('Other', { temperature: u64, location: text }));
-    await expect(clientOf().processData(ASKED, other)).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
+    const otherType = signedType(0, bcs.struct('Other', { temperature: u64, location: text }));
+    await expect(clientOf().processData(ASKED, otherType)).rejects.toMatchObject({
+      code: 'CLIENT_SIGNATURE',
+    });
   });
 
   test('and unsigned properties are dropped', async () => {
@@ -677,9 +681,9 @@ describe('the network', () => {
   });
 
   test('the path of the URL is kept, the query is dropped', async () => {
-    const asked: string[] = [];
+    const requestedPaths: string[] = [];
     const fetch: typeof globalThis.fetch = (input) => {
-      asked.push(String(input));
+      requestedPaths.push(String(input));
       return Promise.reject(new TypeError());
     };
     const client = new EnclaveClient('https://host/enclave?a=b#c', {
@@ -687,7 +691,7 @@ describe('the network', () => {
       fetch,
     });
     await expect(client.attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
-    expect(asked[0]).toMatch(/^https:\/\/host\/enclave\/get_attestation\?nonce=[0-9a-f]{64}$/);
+    expect(requestedPaths[0]).toMatch(/^https:\/\/host\/enclave\/get_attestation\?nonce=[0-9a-f]{64}$/);
   });
 });
 

@@ -28,7 +28,7 @@ function rowsOf(path: string, { type, fields }: Pick<SchemaField, 'type' | 'fiel
   if (value instanceof Uint8Array) return [[path, `0x${toHex(value)}`]];
   if (Array.isArray(value)) {
     const head: Row = [path, value.length === 1 ? '1 item' : `${value.length} items`];
-    return [head, ...value.flatMap((one, index) => rowsOf(`${path}[${index}]`, item, one))];
+    return [head, ...value.flatMap((member, index) => rowsOf(`${path}[${index}]`, item, member))];
   }
   if (fields !== undefined) return structRows(path, fields, value);
   return [[path, String(value)]];
@@ -76,8 +76,8 @@ describe('messages of any type', () => {
         expect(() => describeSigned(type, bytes.subarray(0, 1 + (cut % (bytes.length - 1))))).toThrow(
           unreadable,
         );
-        const other = { ...type, intent: (type.intent + 1) % 256 };
-        expect(() => describeSigned(other, bytes)).toThrow(
+        const otherType = { ...type, intent: (type.intent + 1) % 256 };
+        expect(() => describeSigned(otherType, bytes)).toThrow(
           expect.objectContaining({ code: 'CLIENT_INTENT' }),
         );
       }),

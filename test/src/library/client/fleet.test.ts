@@ -86,8 +86,8 @@ describe('enclaves behind one URL', () => {
 
   test('are judged by the one key that the policy names', async () => {
     const { balancer, enclaves } = await startFleet(2);
-    const [one] = enclaves as [TestServer];
-    const client = clientOf(balancer, { policy: { ...TRUST.policy, publicKey: one.publicKey } });
+    const [firstEnclave] = enclaves as [TestServer];
+    const client = clientOf(balancer, { policy: { ...TRUST.policy, publicKey: firstEnclave.publicKey } });
     const answers = await Promise.all([1, 2, 3, 4].map((call) => errorOf(draw(client, call))));
     expect(answers).toContain(null);
     for (const error of answers.filter((answer) => answer !== null)) {
@@ -143,8 +143,8 @@ describe('the hint', () => {
     expect(answer.headers.get('access-control-expose-headers')).toBe(
       'x-request-id, retry-after, x-enclave-key',
     );
-    for (const other of ['/rules', '/draw', '/nowhere', '/health_check']) {
-      expect((await server.get(other)).headers.get('x-enclave-key')).toBeNull();
+    for (const path of ['/rules', '/draw', '/nowhere', '/health_check']) {
+      expect((await server.get(path)).headers.get('x-enclave-key')).toBeNull();
     }
   });
 
@@ -165,10 +165,10 @@ describe('the hint', () => {
     const { balancer, enclaves } = await startFleet(2);
     const client = clientOf(balancer);
     for (let call = 0; call < 4; call++) await draw(client, call);
-    const [one, other] = enclaves.map(({ publicKey }) => hexOf(publicKey));
-    balancer.changeHint = (hint) => (hint === one ? other : one);
+    const [firstKey, secondKey] = enclaves.map(({ publicKey }) => hexOf(publicKey));
+    balancer.changeHint = (hint) => (hint === firstKey ? secondKey : firstKey);
     const { publicKey } = await draw(client, 5);
-    expect([one, other]).toContain(hexOf(publicKey));
+    expect([firstKey, secondKey]).toContain(hexOf(publicKey));
   });
 
   test('makes a lying host no better, and costs a bounded number of attestations', async () => {
@@ -197,11 +197,11 @@ describe('a call that fails', () => {
       await draw(client, 0);
       let broken = 0;
       const sent = balancer.count(path);
-      balancer.breaks = (asked) => asked === path && ++broken <= 2;
+      balancer.breaks = (requestedPath) => requestedPath === path && ++broken <= 2;
       expect((await draw(client, 1, { idempotent: true })).data.picked).toBe(1n);
       expect(balancer.count(path)).toBeGreaterThanOrEqual(sent + 3);
       broken = 0;
-      balancer.breaks = (asked) => asked === path && ++broken <= 1;
+      balancer.breaks = (requestedPath) => requestedPath === path && ++broken <= 1;
       const before = balancer.count(path);
       const error = await errorOf(draw(client, 2));
       expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE' });
@@ -285,10 +285,13 @@ describe('a signal', () => {
     const { balancer } = await startFleet(1);
     const client = clientOf(balancer);
     const controller = new AbortController();
-    const [one, other] = [errorOf(draw(client, 1, { signal: controller.signal })), draw(client, 2)];
+    const [abortedCall, otherCall] = [
+      errorOf(draw(client, 1, { signal: controller.signal })),
+      draw(client, 2),
+    ];
     controller.abort();
-    expect(await one).toMatchObject({ name: 'AbortError' });
-    expect((await other).data.picked).toBe(2n);
+    expect(await abortedCall).toMatchObject({ name: 'AbortError' });
+    expect((await otherCall).data.picked).toBe(2n);
     expect(balancer.count('/get_attestation')).toBe(1);
     const attested = client.attest({ signal: AbortSignal.abort('no') });
     await expect(attested).rejects.toBe('no');

@@ -5,9 +5,9 @@ import { formsOf } from './forms.ts';
 test('a secret is found in hexadecimal and base64, whatever is beside it', () => {
   const encoding = fc.constantFrom('latin1', 'hex', 'base64', 'base64url');
   const secret = fc.uint8Array({ minLength: 16, maxLength: 40 });
-  const other = fc.uint8Array({ maxLength: 10 });
+  const garbage = fc.uint8Array({ maxLength: 10 });
   fc.assert(
-    fc.property(other, secret, other, encoding, (before, bytes, after, form) => {
+    fc.property(garbage, secret, garbage, encoding, (before, bytes, after, form) => {
       const record = Buffer.from(Buffer.concat([before, bytes, after]).toString(form), 'latin1');
       expect(formsOf(bytes).some((form) => record.includes(form))).toBe(true);
     }),

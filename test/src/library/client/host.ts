@@ -74,14 +74,14 @@ export class Host {
   }
 
   async #forward(
-    { method = 'GET', headers: given }: IncomingMessage,
+    { method = 'GET', headers: requestHeaders }: IncomingMessage,
     url: string,
     sent: Buffer,
     path: string,
   ): Promise<Passing> {
     const body = method === 'POST' ? new Uint8Array(await this.changeRequest(path, sent)) : null;
     const headers = Object.fromEntries(
-      Object.entries(given).filter(([name]) => PASSED_ON.test(name)),
+      Object.entries(requestHeaders).filter(([name]) => PASSED_ON.test(name)),
     ) as Record<string, string>;
     const answer = await fetch(this.target + url, { method, headers, body });
     const received = Buffer.from(await answer.arrayBuffer());

@@ -85,12 +85,12 @@ describe('an answer', () => {
   });
 
   test('of another registered enclave behind the same URL needs no attestation of it', async () => {
-    const [one, other] = [await register(), await register()];
-    const balancer = await Balancer.start(one.server.url, other.server.url);
+    const [first, second] = [await register(), await register()];
+    const balancer = await Balancer.start(first.server.url, second.server.url);
     const client = await open(balancer);
     const ids = new Set<string>();
     for (let call = 0; call < 4; call++) ids.add((await draw(client)).enclaveId);
-    expect(ids).toEqual(new Set([one.enclaveId, other.enclaveId]));
+    expect(ids).toEqual(new Set([first.enclaveId, second.enclaveId]));
     expect(balancer.count('/get_attestation')).toBe(1);
   });
 

@@ -106,9 +106,9 @@ describe('readSchema', () => {
   test('throws nothing but its error, whatever the JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom('signs', 'endpoints', 'inputs'), (value, part) => {
-        for (const given of [value, { ...SCHEMA, [part]: value }, { ...SCHEMA, [part]: [value] }]) {
+        for (const changedSchema of [value, { ...SCHEMA, [part]: value }, { ...SCHEMA, [part]: [value] }]) {
           try {
-            readSchema(given);
+            readSchema(changedSchema);
           } catch (error) {
             expect(error).toBeInstanceOf(ClientError);
           }

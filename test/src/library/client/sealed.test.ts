@@ -87,8 +87,8 @@ describe('getSalt with a policy', () => {
   test("passes the service's refusal on, which the host doesn't see", async () => {
     const { host, issuer } = await startAll();
     const expired = await issuer.token({ exp: 1 });
-    const asked = getSalt(host.url, expired, TRUST);
-    await expect(asked).rejects.toMatchObject({
+    const saltRequest = getSalt(host.url, expired, TRUST);
+    await expect(saltRequest).rejects.toMatchObject({
       code: 'ZKLOGIN_REFUSED',
       status: 401,
       serverCode: 'SALT_TOKEN_EXPIRED',
@@ -117,8 +117,8 @@ describe('getSalt with a policy', () => {
   });
 
   test('names an unreachable service, and options that contradict each other', async () => {
-    const asked = getSalt('http://127.0.0.1:1', 'a.b.c', TRUST);
-    await expect(asked).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
+    const saltRequest = getSalt('http://127.0.0.1:1', 'a.b.c', TRUST);
+    await expect(saltRequest).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
     const headers = { authorization: 'Bearer x' };
     expect(await codeOf(getSalt('http://127.0.0.1:1', 'a.b.c', { ...TRUST, headers }))).toBe(
       'ZKLOGIN_OPTION',
@@ -143,7 +143,7 @@ const change = fc.oneof(
     const middle = at % (bytes.length + 1);
     return Buffer.concat([bytes.subarray(middle), bytes.subarray(0, middle)]);
   }),
-  fc.uint8Array({ maxLength: 200 }).map((other) => () => Buffer.from(other)),
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => () => Buffer.from(bytes)),
 );
 
 describe('a host that changes what passes', () => {
@@ -168,8 +168,8 @@ describe('a host that changes what passes', () => {
 
   test("can't swap the answers of two callers, nor answer one from its record", async () => {
     const host = await startDice();
-    const [one, other] = [clientOf(host), clientOf(host)];
-    await Promise.all([one.attest(), other.attest()]);
+    const [firstClient, secondClient] = [clientOf(host), clientOf(host)];
+    await Promise.all([firstClient.attest(), secondClient.attest()]);
     const waiting: { answer: Passing; send: (answer: Passing) => void }[] = [];
     host.changeAnswer = (answer) =>
       new Promise((send) => {
@@ -180,10 +180,12 @@ describe('a host that changes what passes', () => {
         second.send(first.answer);
       });
     const ask = (client: EnclaveClient) => codeOf(client.ask('/search?note=a', undefined));
-    expect(await Promise.all([ask(one), ask(other)])).toEqual(Array(2).fill('CLIENT_SEALED_ANSWER'));
+    expect(await Promise.all([ask(firstClient), ask(secondClient)])).toEqual(
+      Array(2).fill('CLIENT_SEALED_ANSWER'),
+    );
     const [recorded] = waiting;
     host.changeAnswer = () => (recorded as (typeof waiting)[0]).answer;
-    expect(await ask(one)).toBe('CLIENT_SEALED_ANSWER');
+    expect(await ask(firstClient)).toBe('CLIENT_SEALED_ANSWER');
   });
 
   test('gets nothing that it can read from a repeated request', async () => {
@@ -255,11 +257,13 @@ describe("a host that shows another enclave's attestation", () => {
   });
 
   test('of its own making is refused: CHAIN_ROOT', async () => {
-    const own = await FakeEnclave.start();
+    const ownHost = await FakeEnclave.start();
     try {
-      expect(await refusalOf(await attestationOf(`${own.url}/get_attestation?nonce=00`))).toBe('CHAIN_ROOT');
+      expect(await refusalOf(await attestationOf(`${ownHost.url}/get_attestation?nonce=00`))).toBe(
+        'CHAIN_ROOT',
+      );
     } finally {
-      own.close();
+      ownHost.close();
     }
   });
 
@@ -296,14 +300,14 @@ describe('EnclaveClient with { sealed: true }', () => {
   test('asks endpoints that sign nothing', async () => {
     const host = await startDice();
     expect(await clientOf(host).ask('/search?note=a%20b', undefined)).toEqual({ note: 'a b' });
-    const asked = clientOf(host).ask('/nowhere', {});
-    await expect(asked).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'NOT_FOUND' });
+    const call = clientOf(host).ask('/nowhere', {});
+    await expect(call).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'NOT_FOUND' });
   });
 
   test("believes the enclave's own refusal, which is sealed", async () => {
     const host = await startDice();
-    const asked = clientOf(host).ask('/draw', {});
-    await expect(asked).rejects.toMatchObject({
+    const call = clientOf(host).ask('/draw', {});
+    await expect(call).rejects.toMatchObject({
       code: 'CLIENT_REFUSED',
       status: 400,
       serverCode: 'INVALID_INPUT',
@@ -325,12 +329,12 @@ describe('EnclaveClient with { sealed: true }', () => {
     const host = await startDice();
     const body = Buffer.from('{"error":"x","code":"SEALED_KEY_UNKNOWN"}');
     host.changeAnswer = (answer) => (answer.path === '/sealed' ? { ...answer, status: 422, body } : answer);
-    const asked = clientOf(host).ask('/rules', undefined);
-    await expect(asked).rejects.toMatchObject({
+    const call = clientOf(host).ask('/rules', undefined);
+    await expect(call).rejects.toMatchObject({
       code: 'CLIENT_UNAUTHENTICATED',
       serverCode: 'SEALED_KEY_UNKNOWN',
     });
-    const count = (wanted: string) => host.paths.filter((path) => path === wanted).length;
+    const count = (countedPath: string) => host.paths.filter((path) => path === countedPath).length;
     expect([count('/sealed'), count('/get_attestation')]).toEqual([16, 5]);
   });
 

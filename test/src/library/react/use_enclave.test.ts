@@ -84,10 +84,12 @@ test.each([
   ['one more image', 2, () => options({ policy: { images: [enclave.image, enclave.image] } })],
   ['other bytes', 2, () => options({ roots: enclave.roots.map((root) => root.with(9, 0)) })],
   ['one more option', 2, () => options({ pinMaxAgeMs: 60_000 })],
-])('with %s in a later render, it attests %i times in all', async (what, times, others) => {
+])('with %s in a later render, it attests %i times in all', async (caseName, times, laterOptions) => {
   const hook = await renderHook(() => useEnclave(enclave.url, options({ now: () => Date.now() })));
   await until(() => expect(hook.latest().status).toBe('attested'));
-  await hook.again(() => useEnclave(what === 'another URL' ? `${enclave.url}/` : enclave.url, others()));
+  await hook.again(() =>
+    useEnclave(caseName === 'another URL' ? `${enclave.url}/` : enclave.url, laterOptions()),
+  );
   await until(() => expect(hook.latest().status).not.toBe('attesting'));
   expect(attestations()).toBe(times);
 });
@@ -193,9 +195,9 @@ test('aborts what is under way when it is unmounted, and retries nothing after t
   const hook = await renderHook(() => useEnclave(enclave.url, options({ fetch })));
   await until(() => expect(signals).toHaveLength(1));
   await hook.unmount();
-  const [[given] = []] = attest.mock.calls;
+  const [[attestOptions] = []] = attest.mock.calls;
   attest.mockRestore();
-  expect(given?.signal?.aborted).toBe(true);
+  expect(attestOptions?.signal?.aborted).toBe(true);
   hook.latest().retry();
   expect(signals).toHaveLength(1);
 });
@@ -212,8 +214,8 @@ test('with a config, it trusts what the chain does, and reports another register
   const suiClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
   const { url } = await Balancer.start(servers[0].url, servers[1].url);
   const roots = certificatesFromPem(fixture.nsm.rootPem());
-  const others = { roots, maxAnswerAgeMs: Infinity };
-  const hook = await renderHook(() => useEnclave(url, { suiClient, configId, ...others }));
+  const laterOptions = { roots, maxAnswerAgeMs: Infinity };
+  const hook = await renderHook(() => useEnclave(url, { suiClient, configId, ...laterOptions }));
   await until(() => expect(hook.latest().status).toBe('attested'));
   const { client, publicKey: before } = hook.latest();
   const signers = new Set<string>();
@@ -229,7 +231,7 @@ test('with a config, it trusts what the chain does, and reports another register
     .find((key) => !Buffer.from(key).equals(before ?? key));
   expect(hook.latest().changed).toEqual({ before, now });
 
-  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...others }));
+  const another = await renderHook(() => useEnclave(url, { suiClient, configId: capId, ...laterOptions }));
   await until(() => expect(another.latest().status).toBe('failed'));
   expect(another.latest().error).toMatchObject({ code: 'SUI_OBJECT_TYPE' });
 });

@@ -89,7 +89,7 @@ async function until(rendered: Rendered<UsedZkLogin>, step: UsedZkLogin['step'])
 }
 
 const kept = (storage: SessionStore) =>
-  (['login', 'session'] as const).filter((what) => storage.get(`sui-enclave/zklogin/${what}`) !== null);
+  (['login', 'session'] as const).filter((kind) => storage.get(`sui-enclave/zklogin/${kind}`) !== null);
 
 /** The steps in order. */
 const stepsOf = ({ results }: Rendered<UsedZkLogin>) =>
@@ -156,8 +156,8 @@ describe('an answer', () => {
   test('leads over token, salt and proof to a session, and leaves the address bar', async () => {
     const { storage, back } = answered();
     const { location } = page(back);
-    const asked = services();
-    const login = await use(storage, asked);
+    const loginServices = services();
+    const login = await use(storage, loginServices);
     await until(login, 'open');
     expect(stepsOf(login)).toEqual(['loading', 'token', 'salt', 'proof', 'open']);
     const { address } = login.latest();
@@ -165,7 +165,7 @@ describe('an answer', () => {
     expect(login.latest().session?.address).toBe(address);
     expect(login.results.find(({ step }) => step === 'proof')?.address).toBe(address);
     expect(location.href).toBe(REDIRECT_URI);
-    expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+    expect([loginServices.salt, loginServices.prover].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
     expect(kept(storage)).toEqual(['session']);
   });
 
@@ -225,9 +225,9 @@ describe('a service that fails', () => {
   test('is asked again by retry, which goes on with the same login', async () => {
     const { storage, back } = answered();
     page(back);
-    const asked = services();
-    asked.prover.mockRejectedValueOnce(new Error('busy'));
-    const login = await use(storage, asked);
+    const loginServices = services();
+    loginServices.prover.mockRejectedValueOnce(new Error('busy'));
+    const login = await use(storage, loginServices);
     await expect.poll(() => login.latest().error?.message).toBe('busy');
     expect([login.latest().step, login.latest().session, kept(storage)]).toEqual([
       'proof',
@@ -243,9 +243,9 @@ describe('a service that fails', () => {
   test('may be given up', async () => {
     const { storage, back } = answered();
     page(back);
-    const asked = services();
-    asked.salt.mockRejectedValueOnce('a string');
-    const login = await use(storage, asked);
+    const loginServices = services();
+    loginServices.salt.mockRejectedValueOnce('a string');
+    const login = await use(storage, loginServices);
     await expect.poll(() => login.latest().error?.message).toBe('a string');
     expect(login.latest().step).toBe('salt');
     login.latest().cancel();
@@ -259,12 +259,12 @@ async function proving() {
   const { storage, jwt, back } = answered();
   page(back);
   const { promise, resolve } = Promise.withResolvers<Proof>();
-  const asked = services();
-  asked.prover.mockReturnValueOnce(promise);
-  const login = await use(storage, asked);
-  await expect.poll(() => asked.prover).toHaveBeenCalledOnce();
-  const signal = asked.prover.mock.calls[0]?.[1].signal;
-  return { storage, login, signal, asked, prove: () => resolve(proofFor(jwt)) };
+  const loginServices = services();
+  loginServices.prover.mockReturnValueOnce(promise);
+  const login = await use(storage, loginServices);
+  await expect.poll(() => loginServices.prover).toHaveBeenCalledOnce();
+  const signal = loginServices.prover.mock.calls[0]?.[1].signal;
+  return { storage, login, signal, asked: loginServices, prove: () => resolve(proofFor(jwt)) };
 }
 const settled = () => new Promise((resolve) => setTimeout(resolve, 50));
 
@@ -299,11 +299,11 @@ describe('an open session', () => {
     const before = await opened(storage);
     await before.unmount();
     page();
-    const asked = services();
-    const login = await use(storage, asked);
+    const loginServices = services();
+    const login = await use(storage, loginServices);
     await until(login, 'open');
     expect(login.latest().address).toBe(before.latest().address);
-    expect([asked.salt, asked.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+    expect([loginServices.salt, loginServices.prover].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
   });
 
   test('is gone in the moment of logOut, from page and storage', async () => {

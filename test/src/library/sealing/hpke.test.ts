@@ -27,9 +27,11 @@ describe.each(RECIPIENTS)('%s as the recipient', (_, suite, keyOf) => {
   });
 
   test.each(['info', 'aad', 'enc', 'ciphertext'] as const)('refuses it with another %s', async (part) => {
-    const other = sealed[part].slice();
-    other[3] = (other[3] as number) ^ 1;
-    expect(await codeOf(openWith(await keyOf(), { ...sealed, [part]: other }, suite))).toBe('SEALED_ALTERED');
+    const changedPart = sealed[part].slice();
+    changedPart[3] = (changedPart[3] as number) ^ 1;
+    expect(await codeOf(openWith(await keyOf(), { ...sealed, [part]: changedPart }, suite))).toBe(
+      'SEALED_ALTERED',
+    );
   });
 
   // RFC 7748, section 6.1: the shared secret would be zero, whatever the private key.

@@ -107,8 +107,10 @@ describe('a sealed request', () => {
   });
 
   test('is refused when it is truncated, longer, or put together from two', async () => {
-    const [one, other] = await Promise.all([1, 2].map(() => sealRequest(KEY.publicKey, CALL)));
-    const [a, b] = [one?.message, other?.message] as [Uint8Array, Uint8Array];
+    const [firstRequest, secondRequest] = await Promise.all(
+      [1, 2].map(() => sealRequest(KEY.publicKey, CALL)),
+    );
+    const [a, b] = [firstRequest?.message, secondRequest?.message] as [Uint8Array, Uint8Array];
     const outcome = (bytes: Uint8Array) => codeOf(KEY.open(bytes));
     for (const length of [0, 1, 33, 65, 80])
       expect(await outcome(a.subarray(0, length))).toBe('SEALED_MALFORMED');

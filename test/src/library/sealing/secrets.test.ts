@@ -81,7 +81,7 @@ describe('sealed secrets', () => {
   test('open for no other state: version, registers, signing key', async () => {
     const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const [a, b, c] = STATE.registers;
-    const others: EnclaveState[] = [
+    const otherStates: EnclaveState[] = [
       { ...STATE, application: 'weather' },
       { ...STATE, version: '1.0.1' },
       // The boundary between name and version can't be moved.
@@ -93,9 +93,9 @@ describe('sealed secrets', () => {
       { ...STATE, signingKey: new Uint8Array(32) },
     ];
     expect(JSON.parse(Buffer.from(await open(json)).toString())).toEqual(VALUES);
-    for (const other of others) expect(await codeOf(open(json, other))).toBe('SEALED_ALTERED');
+    for (const otherState of otherStates) expect(await codeOf(open(json, otherState))).toBe('SEALED_ALTERED');
     expect(await codeOf(open(json, STATE, SealingKey.create()))).toBe('SEALED_KEY_UNKNOWN');
-    expect(new Set([STATE, ...others].map((state) => toHex(secretsInfo(state)))).size).toBe(9);
+    expect(new Set([STATE, ...otherStates].map((state) => toHex(secretsInfo(state)))).size).toBe(9);
   });
 
   test('are refused with any bit changed', async () => {
@@ -159,9 +159,9 @@ describe('sealed secrets', () => {
     ];
     for (const body of wrong) expect(isReceipt(body)).toBe(false);
     // Of another run, even with the same values.
-    const other = await sealSecrets(VALUES, KEY.publicKey, STATE);
-    expect(other.isReceipt(right)).toBe(false);
-    expect(await codeOf(other.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
+    const otherMessage = await sealSecrets(VALUES, KEY.publicKey, STATE);
+    expect(otherMessage.isReceipt(right)).toBe(false);
+    expect(await codeOf(otherMessage.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
     expect((await openAnswer(await answerTo(json, right))).body).toEqual(right);
   });
 
@@ -172,8 +172,13 @@ describe('sealed secrets', () => {
     const { exportSecret } = await openWith(KEY.key, bound, NODE_SUITE);
     const asRequest = sealAnswer(await answerSecret(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
     expect(await codeOf(openAnswer(asRequest))).toBe('SEALED_ALTERED');
-    const own = sealAnswer(await secretsAnswer(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
-    expect((await openAnswer(own)).body).toBe(1);
+    const ownReceipt = sealAnswer(
+      await secretsAnswer(exportSecret),
+      { status: 200, json: '1' },
+      0,
+      sealAesGcm,
+    );
+    expect((await openAnswer(ownReceipt)).body).toBe(1);
   });
 });
 
@@ -181,14 +186,14 @@ describe('what a provisioner signs', () => {
   test('covers every byte of the message and of the state', async () => {
     const { json } = await sealSecrets(VALUES, KEY.publicKey, STATE);
     const sealed = decodeSealedSecrets(JSON.parse(json));
-    const other = new Uint8Array(32).fill(9);
+    const otherKey = new Uint8Array(32).fill(9);
     const variants = [
       provisionedBytes(sealed, STATE),
-      provisionedBytes({ ...sealed, key: other }, STATE),
-      provisionedBytes({ ...sealed, enc: other }, STATE),
+      provisionedBytes({ ...sealed, key: otherKey }, STATE),
+      provisionedBytes({ ...sealed, enc: otherKey }, STATE),
       provisionedBytes({ ...sealed, ciphertext: sealed.ciphertext.subarray(1) }, STATE),
       provisionedBytes(sealed, { ...STATE, version: '2' }),
-      provisionedBytes(sealed, { ...STATE, signingKey: other }),
+      provisionedBytes(sealed, { ...STATE, signingKey: otherKey }),
     ].map(toHex);
     expect(new Set(variants).size).toBe(variants.length);
   });

@@ -26,8 +26,8 @@ const anyUserData = fc.record({
 describe('the structure', () => {
   test.each(VECTORS.user_data)(
     'is that of the vector for $application',
-    ({ sealing_key, bytes, ...rest }) => {
-      const userData = { sealingKey: hex(sealing_key), ...rest };
+    ({ sealing_key, bytes, ...description }) => {
+      const userData = { sealingKey: hex(sealing_key), ...description };
       expect(toHex(encodeUserData(userData))).toBe(bytes);
       expect(decodeUserData(hex(bytes))).toEqual(userData);
     },

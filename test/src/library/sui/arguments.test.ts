@@ -29,104 +29,104 @@ const reference = (objectId: string) =>
 const digest = '1'.repeat(32);
 
 type Given = Record<string, sui.ObjectInput>;
-type Build = (tx: Transaction, given: never) => unknown;
+type Build = (tx: Transaction, ids: never) => unknown;
 
 /** Each builder, with the objects that it takes in the order of the Move function. */
 const BUILDERS: readonly [string, readonly string[], Build][] = [
   [
     'create_enclave_config',
     ['capId'],
-    (tx, given: { capId: sui.ObjectInput }) =>
-      sui.createEnclaveConfig(tx, { ...contract, ...given, name: 'x', image }),
+    (tx, ids: { capId: sui.ObjectInput }) =>
+      sui.createEnclaveConfig(tx, { ...contract, ...ids, name: 'x', image }),
   ],
   [
     'new_enclave_config',
     ['capId'],
-    (tx, given: { capId: sui.ObjectInput }) =>
-      sui.newEnclaveConfig(tx, { ...contract, ...given, name: 'x', image }),
+    (tx, ids: { capId: sui.ObjectInput }) =>
+      sui.newEnclaveConfig(tx, { ...contract, ...ids, name: 'x', image }),
   ],
   [
     'update_pcrs',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.updatePcrs(tx, { ...contract, ...given, image }),
+    (tx, ids: Admin) => sui.updatePcrs(tx, { ...contract, ...ids, image }),
   ],
   [
     'begin_overlap',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.beginOverlap(tx, { ...contract, ...given, image, untilMs: 1 }),
+    (tx, ids: Admin) => sui.beginOverlap(tx, { ...contract, ...ids, image, untilMs: 1 }),
   ],
-  ['end_overlap', ['configId', 'capId'], (tx, given: Admin) => sui.endOverlap(tx, { ...contract, ...given })],
+  ['end_overlap', ['configId', 'capId'], (tx, ids: Admin) => sui.endOverlap(tx, { ...contract, ...ids })],
   [
     'update_name',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.updateName(tx, { ...contract, ...given, name: 'x' }),
+    (tx, ids: Admin) => sui.updateName(tx, { ...contract, ...ids, name: 'x' }),
   ],
   [
     'update_max_key_age',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...given, maxKeyAgeMs: null }),
+    (tx, ids: Admin) => sui.updateMaxKeyAge(tx, { ...contract, ...ids, maxKeyAgeMs: null }),
   ],
-  ['migrate', ['configId', 'capId'], (tx, given: Admin) => sui.migrateConfig(tx, { ...contract, ...given })],
-  ['retire', ['configId', 'capId'], (tx, given: Admin) => sui.retireConfig(tx, { ...contract, ...given })],
+  ['migrate', ['configId', 'capId'], (tx, ids: Admin) => sui.migrateConfig(tx, { ...contract, ...ids })],
+  ['retire', ['configId', 'capId'], (tx, ids: Admin) => sui.retireConfig(tx, { ...contract, ...ids })],
   [
     'new_registrar_cap',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.newRegistrarCap(tx, { ...contract, ...given }),
+    (tx, ids: Admin) => sui.newRegistrarCap(tx, { ...contract, ...ids }),
   ],
   [
     'revoke_registrar_cap',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.revokeRegistrarCap(tx, { ...contract, ...given, registrarId: ADMIN }),
+    (tx, ids: Admin) => sui.revokeRegistrarCap(tx, { ...contract, ...ids, registrarId: ADMIN }),
   ],
   [
     'register_enclave',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.registerEnclave(tx, { ...contract, ...given, attestation }),
+    (tx, ids: Admin) => sui.registerEnclave(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'new_enclave',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.newEnclave(tx, { ...contract, ...given, attestation }),
+    (tx, ids: Admin) => sui.newEnclave(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'begin_rotation',
     ['configId', 'capId'],
-    (tx, given: Admin) => sui.beginRotation(tx, { ...contract, ...given, image }),
+    (tx, ids: Admin) => sui.beginRotation(tx, { ...contract, ...ids, image }),
   ],
   [
     'register_enclave_as_registrar',
     ['configId', 'registrarId'],
-    (tx, given: Registrar) => sui.registerEnclaveAsRegistrar(tx, { ...contract, ...given, attestation }),
+    (tx, ids: Registrar) => sui.registerEnclaveAsRegistrar(tx, { ...contract, ...ids, attestation }),
   ],
   [
     'destroy_registrar_cap',
     ['registrarId', 'configId'],
-    (tx, given: Registrar) => sui.destroyRegistrarCap(tx, { ...contract, ...given }),
+    (tx, ids: Registrar) => sui.destroyRegistrarCap(tx, { ...contract, ...ids }),
   ],
   [
     'destroy_enclave',
     ['enclaveId', 'configId', 'capId'],
-    (tx, given: Admin & OfEnclave) => sui.destroyEnclave(tx, { ...contract, ...given }),
+    (tx, ids: Admin & OfEnclave) => sui.destroyEnclave(tx, { ...contract, ...ids }),
   ],
   [
     'destroy_old_enclave',
     ['enclaveId', 'configId'],
-    (tx, given: OfEnclave) => sui.destroyOldEnclave(tx, { ...contract, ...given }),
+    (tx, ids: OfEnclave) => sui.destroyOldEnclave(tx, { ...contract, ...ids }),
   ],
   [
     'new_cap_from_publisher',
     ['publisherId'],
-    (tx, given: { publisherId: sui.ObjectInput }) => sui.newCapFromPublisher(tx, { ...contract, ...given }),
+    (tx, ids: { publisherId: sui.ObjectInput }) => sui.newCapFromPublisher(tx, { ...contract, ...ids }),
   ],
   [
     'update_weather',
     ['enclaveId', 'configId'],
-    (tx, given: OfEnclave) => updateWeather(tx, { ...weather, ...given }),
+    (tx, ids: OfEnclave) => updateWeather(tx, { ...weather, ...ids }),
   ],
   [
     'update_temperature',
     ['enclaveId', 'configId'],
-    (tx, given: OfEnclave) => updateTemperature(tx, { ...weather, ...given, reading: tenths }),
+    (tx, ids: OfEnclave) => updateTemperature(tx, { ...weather, ...ids, reading: tenths }),
   ],
 ];
 interface Admin {
@@ -164,7 +164,7 @@ describe.each(FORMS)('given %s, offline', (_, form) => {
     const given: Given = Object.fromEntries(objects.map((object) => [object, form(tx, idOf(object))]));
     build(tx, given as never);
     const { inputs, calls } = await built(tx);
-    const call = calls.find((one) => one.function === name);
+    const call = calls.find((candidate) => candidate.function === name);
     const ids = (call?.arguments ?? []).flatMap((argument) => {
       const shared = 'Input' in argument ? inputs[argument.Input]?.Object?.SharedObject : undefined;
       return shared?.initialSharedVersion === '7' ? [shared.objectId] : [];
@@ -215,9 +215,9 @@ describe('is no object, and refused before anything is added:', () => {
   ])('%s', (_, make) => {
     for (const [name, objects, build] of BUILDERS) {
       const tx = new Transaction();
-      const given = Object.fromEntries(objects.map((object) => [object, make(tx)]));
+      const ids = Object.fromEntries(objects.map((object) => [object, make(tx)]));
       const refused = expect.objectContaining({ code: 'SUI_VALUE' });
-      expect(() => build(tx, given as never), name).toThrow(refused);
+      expect(() => build(tx, ids as never), name).toThrow(refused);
       expect(tx.getData().commands.filter(({ MoveCall: call }) => call?.package === PACKAGE)).toEqual([]);
     }
   });

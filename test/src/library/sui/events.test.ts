@@ -37,9 +37,9 @@ afterEach(() => {
 });
 
 async function all<Event>(events: AsyncIterable<Event>): Promise<Event[]> {
-  const found: Event[] = [];
-  for await (const event of events) found.push(event);
-  return found;
+  const foundEvents: Event[] = [];
+  for await (const event of events) foundEvents.push(event);
+  return foundEvents;
 }
 
 test('iterateEvents yields the life of a config', async () => {
@@ -120,8 +120,8 @@ describe('readEvents', () => {
   });
 
   test('has none of another application or package, and no cursor before the first event', async () => {
-    const other = { ...contract, application: `${PACKAGE}::dice::DICE` };
-    expect(await all(sui.iterateEvents(client, other))).toEqual([]);
+    const otherContract = { ...contract, application: `${PACKAGE}::dice::DICE` };
+    expect(await all(sui.iterateEvents(client, otherContract))).toEqual([]);
     const enclavePackage = `0x${'c'.repeat(64)}`;
     await expect(sui.readEvents(client, { enclavePackage })).rejects.toMatchObject({
       code: 'SUI_OBJECT_NOT_FOUND',
@@ -212,14 +212,14 @@ public fun migrate(config_id: ID) {
     sui::event::emit(ConfigMigrated<APP> { config_id, package_version: 2 })
 }
 `;
-  let one: Lineage;
+  let firstLineage: Lineage;
   let two: Lineage;
   beforeAll(async () => {
-    one = await publishLineage(fixture, await compileModule(ENCLAVE));
-    two = await upgradeLineage(fixture, one, await compileModule(ENCLAVE_2));
+    firstLineage = await publishLineage(fixture, await compileModule(ENCLAVE));
+    two = await upgradeLineage(fixture, firstLineage, await compileModule(ENCLAVE_2));
     await send(fixture, (tx) => {
       for (const [{ packageId }, name] of [
-        [one, 'retire'],
+        [firstLineage, 'retire'],
         [two, 'retire'],
         [two, 'migrate'],
       ] as const) {
@@ -229,11 +229,16 @@ public fun migrate(config_id: ID) {
   });
 
   test('has each event by the version that introduced it, which its latest version finds', async () => {
-    const application = `${one.packageId}::enclave::APP`;
+    const application = `${firstLineage.packageId}::enclave::APP`;
     const read = async (enclavePackage: string, name: 'ConfigRetired' | 'ConfigMigrated') =>
       await all(sui.iterateEvents(client, { enclavePackage, application, name }));
-    const retired = { name: 'ConfigRetired', enclavePackage: one.packageId, application, data: { configId } };
-    for (const { packageId } of [one, two]) {
+    const retired = {
+      name: 'ConfigRetired',
+      enclavePackage: firstLineage.packageId,
+      application,
+      data: { configId },
+    };
+    for (const { packageId } of [firstLineage, two]) {
       expect(await read(packageId, 'ConfigRetired')).toMatchObject([retired, retired]);
     }
     expect(await read(two.packageId, 'ConfigMigrated')).toMatchObject([
@@ -243,22 +248,24 @@ public fun migrate(config_id: ID) {
 
   test('loses none in silence: the query must name the events, or a version that has them', async () => {
     await expect(
-      sui.readEvents(client, { enclavePackage: one.packageId, name: 'ConfigMigrated' }),
+      sui.readEvents(client, { enclavePackage: firstLineage.packageId, name: 'ConfigMigrated' }),
     ).rejects.toMatchObject({
       code: 'SUI_VALUE',
       message: expect.stringContaining('name its latest version'),
     });
     await expect(sui.readEvents(client, { enclavePackage: two.packageId })).rejects.toMatchObject({
       code: 'SUI_VALUE',
-      message: expect.stringContaining(`(${one.packageId}, ${two.packageId}): read them by their names`),
+      message: expect.stringContaining(
+        `(${firstLineage.packageId}, ${two.packageId}): read them by their names`,
+      ),
     });
   });
 
   test('is asked for once, and its events page by page', async () => {
     const query = { enclavePackage: two.packageId, name: 'ConfigRetired' } as const;
-    const own = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
+    const ownClient = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
     fixture.node.calls.length = 0;
-    await all(sui.iterateEvents(own, { ...query, limit: 1 }));
+    await all(sui.iterateEvents(ownClient, { ...query, limit: 1 }));
     expect(fixture.node.calls.filter((name) => name === 'BatchGetObjects')).toHaveLength(1);
   });
 });

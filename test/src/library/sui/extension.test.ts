@@ -62,8 +62,8 @@ test('it gives every builder as a call that a transaction adds', async () => {
 });
 
 test('it may have another name, beside other extensions', async () => {
-  const other = { name: 'other', register: () => ({ hello: 'world' }) } as const;
-  const client = node.$extend(sui.suiEnclave({ name: 'enclaves' }), other);
+  const otherExtension = { name: 'other', register: () => ({ hello: 'world' }) } as const;
+  const client = node.$extend(sui.suiEnclave({ name: 'enclaves' }), otherExtension);
   expect(client.other.hello).toBe('world');
   expect(await client.enclaves.readConfig(configId)).toMatchObject({ id: configId });
   // @ts-expect-error: it has the name that was given

@@ -140,14 +140,14 @@ describe('enclaves', () => {
     expect(destroyed).toEqual([gone.id]);
     expect(fixture.node.calls.filter((name) => name === 'ListDynamicFields')).toHaveLength(2);
 
-    const found = (key: Uint8Array) => sui.findRegistration(client, config, key);
-    expect(await found(kept[0]?.publicKey ?? new Uint8Array())).toEqual({
+    const findByKey = (key: Uint8Array) => sui.findRegistration(client, config, key);
+    expect(await findByKey(kept[0]?.publicKey ?? new Uint8Array())).toEqual({
       enclaveId: kept[0]?.id,
       configVersion: 0n,
       state: 'registered',
     });
-    expect(await found(gone.publicKey)).toMatchObject({ enclaveId: gone.id, state: 'destroyed' });
-    expect(await found(new Uint8Array(32))).toMatchObject({ state: 'free' });
+    expect(await findByKey(gone.publicKey)).toMatchObject({ enclaveId: gone.id, state: 'destroyed' });
+    expect(await findByKey(new Uint8Array(32))).toMatchObject({ state: 'free' });
   });
 
   test('of the version before are found and not stale in an overlap, and not after it', async () => {
@@ -167,19 +167,19 @@ describe('enclaves', () => {
     };
     const both = [old.id, String(successor)].sort();
     expect([await current(), await current(end - 1), await current(end)]).toEqual([both, both, [successor]]);
-    const found = (options?: sui.RegistrationOptions) =>
+    const findOld = (options?: sui.RegistrationOptions) =>
       sui.findRegistration(client, config, old.publicKey, options);
     const registered = { enclaveId: old.id, configVersion: 0n, state: 'registered' };
-    expect(await found()).toEqual(registered);
-    expect(await found({ nowMs: end - 1 })).toEqual(registered);
+    expect(await findOld()).toEqual(registered);
+    expect(await findOld({ nowMs: end - 1 })).toEqual(registered);
     const free = {
       enclaveId: sui.enclaveAddress(config, 1n, old.publicKey),
       configVersion: 1n,
       state: 'free',
     };
-    expect(await found({ nowMs: end })).toEqual(free);
-    expect(await found({ versions: 'latest' })).toEqual(free);
-    await expect(found({ versions: 'all' as never })).rejects.toMatchObject({ code: 'SUI_VALUE' });
+    expect(await findOld({ nowMs: end })).toEqual(free);
+    expect(await findOld({ versions: 'latest' })).toEqual(free);
+    await expect(findOld({ versions: 'all' as never })).rejects.toMatchObject({ code: 'SUI_VALUE' });
   });
 
   test('are listed by version, and by page', async () => {
@@ -203,15 +203,15 @@ describe('enclaves', () => {
       cursor: null,
     });
 
-    const found: string[] = [];
+    const listedIds: string[] = [];
     let cursor: string | null = null;
     do {
       const page: sui.EnclaveList = await list({ limit: 1, cursor });
-      found.push(...page.enclaves.map(({ id }) => id));
+      listedIds.push(...page.enclaves.map(({ id }) => id));
       cursor = page.cursor;
       expect(page.enclaves).toHaveLength(1);
     } while (cursor !== null);
-    expect(found).toEqual(all.map(({ id }) => id));
+    expect(listedIds).toEqual(all.map(({ id }) => id));
     for (const options of [{ versions: 'latest' as never }, { limit: 0 }, { limit: 1.5 }]) {
       await expect(list(options)).rejects.toMatchObject({ code: 'SUI_VALUE' });
     }
@@ -256,17 +256,17 @@ describe('a signal', () => {
       (options) => sui.readEvents(client, { ...contract, ...options }),
       (options) => sui.iterateEvents(client, { ...contract, ...options }).next(),
     ];
-    const asked = fixture.node.calls.length;
+    const callCount = fixture.node.calls.length;
     const controller = new AbortController();
     const calls = Promise.allSettled(asks.map((ask) => ask({ signal: controller.signal })));
-    await expect.poll(() => fixture.node.calls.length).toBe(asked + asks.length);
+    await expect.poll(() => fixture.node.calls.length).toBe(callCount + asks.length);
     const reason = new Error('the page was left');
     controller.abort(reason);
     expect(await calls).toEqual(asks.map(() => ({ status: 'rejected', reason })));
     // Once aborted, none asks at all.
     const late = await Promise.allSettled(asks.map((ask) => ask({ signal: controller.signal })));
     expect(late).toEqual(asks.map(() => ({ status: 'rejected', reason })));
-    expect(fixture.node.calls).toHaveLength(asked + asks.length);
+    expect(fixture.node.calls).toHaveLength(callCount + asks.length);
   });
 
   test('that is not aborted changes nothing', async () => {
@@ -286,7 +286,7 @@ test('listCapabilities returns only those of the owner for the application', asy
   expect((await sui.listCapabilities(client, fixture.address, contract)).sort()).toEqual(
     [capId, second].sort(),
   );
-  const other = { ...contract, application: `${PACKAGE}::dice::DICE` };
-  expect(await sui.listCapabilities(client, fixture.address, other)).toEqual([]);
+  const otherContract = { ...contract, application: `${PACKAGE}::dice::DICE` };
+  expect(await sui.listCapabilities(client, fixture.address, otherContract)).toEqual([]);
   expect(fixture.node.ledger.owned(fixture.address).some(({ type }) => type === COIN)).toBe(true);
 });

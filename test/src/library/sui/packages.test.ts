@@ -17,9 +17,9 @@ let versions: readonly [Lineage, Lineage, Lineage];
 beforeAll(async () => {
   fixture = await ChainFixture.start();
   client = new SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
-  const one = await publishLineage(fixture, await compileModule(ONE));
-  const two = await upgradeLineage(fixture, one, await compileModule(TWO));
-  versions = [one, two, await upgradeLineage(fixture, two, await compileModule(THREE))];
+  const firstLineage = await publishLineage(fixture, await compileModule(ONE));
+  const two = await upgradeLineage(fixture, firstLineage, await compileModule(TWO));
+  versions = [firstLineage, two, await upgradeLineage(fixture, two, await compileModule(THREE))];
 });
 afterAll(() => fixture.close());
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /** Runs the snippet that follows a heading, with the values of the application around it; returns one of its values. */
-async function run(heading: string, given: object, result: string): Promise<unknown> {
+async function run(heading: string, bindings: object, result: string): Promise<unknown> {
   const section = README.split(/^#+ /m).find((part) => part.startsWith(heading)) ?? '';
   const [, snippet = ''] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];
   const imported = [...snippet.matchAll(/^import \{ (.*) \} from '(.*)';\n/gm)].flatMap(
@@ -46,7 +46,7 @@ async function run(heading: string, given: object, result: string): Promise<unkn
   const code = snippet
     .replace(/^import .*\n/gm, '')
     .replaceAll('https://fullnode.testnet.sui.io:443', fixture.node.url);
-  const scope = { ...Object.fromEntries(imported), ...given };
+  const scope = { ...Object.fromEntries(imported), ...bindings };
   const body = stripTypeScriptTypes(`async () => {\n${code}\nreturn ${result};\n}`);
   return await new Function(...Object.keys(scope), `return (${body})()`)(...Object.values(scope));
 }
@@ -62,8 +62,8 @@ test('an answer is submitted to the contract of the page as it takes it, and as 
   const call = async () => answer;
   const suiClient = new grpc.SuiGrpcClient({ network: 'custom', baseUrl: fixture.node.url });
   const rewardsId = `0x${'1'.repeat(64)}`;
-  const given = { client: { call }, appPackage: PACKAGE, suiClient, rewardsId, configId };
-  const tx = await run('Submit to your contract', given, 'tx');
+  const bindings = { client: { call }, appPackage: PACKAGE, suiClient, rewardsId, configId };
+  const tx = await run('Submit to your contract', bindings, 'tx');
 
   const { inputs, commands } = (tx as Transaction).getData();
   const args = (commands[0]?.MoveCall?.arguments ?? []).map((argument) => {
@@ -102,7 +102,7 @@ test('the events are read to the end, and the cursor kept', async () => {
   const server = await startServer({ nsm: fixture.nsm });
   const enclaveId = await fixture.register(configId, capId, server.url);
   const log = vi.fn();
-  const given = { enclavePackage: PACKAGE, console: { log } };
-  expect(await run('Events', given, 'cursor')).toEqual(expect.any(String));
+  const bindings = { enclavePackage: PACKAGE, console: { log } };
+  expect(await run('Events', bindings, 'cursor')).toEqual(expect.any(String));
   expect(log.mock.calls).toEqual([[enclaveId, configId, capId]]);
 });

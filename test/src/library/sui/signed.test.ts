@@ -37,8 +37,8 @@ function bytesOf(tx: Transaction, fields: object): Uint8Array[] {
 
 function payloadOf<Data, Input>(schema: SignedType<Data, Input>, value: Input): Uint8Array {
   const tx = new Transaction();
-  const given = { data: value, timestampMs: 0, signature: SIGNATURE };
-  return Buffer.concat(bytesOf(tx, signedArguments(tx, given, schema).data as object));
+  const signedData = { data: value, timestampMs: 0, signature: SIGNATURE };
+  return Buffer.concat(bytesOf(tx, signedArguments(tx, signedData, schema).data as object));
 }
 
 describe('signedArguments', () => {
@@ -80,9 +80,9 @@ describe('signedArguments', () => {
     }>();
     // @ts-expect-error: no field of the type
     expect(fields.location).toBeUndefined();
-    const other = { ...answer, data: { location: 'Zürich', temperature: 4 } };
+    const otherAnswer = { ...answer, data: { location: 'Zürich', temperature: 4 } };
     // @ts-expect-error: the data of another type
-    expect(() => signedArguments(new Transaction(), other, Award)).toThrow('"nonce"');
+    expect(() => signedArguments(new Transaction(), otherAnswer, Award)).toThrow('"nonce"');
   });
 
   test('splits a struct within, as a function takes it: by its fields', () => {
@@ -90,8 +90,8 @@ describe('signedArguments', () => {
     const Once = signedType(3, bcs.struct('Once', { nonce: bcs.byteVector(), payload: inner, last: u8 }));
     const tx = new Transaction();
     const { nonce, recipient, points } = data;
-    const given = { ...answer, data: { nonce, payload: { recipient, points }, last: 9 } };
-    const { data: fields } = signedArguments(tx, given, Once);
+    const nestedAnswer = { ...answer, data: { nonce, payload: { recipient, points }, last: 9 } };
+    const { data: fields } = signedArguments(tx, nestedAnswer, Once);
     expectTypeOf(fields.payload.points).toEqualTypeOf<TransactionArgument>();
     expectTypeOf(fields.last).toEqualTypeOf<TransactionArgument>();
     expect(pure(tx, fields.payload.recipient)).toEqual(recipient);
@@ -196,8 +196,8 @@ describe('signedArguments refuses', () => {
       () => {
         const point = bcs.struct('Point', { x: u64, y: u64 });
         const swapped = point.transform({ input: (v: { x: number; y: number }) => ({ x: v.y, y: v.x }) });
-        const given = { ...answer, intent: 0, data: { x: 1, y: 2 } };
-        return signedArguments(new Transaction(), given, signedType(0, swapped));
+        const pairAnswer = { ...answer, intent: 0, data: { x: 1, y: 2 } };
+        return signedArguments(new Transaction(), pairAnswer, signedType(0, swapped));
       },
     ],
   ])('%s', (_, message, make) => {

@@ -117,8 +117,8 @@ test('with any change to a field, at any depth, it differs', () => {
     fc.property(randomMessages, changes, ({ signed }, { which, kind }) => {
       const type = schemaTypeOf(signed);
       const all = [type, ...nestedOf(type.fields)].map(published);
-      const changed = all.map((one, index) =>
-        index === which % all.length ? change(one, which, kind) : one,
+      const changed = all.map((struct, index) =>
+        index === which % all.length ? change(struct, which, kind) : struct,
       );
       const [first, ...nested] = changed;
       if (first === undefined || changed[which % all.length] === all[which % all.length]) return;

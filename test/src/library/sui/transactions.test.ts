@@ -81,12 +81,14 @@ describe('the builders for move/enclave', () => {
   });
 
   test('updatePcrs', async () => {
-    const other = { ...image, pcr0: '7'.repeat(96) };
-    const calls = await callsOf((tx) => sui.updatePcrs(tx, { ...common, configId, capId, image: other }));
+    const otherImage = { ...image, pcr0: '7'.repeat(96) };
+    const calls = await callsOf((tx) =>
+      sui.updatePcrs(tx, { ...common, configId, capId, image: otherImage }),
+    );
     expect(calls).toEqual([
       {
         call: `${PACKAGE}::enclave::update_pcrs<${APPLICATION}>`,
-        args: [configId, capId, ...registers(other)],
+        args: [configId, capId, ...registers(otherImage)],
       },
     ]);
   });
@@ -359,8 +361,8 @@ describe('the builders for move/enclave', () => {
     });
     expect(await sourceAfter(update)).toEqual(source);
     const untilMs = Date.now() + 60_000;
-    const begin = (given: object) => (tx: Transaction) =>
-      sui.beginOverlap(tx, { ...admin, image, untilMs, ...given });
+    const begin = (options: object) => (tx: Transaction) =>
+      sui.beginOverlap(tx, { ...admin, image, untilMs, ...options });
     expect(await sourceAfter(begin({}))).toBeNull();
     await run((tx) => sui.endOverlap(tx, admin));
     expect(await sourceAfter(begin({ source: SOURCE }))).toEqual(SOURCE);
@@ -469,8 +471,8 @@ describe('a source is refused before anything is sent', () => {
 describe('the builders refuse before anything is sent', () => {
   const ID = `0x${'a'.repeat(64)}`;
   const zero = '0'.repeat(96);
-  const given = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
-  const call = { ...common, capId: ID, configId: ID, enclaveId: ID, name: 'x', image: given };
+  const otherRegisters = { pcr0: '1'.repeat(96), pcr1: '2'.repeat(96), pcr2: '3'.repeat(96) };
+  const call = { ...common, capId: ID, configId: ID, enclaveId: ID, name: 'x', image: otherRegisters };
   const data = { location: 'Zürich', temperature: 1 };
   const reading = { data, timestampMs: 1, signature: new Uint8Array(64) };
   const weather = { appPackage: PACKAGE, enclaveId: ID, configId: ID, reading };
@@ -495,12 +497,12 @@ describe('the builders refuse before anything is sent', () => {
     [
       'a register of zeros',
       'debug enclaves',
-      (tx) => sui.createEnclaveConfig(tx, { ...call, image: { ...given, pcr0: zero } }),
+      (tx) => sui.createEnclaveConfig(tx, { ...call, image: { ...otherRegisters, pcr0: zero } }),
     ],
     [
       'a register that is too short',
       '96 hexadecimal',
-      (tx) => sui.updatePcrs(tx, { ...call, image: { ...given, pcr2: '00' } }),
+      (tx) => sui.updatePcrs(tx, { ...call, image: { ...otherRegisters, pcr2: '00' } }),
     ],
     [
       'a maximum key age of 0 ms',

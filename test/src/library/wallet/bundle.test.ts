@@ -17,12 +17,12 @@ async function bundleOf(entry: string): Promise<{ modules: string[]; size: numbe
   await bundle.close();
   expect(warnings).toEqual([]);
   const chunks = output.filter((chunk) => chunk.type === 'chunk');
-  const own = chunks.map(({ fileName }) => fileName);
+  const chunkNames = chunks.map(({ fileName }) => fileName);
   const nameOf = (id: string) => id.replace(LIBRARY, '').replace(/^.*\/node_modules\//, '');
   return {
     modules: chunks.flatMap(({ moduleIds }) => moduleIds.map(nameOf)),
     size: chunks.reduce((sum, { code }) => sum + gzipSync(code, { level: 9 }).length, 0),
-    foreign: chunks.flatMap(({ imports }) => imports).filter((name) => !own.includes(name)),
+    foreign: chunks.flatMap(({ imports }) => imports).filter((name) => !chunkNames.includes(name)),
   };
 }
 

@@ -14,12 +14,12 @@ const question = (wallet: string): ConfirmRequest => ({
 
 /** Questions that the test answers, and pauses that it ends. */
 function setUp() {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const answers: ((answer: boolean) => void)[] = [];
   const pauses: { readonly ms: number; readonly end: () => void }[] = [];
   const confirmed = oneAtATime(
     ({ wallet }) => {
-      asked.push(wallet);
+      questions.push(wallet);
       return new Promise((resolve) => answers.push(resolve));
     },
     (ms) => new Promise((end) => pauses.push({ ms, end })),
@@ -34,18 +34,18 @@ function setUp() {
     await turn();
     return ms;
   };
-  return { confirmed, asked, pauses, answer, endPause };
+  return { confirmed, asked: questions, pauses, answer, endPause };
 }
 
 test.each([true, false])('after the answer %s, the next question waits half a second', async (yes) => {
-  const { confirmed, asked, answer, endPause } = setUp();
+  const { confirmed, asked: questions, answer, endPause } = setUp();
   const results = ['a', 'b', 'c'].map((name) => confirmed(question(name)));
   const outcomes = Promise.allSettled(results);
   for (const expected of [['a'], ['a', 'b'], ['a', 'b', 'c']]) {
     await turn();
-    expect(asked).toEqual(expected);
+    expect(questions).toEqual(expected);
     await answer(yes);
-    expect(asked).toEqual(expected);
+    expect(questions).toEqual(expected);
     expect(await endPause()).toBe(500);
   }
   const status = yes ? 'fulfilled' : 'rejected';
@@ -53,27 +53,27 @@ test.each([true, false])('after the answer %s, the next question waits half a se
 });
 
 test('a question that comes while nobody waits is held back too', async () => {
-  const { confirmed, asked, answer, endPause } = setUp();
+  const { confirmed, asked: questions, answer, endPause } = setUp();
   const first = confirmed(question('a'));
   await turn();
   await answer(true);
   await first;
   const second = confirmed(question('b'));
   await turn();
-  expect(asked).toEqual(['a']);
+  expect(questions).toEqual(['a']);
   await endPause();
-  expect(asked).toEqual(['a', 'b']);
+  expect(questions).toEqual(['a', 'b']);
   await answer(true);
   await second;
 });
 
 test('a question that was given up before it was asked delays nobody', async () => {
-  const { confirmed, asked, pauses, answer } = setUp();
+  const { confirmed, asked: questions, pauses, answer } = setUp();
   const left = confirmed(question('a'), AbortSignal.abort(new Error('left')));
   await expect(left).rejects.toThrow('left');
   const next = confirmed(question('b'));
   await turn();
-  expect([asked, pauses]).toEqual([['b'], []]);
+  expect([questions, pauses]).toEqual([['b'], []]);
   await answer(true);
   await next;
 });

@@ -49,11 +49,11 @@ test.each([
   ['disconnected', ({ wallet }: Awaited<ReturnType<typeof connected>>) => disconnect(wallet)],
   ['unregistered', ({ unregister }: Awaited<ReturnType<typeof connected>>) => unregister()],
 ])('it asks no more once the wallet is %s', async (_, end) => {
-  const given = await connected();
-  await end(given);
+  const connection = await connected();
+  await end(connection);
   page.current.document.dispatchEvent(new Event('visibilitychange'));
   await pass(5);
-  expect(given.node.asked).toBe(0);
+  expect(connection.node.asked).toBe(0);
 });
 
 test('a page in the background is not asked for', async () => {

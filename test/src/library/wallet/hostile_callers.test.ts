@@ -35,8 +35,8 @@ class TwoFaced extends Uint8Array {
 }
 
 /** The messages as they were shown, copied by a means that no class can override. */
-function shownBy(asked: readonly ConfirmRequest[]): string[] {
-  return asked.map((request) =>
+function shownBy(requests: readonly ConfirmRequest[]): string[] {
+  return requests.map((request) =>
     toBase64(new Uint8Array(request.kind === 'message' ? request.message : request.bytes)),
   );
 }
@@ -82,16 +82,16 @@ describe('a message', () => {
     ],
   ])('%s is signed as it was shown', async (_, make, change) => {
     const message = make();
-    const asked: ConfirmRequest[] = [];
+    const requests: ConfirmRequest[] = [];
     const { account, signMessage } = await connected({
       confirm: async (request: ConfirmRequest) => {
         change(message);
-        asked.push(request);
+        requests.push(request);
         return true;
       },
     });
     const { bytes, signature } = await signMessage({ message, account, chain: CHAIN });
-    expect(shownBy(asked)).toEqual([bytes]);
+    expect(shownBy(requests)).toEqual([bytes]);
     await node.verify(fromBase64(bytes), signature, account.address, 'PersonalMessage');
   });
 
@@ -107,44 +107,44 @@ describe('a message', () => {
       },
     ],
   ])('that is %s is refused before it is shown', async (_, make) => {
-    const { account, signMessage, asked } = await connected();
+    const { account, signMessage, asked: requests } = await connected();
     await expect(signMessage({ message: make(), account, chain: CHAIN })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
     });
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });
 
 describe('an account, chain or wallet', () => {
-  const other = `0x${'2'.repeat(64)}`;
+  const otherAddress = `0x${'2'.repeat(64)}`;
 
   /** The account of the wallet when it is compared, and another when it is shown. */
   function changing(account: WalletAccount): WalletAccount {
-    const address = inTurns(account.address, other);
+    const address = inTurns(account.address, otherAddress);
     return Object.create(account, { address: { get: address } });
   }
 
   test('that changes after it was compared is shown as that of the session', async () => {
-    const { account, sign, execute, signMessage, asked } = await connected({ sponsor: SPONSOR });
+    const { account, sign, execute, signMessage, asked: requests } = await connected({ sponsor: SPONSOR });
     await signMessage({ message: HONEST, account: changing(account), chain: CHAIN });
     await sign({ transaction: something(), account: changing(account), chain: CHAIN });
     await execute({ transaction: nothing(), account: changing(account), chain: CHAIN });
-    expect(asked.map(({ address }) => address)).toEqual(Array(3).fill(account.address));
+    expect(requests.map(({ address }) => address)).toEqual(Array(3).fill(account.address));
   });
 
   test('is read once: an input that answers with another account is refused, or shown as it is', async () => {
-    const { account, sign, asked } = await connected();
-    const stranger = { ...account, publicKey: account.publicKey, address: other };
+    const { account, sign, asked: requests } = await connected();
+    const stranger = { ...account, publicKey: account.publicKey, address: otherAddress };
     const input = { transaction: something(), chain: CHAIN } as const;
     const changed = Object.defineProperty({ ...input, account }, 'account', {
       get: inTurns<WalletAccount>(account, stranger),
     });
     await sign(changed);
-    expect(asked).toMatchObject([{ address: account.address, transaction: { sender: account.address } }]);
+    expect(requests).toMatchObject([{ address: account.address, transaction: { sender: account.address } }]);
   });
 
   test('can not be renamed by a script of the page', async () => {
-    const { wallet, account, signMessage, asked } = await connected();
+    const { wallet, account, signMessage, asked: requests } = await connected();
     const { name } = wallet;
     for (const change of [
       () => Object.assign(wallet, { name: 'Another wallet' }),
@@ -153,13 +153,13 @@ describe('an account, chain or wallet', () => {
       expect(change).toThrow(TypeError);
     }
     await signMessage({ message: HONEST, account, chain: CHAIN });
-    expect(asked).toMatchObject([{ wallet: name, chain: CHAIN }]);
+    expect(requests).toMatchObject([{ wallet: name, chain: CHAIN }]);
   });
 });
 
 describe('a transaction', () => {
   test('whose toJSON answers differently is read once', async () => {
-    const { account, sign, execute, asked } = await connected();
+    const { account, sign, execute, asked: requests } = await connected();
     for (const use of [sign, execute]) {
       const toJSON = inTurns(something().toJSON, nothing().toJSON);
       const { bytes } = await use({
@@ -167,13 +167,13 @@ describe('a transaction', () => {
         account,
         chain: CHAIN,
       });
-      expect(shownBy(asked).at(-1)).toBe(bytes);
-      expect(asked.at(-1)).toMatchObject({ transaction: { commands: [{}, {}] } });
+      expect(shownBy(requests).at(-1)).toBe(bytes);
+      expect(requests.at(-1)).toMatchObject({ transaction: { commands: [{}, {}] } });
     }
   });
 
   test('is refused if toJSON returns anything but text: an object could change', async () => {
-    const { account, sign, asked } = await connected();
+    const { account, sign, asked: requests } = await connected();
     const data = JSON.parse(await something(account.address).toJSON());
     const text = Object.assign(new String('{}'), { startsWith: () => false });
     for (const value of [{ getData: () => data }, fromBase64('AAAA'), text, 5, null]) {
@@ -182,15 +182,19 @@ describe('a transaction', () => {
         code: 'ZKLOGIN_OPTION',
       });
     }
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test("whose sponsor's bytes lie is signed as it was shown", async () => {
-    const { account, execute, asked } = await connected({
+    const {
+      account,
+      execute,
+      asked: requests,
+    } = await connected({
       sponsor: async ({ kind, sender }: SponsorRequest) => await sponsorship(kind, sender),
     });
     const { bytes, digest } = await execute({ transaction: nothing(), account, chain: CHAIN });
-    expect(shownBy(asked)).toEqual([bytes]);
+    expect(shownBy(requests)).toEqual([bytes]);
     expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(bytes))).toBe(digest);
   });
 

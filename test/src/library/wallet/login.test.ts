@@ -42,8 +42,8 @@ async function sent(): Promise<URL> {
 }
 
 /** A wallet whose user has logged in. */
-async function loggedIn(given: Given = {}) {
-  const registered = register(given);
+async function loggedIn(options: Given = {}) {
+  const registered = register(options);
   const connected = connect(registered.wallet);
   expect(await handOver(redirectOf(await sent()))).toBe(true);
   await connected;
@@ -296,12 +296,12 @@ describe('a login whose window the browser blocks', () => {
   }
 
   /** The page as it is loaded again: only the session storage is the same. */
-  function load(given: Given = {}) {
+  function load(options: Given = {}) {
     const { stored } = page.current;
     page.current = new (Object.getPrototypeOf(page.current).constructor)();
     for (const [key, value] of stored) page.current.stored.set(key, value);
     page.current.install();
-    return register(given);
+    return register(options);
   }
 
   /** What the redirect page does, as redirect.test.ts shows. */
@@ -388,9 +388,9 @@ describe('salt and proof', () => {
     let signal: AbortSignal | undefined;
     let answers = false;
     const { wallet } = register({
-      salt: async (_, given) => {
+      salt: async (_, request) => {
         if (answers) return SALT;
-        signal = given.signal;
+        signal = request.signal;
         return await new Promise<string>(() => {});
       },
     });

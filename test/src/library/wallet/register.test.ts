@@ -43,8 +43,8 @@ describe('the Wallet Standard', () => {
   test('lists them in its own package, and finds every feature that it requires', () => {
     const { wallets, unregister } = register();
     // The package's first call listens on this page's window.
-    const own = getWallets().get();
-    if (own.length > 0) expect(own).toEqual(wallets);
+    const registeredWallets = getWallets().get();
+    if (registeredWallets.length > 0) expect(registeredWallets).toEqual(wallets);
     for (const wallet of wallets) expect(isWalletWithRequiredFeatureSet(wallet)).toBe(true);
     unregister();
   });
@@ -70,9 +70,9 @@ test('an option is read once: what was checked is what is used', async () => {
   const clientIds = [CLIENT_ID, 'another'];
   const changing = (values: string[]) => ({ get: () => values.shift(), enumerable: true });
   const item = Object.defineProperty({ ...GOOGLE }, 'clientId', changing(clientIds));
-  const given = Object.defineProperty({ providers: [item] }, 'redirectUri', changing(redirectUris));
+  const registerOptions = Object.defineProperty({ providers: [item] }, 'redirectUri', changing(redirectUris));
   // Not spread: a spread would read it here.
-  const { wallet } = registerAs((options) => Object.setPrototypeOf(given, options));
+  const { wallet } = registerAs((options) => Object.setPrototypeOf(registerOptions, options));
   connect(wallet).catch(() => {});
   const { url } = await vi.waitFor(() => page.current.latest.sentTo[0] ?? Promise.reject(new Error('blank')));
   expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
@@ -111,12 +111,12 @@ describe('registerZkLoginWallet refuses', () => {
       { client: on('mainnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] },
       /not on mainnet/,
     ],
-  ])('%s', (_, given, message) => {
+  ])('%s', (_, registerOptions, message) => {
     const expected = expect.objectContaining({
       code: 'ZKLOGIN_OPTION',
       message: expect.stringMatching(message),
     });
-    expect(() => register(given)).toThrow(expected);
+    expect(() => register(registerOptions)).toThrow(expected);
   });
 
   test('a storage that outlives the session', () => {
@@ -142,8 +142,8 @@ describe('registerZkLoginWallet refuses', () => {
 
   test('none of these', () => {
     const devnetOnly = { client: on('devnet'), providers: [{ ...GOOGLE, provider: PROVIDERS.kakao }] };
-    for (const given of [devnetOnly, { sponsor: new Ed25519Keypair() }, { validEpochs: 30 }]) {
-      expect(() => register(given)).not.toThrow();
+    for (const registerOptions of [devnetOnly, { sponsor: new Ed25519Keypair() }, { validEpochs: 30 }]) {
+      expect(() => register(registerOptions)).not.toThrow();
     }
   });
 });

@@ -42,9 +42,9 @@ describe('the account', () => {
 
 describe('signTransaction', () => {
   test('signs exactly the bytes that the user was shown', async () => {
-    const { wallet, account, sign, asked } = await connected();
+    const { wallet, account, sign, asked: requests } = await connected();
     const { bytes, signature } = await sign({ transaction: something(), account, chain: CHAIN });
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         kind: 'transaction',
         wallet: wallet.name,
@@ -54,7 +54,7 @@ describe('signTransaction', () => {
         transaction: Transaction.from(bytes).getData(),
       },
     ]);
-    expect(asked[0]).toMatchObject({ transaction: { sender: account.address, commands: [{}, {}] } });
+    expect(requests[0]).toMatchObject({ transaction: { sender: account.address, commands: [{}, {}] } });
     const { Transaction: executed } = await client.core.executeTransaction({
       transaction: fromBase64(bytes),
       signatures: [signature],
@@ -83,19 +83,23 @@ describe('signTransaction', () => {
   });
 
   test('refuses another account, chain or sender, and what is no transaction, before it asks', async () => {
-    const { account, sign, asked } = await connected();
+    const { account, sign, asked: requests } = await connected();
     const transaction = something();
-    const other: WalletAccount = { ...account, publicKey: account.publicKey, address: `0x${'2'.repeat(64)}` };
+    const otherAccount: WalletAccount = {
+      ...account,
+      publicKey: account.publicKey,
+      address: `0x${'2'.repeat(64)}`,
+    };
     const all = { transaction, account, chain: CHAIN } as const;
-    await expect(sign({ ...all, account: other })).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
+    await expect(sign({ ...all, account: otherAccount })).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
     await expect(sign({ ...all, chain: 'sui:mainnet' })).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
-    await expect(sign({ ...all, transaction: something(other.address) })).rejects.toMatchObject({
+    await expect(sign({ ...all, transaction: something(otherAccount.address) })).rejects.toMatchObject({
       code: 'ZKLOGIN_SENDER',
     });
     await expect(sign({ ...all, transaction: { toJSON: async () => '{}' } })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
     });
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test('takes its own address as the sender in any form', async () => {
@@ -116,10 +120,10 @@ describe('signTransaction', () => {
 
 describe('signAndExecuteTransaction', () => {
   test('sends what the user was shown, and returns bytes, signature, digest and effects', async () => {
-    const { account, execute, asked } = await connected();
+    const { account, execute, asked: requests } = await connected();
     const result = await execute({ transaction: something(), account, chain: CHAIN });
     expect(node.ledger.executed).toContain(result.digest);
-    expect(asked).toMatchObject([{ kind: 'transaction', bytes: fromBase64(result.bytes) }]);
+    expect(requests).toMatchObject([{ kind: 'transaction', bytes: fromBase64(result.bytes) }]);
     expect(TransactionDataBuilder.getDigestFromBytes(fromBase64(result.bytes))).toBe(result.digest);
     // As dapp-kit reads them.
     const effects = parseTransactionEffectsBcs(fromBase64(result.effects));
@@ -131,17 +135,17 @@ describe('signAndExecuteTransaction', () => {
   });
 
   test('shows what a sponsor has completed, and lets it pay', async () => {
-    const { account, execute, asked } = await connected({ sponsor: SPONSOR });
+    const { account, execute, asked: requests } = await connected({ sponsor: SPONSOR });
     const { digest, signature } = await execute({ transaction: nothing(), account, chain: CHAIN });
     expect(node.ledger.executed).toContain(digest);
-    expect(asked).toMatchObject([
+    expect(requests).toMatchObject([
       { transaction: { sender: account.address, gasData: { owner: SPONSOR.toSuiAddress() } } },
     ]);
     expect(fromBase64(signature)[0]).toBe(5);
   });
 
   test('is not fooled by a sponsor that changes its bytes while the user reads', async () => {
-    const given: SponsoredTransaction[] = [];
+    const sponsored: SponsoredTransaction[] = [];
     const { account, execute } = await connected({
       sponsor: async ({ kind, sender }: SponsorRequest) => {
         const transaction = Transaction.fromKind(kind);
@@ -149,11 +153,11 @@ describe('signAndExecuteTransaction', () => {
         transaction.setGasOwner(SPONSOR.toSuiAddress());
         const bytes = await transaction.build({ client });
         const { signature } = await SPONSOR.signTransaction(bytes);
-        given.push({ transaction: bytes, signature });
+        sponsored.push({ transaction: bytes, signature });
         return { transaction: bytes, signature };
       },
       confirm: async () => {
-        given[0]?.transaction.fill(0);
+        sponsored[0]?.transaction.fill(0);
         return true;
       },
     });
@@ -174,17 +178,22 @@ describe('signAndExecuteTransaction', () => {
 describe('signPersonalMessage', () => {
   test('signs exactly the message that the user was shown, whatever the caller does to its bytes', async () => {
     const message = new TextEncoder().encode('hello');
-    const { account, wallet, signMessage, asked } = await connected({
+    const {
+      account,
+      wallet,
+      signMessage,
+      asked: requests,
+    } = await connected({
       confirm: async (request: ConfirmRequest) => {
         message.fill(0);
-        asked.push(structuredClone(request));
+        requests.push(structuredClone(request));
         if (request.kind === 'message') request.message.fill(0);
         return true;
       },
     });
     const { bytes, signature } = await signMessage({ message, account, chain: CHAIN });
     const hello = new TextEncoder().encode('hello');
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { kind: 'message', wallet: wallet.name, address: account.address, chain: CHAIN, message: hello },
     ]);
     expect(bytes).toBe(toBase64(hello));
@@ -277,20 +286,20 @@ describe('confirm', () => {
 
 describe('a signal that is aborted', () => {
   test('ends the call before anything is asked', async () => {
-    const { account, sign, execute, asked } = await connected();
+    const { account, sign, execute, asked: requests } = await connected();
     const toJSON = vi.fn(something().toJSON);
     const signal = AbortSignal.abort(new Error('left'));
     const input = { account, chain: CHAIN, signal, transaction: { toJSON } } as const;
     await expect(sign(input)).rejects.toThrow('left');
     await expect(execute(input)).rejects.toThrow('left');
     expect(toJSON).not.toHaveBeenCalled();
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });
 
 describe('a session that has expired', () => {
   test('rejects every signature without a question, and takes the account away', async () => {
-    const { account, wallet, sign, execute, signMessage, asked, changes } = await connected();
+    const { account, wallet, sign, execute, signMessage, asked: requests, changes } = await connected();
     node.epoch = 103n;
     const expired = { code: 'ZKLOGIN_EXPIRED' };
     await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(expired);
@@ -298,7 +307,7 @@ describe('a session that has expired', () => {
     expect(wallet.accounts).toEqual([]);
     await expect(execute({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject(expired);
     await expect(signMessage({ message: new Uint8Array(1), account })).rejects.toMatchObject(expired);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
     expect(changes).toHaveLength(2);
     expect(page.current.opened).toHaveLength(1);
   });
@@ -325,12 +334,12 @@ describe('a session that has expired', () => {
 });
 
 test('without a session nothing is signed', async () => {
-  const { wallet, account, sign, asked } = await connected();
+  const { wallet, account, sign, asked: requests } = await connected();
   await disconnect(wallet);
   await expect(sign({ transaction: something(), account, chain: CHAIN })).rejects.toMatchObject({
     code: 'ZKLOGIN_NO_SESSION',
   });
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });
 
 test('no error of a wallet contains a key, token, proof or salt', async () => {

@@ -36,8 +36,8 @@ export function useSigning(): void {
 }
 
 /** A connected wallet, whose address has SUI. */
-export async function connected(given: Given = {}) {
-  const registered = register({ client, ...given });
+export async function connected(options: Given = {}) {
+  const registered = register({ client, ...options });
   const { wallet } = registered;
   const accounts = connect(wallet);
   const url = await vi.waitFor(

@@ -55,13 +55,13 @@ export interface Registered {
   unregister(): void;
 }
 
-export function register(given: Given = {}): Registered {
-  return registerAs((options) => ({ ...options, ...given }) as RegisterOptions);
+export function register(overrides: Given = {}): Registered {
+  return registerAs((options) => ({ ...options, ...overrides }) as RegisterOptions);
 }
 
 /** @param change returns the options to register with */
 export function registerAs(change: (options: RegisterOptions) => RegisterOptions): Registered {
-  const asked: ConfirmRequest[] = [];
+  const requests: ConfirmRequest[] = [];
   const changes: string[][] = [];
   const options = {
     providers: [GOOGLE],
@@ -71,7 +71,7 @@ export function registerAs(change: (options: RegisterOptions) => RegisterOptions
     prover: proofOf,
     legacyAddress: false,
     confirm: async (request: ConfirmRequest) => {
-      asked.push(request);
+      requests.push(request);
       return true;
     },
   };
@@ -82,7 +82,7 @@ export function registerAs(change: (options: RegisterOptions) => RegisterOptions
   wallet.features['standard:events'].on('change', ({ accounts = [] }) => {
     changes.push(accounts.map(({ address }) => address));
   });
-  return { wallet, wallets, asked, changes, unregister };
+  return { wallet, wallets, asked: requests, changes, unregister };
 }
 
 export const connect = (wallet: RegisteredWallet) => wallet.features['standard:connect'].connect();

@@ -45,10 +45,10 @@ describe('the login URL', () => {
   });
 
   test('is different each time', () => {
-    const [one, two] = [begin(), begin()];
-    expect(one.nonce).not.toBe(two.nonce);
-    expect(one.state).not.toBe(two.state);
-    expect(kept(one.storage).secretKey).not.toBe(kept(two.storage).secretKey);
+    const [firstLogin, two] = [begin(), begin()];
+    expect(firstLogin.nonce).not.toBe(two.nonce);
+    expect(firstLogin.state).not.toBe(two.state);
+    expect(kept(firstLogin.storage).secretKey).not.toBe(kept(two.storage).secretKey);
   });
 
   test('reveals nothing of the key', () => {

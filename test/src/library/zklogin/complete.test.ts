@@ -96,9 +96,9 @@ describe('the answer', () => {
 
   test('is refused when no login was begun', async () => {
     const begun = begin();
-    const other = begin();
+    const otherLogin = begin();
     await expect(
-      completeLogin(begun.back({ id_token: jwtOf(begun.claims) }), { storage: other.storage, now }),
+      completeLogin(begun.back({ id_token: jwtOf(begun.claims) }), { storage: otherLogin.storage, now }),
     ).rejects.toThrow(failure('ZKLOGIN_STATE'));
   });
 
@@ -245,8 +245,8 @@ describe('the token', () => {
     ],
   ])('of %s is accepted with escapes in its issuer', async (_what, provider, written) => {
     const begun = begin({ provider: { ...provider, token: null } });
-    const { iss: _iss, ...others } = begun.claims;
-    const id_token = jwtOf(JSON.stringify(others).replace('{', () => `{${written},`));
+    const { iss: _iss, ...otherClaims } = begun.claims;
+    const id_token = jwtOf(JSON.stringify(otherClaims).replace('{', () => `{${written},`));
     const login = await completeLogin(begun.back({ id_token }), { storage: begun.storage, now });
     expect(login.claims.issuer).toBe(JSON.parse(`{${written}}`).iss);
   });
@@ -378,16 +378,16 @@ describe('a code', () => {
   test('is not sent to a token URL over http', async () => {
     const token = { url: 'http://wallet.example/token', variant: 'grant_type' } as const;
     const begun = begin({ provider: { ...PROVIDERS.slack, token } });
-    const asked: unknown[] = [];
+    const requests: unknown[] = [];
     const fetch = async (...request: unknown[]) => {
-      asked.push(request);
+      requests.push(request);
       return Response.json({});
     };
     const options = { storage: begun.storage, now, fetch, allowHttp: true };
     await expect(completeLogin(begun.back({ code: 'x' }, '?'), options)).rejects.toThrow(
       /token URL must be https/,
     );
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test.each([

@@ -88,8 +88,8 @@ describe('a sponsor', () => {
     const hostile = await spending();
     const tx = Transaction.from(hostile);
     const sponsor = async ({ kind }: SponsorRequest): Promise<SponsoredTransaction> => {
-      const other = await tx.build({ onlyTransactionKind: true });
-      kind.set(other);
+      const otherKind = await tx.build({ onlyTransactionKind: true });
+      kind.set(otherKind);
       return { transaction: hostile, signature: 'x' };
     };
     // A kind of the same length as the hostile one.

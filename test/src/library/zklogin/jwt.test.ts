@@ -60,14 +60,14 @@ describe('a claim must occur in the payload once', () => {
   });
 
   test.each(['iss', 'aud', 'nonce', 'sub'])('%s is refused twice, in any order', (name) => {
-    for (const other of [
+    for (const forgery of [
       `"${name}":"other"`,
       `"${name}" \t: "other"`,
       `"${name}":5`,
       `"in":{"${name}":"other"}`,
     ]) {
-      expect(check(text.replace('{', `{${other},`))).toThrow(refusal(name));
-      expect(check(text.replace('}', `,${other}}`))).toThrow();
+      expect(check(text.replace('{', `{${forgery},`))).toThrow(refusal(name));
+      expect(check(text.replace('}', `,${forgery}}`))).toThrow();
     }
   });
 
@@ -81,7 +81,7 @@ describe('a claim must occur in the payload once', () => {
 describe('the issuer', () => {
   const issuer = 'https://id.example/pool_1';
   const expected = { issuer, clientId: 'c', nonce: 'n' };
-  const rest = `"aud":"c","sub":"s","nonce":"n","exp":${NOW / 1000 + 60}`;
+  const otherClaims = `"aud":"c","sub":"s","nonce":"n","exp":${NOW / 1000 + 60}`;
   const written = String.raw`"iss":"https:\/\/id.example\/pool_1"`;
   const check = (payload: string, issuer = expected.issuer) =>
     checkToken(jwtOf(payload), { ...expected, issuer }, NOW);
@@ -98,7 +98,11 @@ describe('the issuer', () => {
       `"iss" \n :\r\n\t\t "${issuer}"  `,
     ],
   ])('is accepted %s, at any position, and validators can parse it', (_what, claim) => {
-    for (const payload of [`{${claim},${rest}}`, `{${rest},${claim}}`, `{ "a":1 ,${claim},${rest}}`]) {
+    for (const payload of [
+      `{${claim},${otherClaims}}`,
+      `{${otherClaims},${claim}}`,
+      `{ "a":1 ,${claim},${otherClaims}}`,
+    ]) {
       expect(check(payload).issuer).toBe(issuer);
       const extended = claim + payload[payload.indexOf(claim) + claim.length];
       expect(validatorsIssuer(issuerDetails(jwtOf(payload), extended))).toBe(issuer);
@@ -113,9 +117,9 @@ describe('the issuer', () => {
       'names that contain its own',
       String.raw`"issuer":"x","miss":"x","iss\u0020":"x","x:iss":"x","iss\\":"x"`,
     ],
-  ])('is not mistaken for %s', (_what, other) => {
-    const own = other.startsWith('"iss":') ? '' : `${written},`;
-    expect(check(`{${other},${own}${rest}}`).issuer).toBe(issuer);
+  ])('is not mistaken for %s', (_what, forgery) => {
+    const issClaim = forgery.startsWith('"iss":') ? '' : `${written},`;
+    expect(check(`{${forgery},${issClaim}${otherClaims}}`).issuer).toBe(issuer);
   });
 
   const refused = expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim: 'iss' });
@@ -133,8 +137,8 @@ describe('the issuer', () => {
     ['as another that reads like it', String.raw`"iss":"https:\\/\\/id.example\\/pool_1"`],
     ['as another', String.raw`"iss":"https:\/\/id.example\/pool_2"`],
   ])('is refused %s', (_what, claims) => {
-    expect(() => check(`{${claims},${rest}}`)).toThrow(refused);
-    expect(() => check(`{${rest},${claims}}`)).toThrow(refused);
+    expect(() => check(`{${claims},${otherClaims}}`)).toThrow(refused);
+    expect(() => check(`{${otherClaims},${claims}}`)).toThrow(refused);
   });
 
   test.each([
@@ -142,8 +146,10 @@ describe('the issuer', () => {
     'https://id.example/"',
     'https://id.example/\\',
     'https://id.exämple',
-  ])('is refused if it decodes to %j', (other) => {
-    expect(() => check(`{"iss":${JSON.stringify(other)},${rest}}`, other)).toThrow(refused);
+  ])('is refused if it decodes to %j', (otherIssuer) => {
+    expect(() => check(`{"iss":${JSON.stringify(otherIssuer)},${otherClaims}}`, otherIssuer)).toThrow(
+      refused,
+    );
   });
 
   test('may have 165 characters as written: each escape counts', () => {
@@ -156,9 +162,9 @@ describe('the issuer', () => {
       [153, slashes],
     ] as const) {
       const [good, tooLong] = [long(characters), long(characters + 1)];
-      expect(check(`{${rest},${claim(write(good))}}`, good).issuer).toBe(good);
-      expect(() => check(`{${rest},${claim(write(tooLong))}}`, tooLong)).toThrow(refused);
-      expect(() => check(`{${rest},${claim(write(good))} }`, good)).toThrow(/has 166 characters/);
+      expect(check(`{${otherClaims},${claim(write(good))}}`, good).issuer).toBe(good);
+      expect(() => check(`{${otherClaims},${claim(write(tooLong))}}`, tooLong)).toThrow(refused);
+      expect(() => check(`{${otherClaims},${claim(write(good))} }`, good)).toThrow(/has 166 characters/);
     }
   });
 
@@ -181,7 +187,7 @@ describe('the issuer', () => {
     fc.assert(
       fc.property(choices, choices, space, space, space, fc.nat(3), (name, value, a, b, c, place) => {
         const claim = `"${spell('iss', name)}"${a}:${b}"${spell(issuer, value)}"${c}`;
-        const claims = rest.split(',');
+        const claims = otherClaims.split(',');
         claims.splice(place, 0, claim);
         const payload = `{${claims.join(',')}}`;
         const taken = claim.length + 1 <= 165;
@@ -201,7 +207,7 @@ describe('the issuer', () => {
     ['sub', String.raw`"s\u0075b":"s"`, 'c'],
     ['nonce', String.raw`"nonce":"\u006e"`, 'c'],
   ])('is the only claim that may have escapes: %s may not, as %s', (claim, text, clientId) => {
-    const payload = `{${written},${rest.replace(new RegExp(`"${claim}":"[^"]*"`), () => text)}}`;
+    const payload = `{${written},${otherClaims.replace(new RegExp(`"${claim}":"[^"]*"`), () => text)}}`;
     expect(() => checkToken(jwtOf(payload), { ...expected, clientId }, NOW)).toThrow(
       expect.objectContaining({
         code: 'ZKLOGIN_CLAIM',

@@ -32,10 +32,10 @@ async function setUp(
   answer: (response: ServerResponse) => unknown,
   { parser, ...options }: ProxyOptions & { parser?: RequestHandler | undefined } = {},
 ) {
-  const asked: Asked[] = [];
+  const requests: Asked[] = [];
   const service = await listen(
     createServer(async (request, response) => {
-      asked.push({ body: await text(request), headers: request.headers });
+      requests.push({ body: await text(request), headers: request.headers });
       answer(response);
     }),
   );
@@ -51,7 +51,7 @@ async function setUp(
     });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
-  return { asked, url, service, post };
+  return { asked: requests, url, service, post };
 }
 
 const json =
@@ -67,27 +67,29 @@ describe('the proxy', () => {
     ['express.text()', express.text({ type: 'application/json' })],
     ['express.raw()', express.raw({ type: 'application/json' })],
   ])('sends the request on and hands back the answer, after %s', async (_name, parser) => {
-    const { asked, post } = await setUp(json(200, '{"proofPoints":1}'), { parser });
+    const { asked: requests, post } = await setUp(json(200, '{"proofPoints":1}'), { parser });
     const { status, headers, text } = await post(REQUEST);
     expect([status, text]).toEqual([200, '{"proofPoints":1}']);
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('content-type')).toMatch(/^application\/json/);
-    expect(asked.map(({ body }) => body)).toEqual([REQUEST]);
+    expect(requests.map(({ body }) => body)).toEqual([REQUEST]);
   });
 
   test('adds the headers of the back end, and passes on none of the page', async () => {
-    const { asked, post } = await setUp(json(200, '{}'), { headers: { authorization: 'Bearer mine' } });
+    const { asked: requests, post } = await setUp(json(200, '{}'), {
+      headers: { authorization: 'Bearer mine' },
+    });
     await post(REQUEST, {
       authorization: 'Bearer theirs',
       cookie: 'session=1',
       'x-forwarded-for': '1.2.3.4',
     });
-    expect(asked[0]?.headers).toMatchObject({
+    expect(requests[0]?.headers).toMatchObject({
       authorization: 'Bearer mine',
       'content-type': 'application/json',
     });
-    expect(asked[0]?.headers).not.toHaveProperty('cookie');
-    expect(asked[0]?.headers).not.toHaveProperty('x-forwarded-for');
+    expect(requests[0]?.headers).not.toHaveProperty('cookie');
+    expect(requests[0]?.headers).not.toHaveProperty('x-forwarded-for');
   });
 
   test('hands back errors with their status, and Retry-After', async () => {
@@ -129,14 +131,14 @@ describe('the proxy', () => {
     ['bytes that are not UTF-8', Uint8Array.of(0x22, 0xff, 0x22), {}, 400],
     ['more than 16 KiB', JSON.stringify('x'.repeat(17_000)), {}, 413],
   ])('refuses %s, and asks nothing', async (_, body, headers, status) => {
-    const { asked, post } = await setUp(json(200, '{}'));
+    const { asked: requests, post } = await setUp(json(200, '{}'));
     const refused = await post(body, headers);
     expect([refused.status, JSON.parse(refused.text).code]).toEqual([status, 'ZKLOGIN_OPTION']);
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 
   test('refuses more than 16 KiB in pieces, or already parsed', async () => {
-    const { url, asked } = await setUp(json(200, '{}'));
+    const { url, asked: requests } = await setUp(json(200, '{}'));
     const status = await new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json' };
       const sending = httpRequest(url, { method: 'POST', headers }, ({ statusCode }) => resolve(statusCode));
@@ -147,7 +149,7 @@ describe('the proxy', () => {
     expect(status).toBe(413);
     const parsed = await setUp(json(200, '{}'), { parser: express.json({ limit: '1mb' }) });
     expect((await parsed.post(JSON.stringify({ jwt: 'x'.repeat(17_000) }))).status).toBe(413);
-    expect([...asked, ...parsed.asked]).toEqual([]);
+    expect([...requests, ...parsed.asked]).toEqual([]);
   });
 
   test('refuses other methods', async () => {

@@ -68,12 +68,12 @@ const breakOff = (response: ServerResponse) => {
 
 /** A fetch that answers without a network. */
 function recorder(answer: unknown = {}) {
-  const asked: string[] = [];
+  const requestedUrls: string[] = [];
   const fetch = async (url: string | URL | Request) => {
-    asked.push(String(url));
+    requestedUrls.push(String(url));
     return Response.json(answer);
   };
-  return { asked, fetch };
+  return { asked: requestedUrls, fetch };
 }
 
 const TOKEN = jwtOf({ sub: SUBJECT });
@@ -163,12 +163,12 @@ describe('getSalt', () => {
   test.each(['ftp://x', 'x', '', 'https://user:hunter2@salt.example', 'http://user:hunter2@salt.example'])(
     'refuses the URL %j, and sends nothing',
     async (url) => {
-      const { asked, fetch } = recorder();
+      const { asked: requestedUrls, fetch } = recorder();
       for (const options of [{ fetch }, { fetch, allowHttp: true }]) {
         await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({ code: 'ZKLOGIN_OPTION' });
         await expect(getSalt(url, TOKEN, options)).rejects.not.toThrow(/hunter2/);
       }
-      expect(asked).toEqual([]);
+      expect(requestedUrls).toEqual([]);
     },
   );
 
@@ -178,7 +178,7 @@ describe('getSalt', () => {
     'http://localhost.example',
     'http://127.0.0.1.example',
   ])('sends a request to %s only if the caller allows http', async (url) => {
-    const { asked, fetch } = recorder({ salt: SALT });
+    const { asked: requestedUrls, fetch } = recorder({ salt: SALT });
     for (const allowHttp of [undefined, false, 'false', 1]) {
       const options = { fetch, allowHttp: allowHttp as false };
       await expect(getSalt(url, TOKEN, options)).rejects.toMatchObject({
@@ -186,17 +186,17 @@ describe('getSalt', () => {
         message: expect.stringMatching(/must be https: .* or set allowHttp/),
       });
     }
-    expect(asked).toEqual([]);
+    expect(requestedUrls).toEqual([]);
     expect(await getSalt(url, TOKEN, { fetch, allowHttp: true })).toBe(SALT);
-    expect(asked).toEqual([`${url}/get_salt`]);
+    expect(requestedUrls).toEqual([`${url}/get_salt`]);
   });
 
   test.each(['https://salt.example', 'http://localhost:3000', 'http://127.0.0.1', 'http://[::1]:3000'])(
     'accepts the URL %s',
     async (url) => {
-      const { asked, fetch } = recorder({ salt: SALT });
+      const { asked: requestedUrls, fetch } = recorder({ salt: SALT });
       await getSalt(url, TOKEN, { fetch });
-      expect(asked).toEqual([`${new URL(url).href}get_salt`]);
+      expect(requestedUrls).toEqual([`${new URL(url).href}get_salt`]);
     },
   );
 });
@@ -218,13 +218,13 @@ describe('getProof', () => {
 
   test('sends a request over http to another machine only if the caller allows it', async () => {
     const url = 'http://prover.internal:8080/v1';
-    const { asked, fetch } = recorder(PROOF);
+    const { asked: requestedUrls, fetch } = recorder(PROOF);
     for (const options of [{ fetch }, { fetch, allowHttp: false }]) {
       await expect(getProof(url, REQUEST, options)).rejects.toThrow(/must be https: .* or set allowHttp/);
     }
-    expect(asked).toEqual([]);
+    expect(requestedUrls).toEqual([]);
     expect(await getProof(url, REQUEST, { fetch, allowHttp: true })).toEqual(PROOF);
-    expect(asked).toEqual([url]);
+    expect(requestedUrls).toEqual([url]);
     await expect(getProof('ftp://x', REQUEST, { fetch, allowHttp: true })).rejects.toThrow(/must be https/);
   });
 
@@ -309,8 +309,8 @@ describe('getProof', () => {
     ['maxEpoch', 'x'],
   ])('refuses %s %o', async (name, value) => {
     const { url, seen } = await service(PROOF);
-    const asked = getProof(url, { ...REQUEST, [name]: value });
-    await expect(asked).rejects.toMatchObject({
+    const proofRequest = getProof(url, { ...REQUEST, [name]: value });
+    await expect(proofRequest).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',
       message: name === 'jwt' ? expect.stringContaining('proofRequest') : expect.stringContaining(name),
     });
@@ -386,12 +386,12 @@ describe('getProof', () => {
 test.each([{ 'x y': 'hunter2' }, { authorization: 'hunter2\n2' }, { authorization: 'hunter2 \u{1f511}' }, 5])(
   'headers that can not be sent are named, and nothing of them is repeated: %j',
   async (headers) => {
-    const { asked, fetch } = recorder();
+    const { asked: requestedUrls, fetch } = recorder();
     const options = { headers: headers as Record<string, string>, fetch };
     const error = await getSalt('https://salt.example', TOKEN, options).catch((error) => error);
     expect(error).toMatchObject({ code: 'ZKLOGIN_OPTION', message: expect.stringContaining('headers') });
     expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hunter2');
-    expect(asked).toEqual([]);
+    expect(requestedUrls).toEqual([]);
   },
 );
 
@@ -453,11 +453,13 @@ describe('a service that', () => {
       for (const ask of [getSalt, getProof]) {
         const before = seen.length;
         const controller = new AbortController();
-        const asked = ask(url, (ask === getSalt ? TOKEN : REQUEST) as never, { signal: controller.signal });
-        asked.catch(() => {});
+        const serviceCall = ask(url, (ask === getSalt ? TOKEN : REQUEST) as never, {
+          signal: controller.signal,
+        });
+        serviceCall.catch(() => {});
         await expect.poll(() => seen.length).toBe(before + 1);
         controller.abort(reason);
-        await expect(asked).rejects.toBe(reason);
+        await expect(serviceCall).rejects.toBe(reason);
         expect(seen).toHaveLength(before + 1);
       }
     }
@@ -543,10 +545,10 @@ describe('a service that', () => {
 
   test('has the default time-out if it is undefined, and may have a fractional one', async () => {
     const { url } = await service({ salt: SALT });
-    const given = { timeoutMs: undefined } as never;
-    expect(await getSalt(url, TOKEN, given)).toBe(SALT);
+    const saltOptions = { timeoutMs: undefined } as never;
+    expect(await getSalt(url, TOKEN, saltOptions)).toBe(SALT);
     expect(await getSalt(url, TOKEN, { timeoutMs: 2000.5 })).toBe(SALT);
-    expect(await getProof((await service(PROOF)).url, REQUEST, given)).toEqual(PROOF);
+    expect(await getProof((await service(PROOF)).url, REQUEST, saltOptions)).toEqual(PROOF);
   });
 
   test('never completes its answer times out', async () => {
@@ -561,12 +563,12 @@ describe('a service that', () => {
 
   test('redirects is not followed: the token goes nowhere else', async () => {
     withoutPauses(500, 1000);
-    const other = await service({ salt: SALT });
+    const otherService = await service({ salt: SALT });
     const { url } = await service((response: ServerResponse) =>
-      response.writeHead(307, { location: `${other.url}/get_salt` }).end(),
+      response.writeHead(307, { location: `${otherService.url}/get_salt` }).end(),
     );
     await expect(getSalt(url, TOKEN)).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
-    expect(other.seen).toEqual([]);
+    expect(otherService.seen).toEqual([]);
   });
 
   test.each([

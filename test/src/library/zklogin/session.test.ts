@@ -136,8 +136,8 @@ describe('a login', () => {
     });
 
     test('does not open with another issuer, nor with a part of it', () => {
-      const other = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
-      expect(() => openWith(other, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
+      const otherPayload = `${payload.slice(0, -1)},"x":{"issu":1,"iss":"https:\\/\\/evil.example"}}`;
+      expect(() => openWith(otherPayload, String.raw`"iss":"https:\/\/evil.example"}`)).toThrow(mismatch);
       expect(() => openWith(payload, written)).toThrow(mismatch);
       expect(() => openWith(payload, `"aud":"${aud}",`)).toThrow(mismatch);
     });
@@ -153,9 +153,9 @@ describe('a login', () => {
       iss: 'https://other.example',
     });
     const { issBase64Details } = proof;
-    const found = login.token.split('.')[1]?.indexOf(issBase64Details.value) ?? -1;
-    expect(found).toBeGreaterThan(0);
-    const shown = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: found % 4 } };
+    const position = login.token.split('.')[1]?.indexOf(issBase64Details.value) ?? -1;
+    expect(position).toBeGreaterThan(0);
+    const shown = { ...proof, issBase64Details: { ...issBase64Details, indexMod4: position % 4 } };
     expect(() => login.open({ salt, proof: shown, legacyAddress, currentEpoch: () => 8 })).toThrow(mismatch);
   });
 
@@ -220,8 +220,8 @@ describe('a session', () => {
 
   test('does not sign for another sender, nor bytes that are not a transaction', async () => {
     const { session } = open();
-    const other = await transaction(`0x${'2'.repeat(64)}`);
-    await expect(session.signTransaction(other)).rejects.toThrow(
+    const otherTransaction = await transaction(`0x${'2'.repeat(64)}`);
+    await expect(session.signTransaction(otherTransaction)).rejects.toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_SENDER' }),
     );
     await expect(session.signTransaction(Uint8Array.of(1, 2, 3))).rejects.toThrow(
@@ -236,13 +236,15 @@ describe('a session', () => {
       await session.signTransaction(await transaction()),
     );
     again.end();
-    const gone = {
+    const noSession = {
       code: 'ZKLOGIN_NO_SESSION',
       message: expect.stringMatching(/new key pair and a new proof/),
     };
-    await expect(session.signTransaction(await transaction())).rejects.toMatchObject(gone);
-    await expect(session.state()).rejects.toMatchObject(gone);
-    expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(expect.objectContaining(gone));
+    await expect(session.signTransaction(await transaction())).rejects.toMatchObject(noSession);
+    await expect(session.state()).rejects.toMatchObject(noSession);
+    expect(() => resumeSession({ storage, currentEpoch: () => 8 })).toThrow(
+      expect.objectContaining(noSession),
+    );
   });
 
   test('removes everything when it ends, a login to renew it included', () => {
@@ -263,8 +265,8 @@ describe('a session', () => {
 
   test('does not sign with the key of a login that replaced it', async () => {
     const { storage, session } = open();
-    const other = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
-    storage.set('sui-enclave/zklogin/session', JSON.stringify(other));
+    const otherSession = { ...kept(storage, 'session'), address: `0x${'3'.repeat(64)}` };
+    storage.set('sui-enclave/zklogin/session', JSON.stringify(otherSession));
     await expect(session.signTransaction(await transaction())).rejects.toMatchObject({
       code: 'ZKLOGIN_NO_SESSION',
     });
@@ -310,8 +312,8 @@ describe('as a Signer', () => {
     expect(bytes).toBe(toBase64(message));
     const verified = await verifyPersonalMessageSignature(message, signature, { client, address });
     expect(verified.toSuiAddress()).toBe(address);
-    const other = new TextEncoder().encode('I own that address');
-    expect(await isValidPersonalMessageSignature(other, signature, { client, address })).toBe(false);
+    const otherMessage = new TextEncoder().encode('I own that address');
+    expect(await isValidPersonalMessageSignature(otherMessage, signature, { client, address })).toBe(false);
     // A signature of a message is none of a transaction, nor the other way round.
     expect(await isValidTransactionSignature(message, signature, { client })).toBe(false);
     const tx = await transaction();
@@ -386,19 +388,19 @@ describe('a sponsor', () => {
 
   test('can not change what it has completed while it is being approved', async () => {
     const { client, session, service } = await sponsored();
-    const given: Uint8Array[] = [];
+    const sponsorKinds: Uint8Array[] = [];
     const sponsor = async (request: SponsorRequest) => {
       const honest = await service(request);
-      given.push(honest.transaction);
+      sponsorKinds.push(honest.transaction);
       return honest;
     };
     const approve = async (shown: Uint8Array) => {
       expect(Transaction.from(shown).getData().gasData.owner).not.toBe(address);
-      given[0]?.fill(0);
+      sponsorKinds[0]?.fill(0);
       shown.fill(0);
     };
     await session.execute(new Transaction(), client, { sponsor, approve });
-    expect(given).toHaveLength(1);
+    expect(sponsorKinds).toHaveLength(1);
   });
 
   test.each<[string, (honest: SponsoredTransaction) => Promise<unknown>]>([

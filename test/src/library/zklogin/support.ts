@@ -93,8 +93,8 @@ export function begin(options: Partial<BeginOptions> = {}): Begun {
 }
 
 /** The stored login or session. */
-export function kept(storage: SessionStore, what: 'login' | 'session' = 'login') {
-  return JSON.parse(storage.get(`sui-enclave/zklogin/${what}`) ?? 'null');
+export function kept(storage: SessionStore, kind: 'login' | 'session' = 'login') {
+  return JSON.parse(storage.get(`sui-enclave/zklogin/${kind}`) ?? 'null');
 }
 
 export function publicKeyOf(secretKey: string) {

@@ -86,8 +86,8 @@ describe('the address', () => {
     );
     expect(() => deriveAddress({ ...inputs, issuer: iss, salt: '-1' })).toThrow(/salt must be an integer/);
     // The names of the claims in a token.
-    const { subject: sub, audience, ...rest } = inputs;
-    for (const wrong of [undefined, {}, { ...rest, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
+    const { subject: sub, audience, ...otherInputs } = inputs;
+    for (const wrong of [undefined, {}, { ...otherInputs, iss, sub, aud }, { ...inputs, issuer: 5 }]) {
       expect(() => deriveAddress(wrong as never)).toThrow(
         expect.objectContaining({ code: 'ZKLOGIN_OPTION', message: 'issuer must be a string' }),
       );

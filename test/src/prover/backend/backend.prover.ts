@@ -143,8 +143,8 @@ describe('the service', () => {
 
   test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
     const { url } = await start();
-    const [good, other] = inputs as [Input, Input];
-    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: other.publicInput } };
+    const [good, otherProof] = inputs as [Input, Input];
+    const wrong = { ...good, circuit: { ...good.circuit, all_inputs_hash: otherProof.publicInput } };
     const answer = await post(url, wrong);
     expect([answer.status, await answer.text()]).toEqual([
       400,

@@ -94,9 +94,9 @@ describe('POST /input', () => {
       ],
       ['too large', `"${'x'.repeat(300_000)}"`, 413, 'the body is larger than 262144 bytes'],
     ];
-    for (const [what, body, status, text] of refusals) {
+    for (const [caseName, body, status, text] of refusals) {
       const refusal = { status, type: 'text/plain; charset=utf-8', text };
-      expect(await answerOf(post(body)), what).toMatchObject(refusal);
+      expect(await answerOf(post(body)), caseName).toMatchObject(refusal);
     }
   });
 
@@ -152,11 +152,11 @@ describe('POST /input', () => {
   test('an engine that hangs is found within beats: its request gets a code of its own', async () => {
     const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
     const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
-    const asked = answerOf(post(circuit));
+    const proofAnswer = answerOf(post(circuit));
     await expect.poll(healthz).toMatchObject({ status: 'proving' });
     go();
     process.kill(enginePid() as number, 'SIGSTOP');
-    expect(await asked).toMatchObject({
+    expect(await proofAnswer).toMatchObject({
       status: 500,
       retry: '1',
       text: 'BACKEND_ENGINE_HUNG: the engine did not answer for 0.9 s, and is being replaced: try again',

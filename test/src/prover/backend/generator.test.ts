@@ -28,8 +28,10 @@ describe('the generator in C++', () => {
     ['a signal of another size', { ...small, ext_aud: 161 }, /not of zkLogin's circuit/],
     ['no signals', {}, /not of zkLogin's circuit/],
   ])('with %s belongs to another circuit', async (_, signals, message) => {
-    const known = Object.fromEntries(Object.entries(signals).filter(([, count]) => count !== undefined));
-    await expect(findGenerator(fakeGenerator(undefined, { signals: known }))).rejects.toThrow(
+    const knownSignals = Object.fromEntries(
+      Object.entries(signals).filter(([, count]) => count !== undefined),
+    );
+    await expect(findGenerator(fakeGenerator(undefined, { signals: knownSignals }))).rejects.toThrow(
       refusal(message),
     );
   });

@@ -10,7 +10,7 @@ afterEach(() => void vi.useRealTimers());
 function watched(next: () => Partial<EngineStatus> | undefined) {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const reasons: string[] = [];
-  let asked = 0;
+  let beats = 0;
   watch({
     ended,
     kill(reason?: EngineError) {
@@ -18,24 +18,24 @@ function watched(next: () => Partial<EngineStatus> | undefined) {
       end();
     },
     status() {
-      asked += 1;
+      beats += 1;
       const status = next();
       if (status === undefined) return new Promise(() => {});
       return Promise.resolve({ state: 'idle', path: 'portable', progress: 0, ...status });
     },
   });
-  return { reasons, end, asked: () => asked };
+  return { reasons, end, asked: () => beats };
 }
 
 const seconds = (count: number) => vi.advanceTimersByTimeAsync(count * 1000);
 
 test('is asked every second, as long as it runs', async () => {
-  const { reasons, asked, end } = watched(() => ({}));
+  const { reasons, asked: countBeats, end } = watched(() => ({}));
   await seconds(100);
-  expect(asked()).toBe(100);
+  expect(countBeats()).toBe(100);
   end();
   await seconds(100);
-  expect(asked()).toBe(100);
+  expect(countBeats()).toBe(100);
   expect(reasons).toEqual([]);
 });
 

@@ -23,9 +23,9 @@ describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
   });
 
   test('is refused by the service of the other size, which names its own', () => {
-    const other = size === 'small' ? 'full' : 'small';
-    expect(() => checkInput(circuit, other)).toThrow(
-      refusal(new RegExp(`^padded_unsigned_jwt must be a list of .* circuit of ${other} size$`)),
+    const otherSize = size === 'small' ? 'full' : 'small';
+    expect(() => checkInput(circuit, otherSize)).toThrow(
+      refusal(new RegExp(`^padded_unsigned_jwt must be a list of .* circuit of ${otherSize} size$`)),
     );
   });
 });
@@ -37,8 +37,8 @@ test('the full size has the 2,082 private inputs and one public input of the pro
 
 describe('an input is refused, with the name of the signal and never its value, if', () => {
   test.each(Object.keys(circuit))('%s is missing', (name) => {
-    const { [name]: _, ...rest } = circuit;
-    expect(check(rest)).toThrow(refusal(`^the signal ${name} is missing$`));
+    const { [name]: _, ...otherSignals } = circuit;
+    expect(check(otherSignals)).toThrow(refusal(`^the signal ${name} is missing$`));
   });
 
   test.each([
@@ -58,8 +58,8 @@ describe('an input is refused, with the name of the signal and never its value, 
   });
 
   test('a signal is inherited, not its own', () => {
-    const { salt: _, ...rest } = circuit;
-    expect(check(Object.assign(Object.create({ salt: '5' }), rest))).toThrow(
+    const { salt: _, ...otherSignals } = circuit;
+    expect(check(Object.assign(Object.create({ salt: '5' }), otherSignals))).toThrow(
       refusal('^the signal salt is missing$'),
     );
   });

@@ -29,10 +29,10 @@ async function start(
     key.close();
   });
   await supervisor.start();
-  const prove = (publicInput: string, signal = NEVER, gone = NEVER) => {
+  const prove = (publicInput: string, signal = NEVER, leaving = NEVER) => {
     const witness = Buffer.alloc(WITNESS_BYTES);
     witness.write(`wtns${publicInput} `);
-    return supervisor.prove(witness, publicInput, { wait: signal, gone });
+    return supervisor.prove(witness, publicInput, { wait: signal, gone: leaving });
   };
   return { supervisor, prove, printed };
 }
@@ -209,10 +209,10 @@ test('a proof that the engine ends with before it reads the cancel is returned',
   const late = `if (type === 2 && count === 1) return setTimeout(answer, 100, ${proof});`;
   const { supervisor, prove } = await start(COUNT + LOADS + ignores + late + PROVES);
   const { pid } = supervisor;
-  const gone = new AbortController();
-  const proved = prove('1', NEVER, gone.signal);
+  const caller = new AbortController();
+  const proved = prove('1', NEVER, caller.signal);
   await expect.poll(() => supervisor.state).toBe('proving');
-  gone.abort(new Error('left'));
+  caller.abort(new Error('left'));
   expect(await proved).toMatchObject({ a: PROOF.pi_a });
   expect(await prove('2')).toMatchObject({ a: PROOF.pi_a });
   expect(supervisor.pid).toBe(pid);

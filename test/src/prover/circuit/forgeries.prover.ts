@@ -94,13 +94,13 @@ function withCharacter(char: string, original: string): Forgery {
 }
 /** Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four. */
 function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
-  const [byte, ...others] = bytes;
+  const [byte, ...followingBytes] = bytes;
   if (byte === undefined) return before.toString(2).padStart(4, '0');
   for (let window = before << 8; window < (before + 1) << 8; window++) {
     // The bytes 2 and 4 bits further on, less the one here.
     if (((window >> 2) & 255) + (window & 255) - (window >> 4) !== byte) continue;
-    const rest = bitsReadAs(others, window & 15);
-    if (rest !== undefined) return (window >> 4).toString(2).padStart(8, '0') + rest;
+    const followingBits = bitsReadAs(followingBytes, window & 15);
+    if (followingBits !== undefined) return (window >> 4).toString(2).padStart(8, '0') + followingBits;
   }
   return undefined;
 }
@@ -210,8 +210,8 @@ describe('rule 3, the signature is one of PKCS #1 v1.5 over SHA-256: refused is'
   test('a limb over 64 bits', () => {
     const carry = (name: string): Forgery => ({
       lie: (input) => {
-        const [low = '', high = '', ...others] = input[name] as string[];
-        input[name] = [String(BigInt(low) + (1n << 64n)), String(BigInt(high) - 1n), ...others];
+        const [low = '', high = '', ...upperLimbs] = input[name] as string[];
+        input[name] = [String(BigInt(low) + (1n << 64n)), String(BigInt(high) - 1n), ...upperLimbs];
       },
     });
     expect(refusal(carry('signature'))).toBe('Num2Bits');
@@ -444,9 +444,10 @@ describe('rule 6, the audience is a single string named aud: refused is', () => 
 });
 
 describe('rule 7, the nonce is the hash of key, epoch and randomness: refused is', () => {
-  const other = (at: number) => NONCE.slice(0, at) + (NONCE[at] === 'A' ? 'B' : 'A') + NONCE.slice(at + 1);
+  const changeNonce = (at: number) =>
+    NONCE.slice(0, at) + (NONCE[at] === 'A' ? 'B' : 'A') + NONCE.slice(at + 1);
   test.each<[string, string, Forgery]>([
-    ['a nonce that differs at its first character', 'ZkLogin', withNonce(other(0))],
+    ['a nonce that differs at its first character', 'ZkLogin', withNonce(changeNonce(0))],
     [
       'a nonce that differs at its last bits',
       'ZkLogin',

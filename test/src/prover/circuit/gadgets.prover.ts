@@ -48,7 +48,7 @@ function solveOne(
   { constraints, starts, termWires, termCoefficients, coefficients }: R1cs,
   witness: (bigint | undefined)[],
 ) {
-  let found = false;
+  let isUsed = false;
   for (let at = 0; at < constraints; at++) {
     const open: { wire: number; part: number; coefficient: bigint }[] = [];
     const [a = 0n, b = 0n, c = 0n] = [0, 1, 2].map((part) => {
@@ -62,13 +62,13 @@ function solveOne(
       }
       return sum;
     });
-    const [one, ...others] = open;
-    if (one === undefined || others.length > 0 || one.part !== 2) continue;
-    if (one.coefficient !== 1n && one.coefficient !== P - 1n) continue;
-    witness[one.wire] = mod((a * b - c) * one.coefficient);
-    found = true;
+    const [term, ...otherTerms] = open;
+    if (term === undefined || otherTerms.length > 0 || term.part !== 2) continue;
+    if (term.coefficient !== 1n && term.coefficient !== P - 1n) continue;
+    witness[term.wire] = mod((a * b - c) * term.coefficient);
+    isUsed = true;
   }
-  return found;
+  return isUsed;
 }
 
 /** Every list of `length` numbers from `values`. */

@@ -44,7 +44,7 @@ export function readR1cs(path: string): R1cs {
   const termWires = new Uint32Array(terms);
   const termCoefficients = new Uint32Array(terms);
   const coefficients: bigint[] = [];
-  const known = new Map<string, number>();
+  const wireNumbers = new Map<string, number>();
   let at = 0;
   let term = 0;
   for (let part = 0; part < 3 * constraints; part++) {
@@ -53,10 +53,10 @@ export function readR1cs(path: string): R1cs {
     for (let i = 0; i < count; i++, at += 36, term++) {
       termWires[term] = body.readUInt32LE(at);
       const key = body.toString('latin1', at + 4, at + 36);
-      let index = known.get(key);
+      let index = wireNumbers.get(key);
       if (index === undefined) {
         index = coefficients.push(integer(body.subarray(at + 4, at + 36))) - 1;
-        known.set(key, index);
+        wireNumbers.set(key, index);
       }
       termCoefficients[term] = index;
     }
@@ -98,12 +98,12 @@ export function evaluate(r1cs: R1cs, witness: readonly bigint[]): bigint[] {
 /** The constraints that a witness breaks. */
 export function broken(r1cs: R1cs, witness: readonly bigint[]): number[] {
   const parts = evaluate(r1cs, witness);
-  const found: number[] = [];
+  const openWires: number[] = [];
   for (let at = 0; at < r1cs.constraints; at++) {
     const [a, b, c] = parts.slice(3 * at, 3 * at + 3) as [bigint, bigint, bigint];
-    if ((a * b - c) % P !== 0n) found.push(at);
+    if ((a * b - c) % P !== 0n) openWires.push(at);
   }
-  return found;
+  return openWires;
 }
 
 /** The constraints that each wire is in: those of a wire are from starts[wire] to before starts[wire + 1]. */

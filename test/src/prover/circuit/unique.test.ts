@@ -26,17 +26,17 @@ function system(constraints: readonly [Part, Part, Part][]): R1cs {
 }
 
 const bit = (wire: number): [Part, Part, Part] => [{ [wire]: 1n }, { 0: -1n, [wire]: 1n }, {}];
-const found = (constraints: readonly [Part, Part, Part][], lemmas: readonly Lemma[] = []) =>
+const findUndetermined = (constraints: readonly [Part, Part, Part][], lemmas: readonly Lemma[] = []) =>
   undetermined(system(constraints), lemmas);
 
 describe('determined is', () => {
   test('a product', () => {
-    expect(found([[{ 1: 1n }, { 2: 1n }, { 3: 1n }]])).toEqual([]);
+    expect(findUndetermined([[{ 1: 1n }, { 2: 1n }, { 3: 1n }]])).toEqual([]);
   });
 
   test('the last wire of a linear constraint, whatever the order of the constraints', () => {
     expect(
-      found([
+      findUndetermined([
         [{}, {}, { 3: 1n, 4: -2n }],
         [{}, {}, { 1: 1n, 3: 1n }],
       ]),
@@ -44,42 +44,46 @@ describe('determined is', () => {
   });
 
   test('the bits of a number', () => {
-    expect(found([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([]);
+    expect(findUndetermined([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([]);
   });
 
   test('the result of a lemma, once its needs are determined', () => {
     const lemma = { needs: [3], gives: [4] };
     const used: [Part, Part, Part] = [{ 4: 1n }, { 1: 1n }, { 2: 1n }];
-    expect(found([[{ 1: 1n }, { 2: 1n }, { 3: 1n }], used], [lemma])).toEqual([]);
-    expect(found([[{ 3: 1n }, { 3: 1n }, { 2: 1n }], used], [lemma])).toEqual([3, 4]);
+    expect(findUndetermined([[{ 1: 1n }, { 2: 1n }, { 3: 1n }], used], [lemma])).toEqual([]);
+    expect(findUndetermined([[{ 3: 1n }, { 3: 1n }, { 2: 1n }], used], [lemma])).toEqual([3, 4]);
   });
 });
 
 describe('not determined is', () => {
   test('a factor: the other one may be zero', () => {
-    expect(found([[{ 1: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
+    expect(findUndetermined([[{ 1: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });
 
   test('a square root', () => {
-    expect(found([[{ 3: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
+    expect(findUndetermined([[{ 3: 1n }, { 3: 1n }, { 2: 1n }]])).toEqual([3]);
   });
 
   test('a digit that is not a bit', () => {
-    expect(found([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([3, 4, 5]);
+    expect(findUndetermined([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([3, 4, 5]);
     const doubled: [Part, Part, Part] = [{ 5: 1n }, { 0: -2n, 5: 1n }, {}];
-    expect(found([bit(3), bit(4), doubled, [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([3, 4, 5]);
+    expect(findUndetermined([bit(3), bit(4), doubled, [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 4n }]])).toEqual([
+      3, 4, 5,
+    ]);
   });
 
   test('bits whose sums coincide', () => {
-    expect(found([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 3n }]])).toEqual([3, 4, 5]);
-    expect(found([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: -1n }]])).toEqual([3, 4]);
+    expect(findUndetermined([bit(3), bit(4), bit(5), [{}, {}, { 2: -1n, 3: 1n, 4: 2n, 5: 3n }]])).toEqual([
+      3, 4, 5,
+    ]);
+    expect(findUndetermined([bit(3), bit(4), [{}, {}, { 2: -1n, 3: 1n, 4: -1n }]])).toEqual([3, 4]);
   });
 
   test('bits that overflow the field, such as 254 without a further check', () => {
     const wires = Array.from({ length: 254 }, (_, i) => i + 3);
     const sum = Object.fromEntries(wires.map((wire, i) => [wire, 1n << BigInt(i)]));
-    expect(found([...wires.map(bit), [{}, {}, { 2: -1n, ...sum }]])).toEqual(wires);
+    expect(findUndetermined([...wires.map(bit), [{}, {}, { 2: -1n, ...sum }]])).toEqual(wires);
     const fewer = Object.fromEntries(wires.slice(0, 252).map((wire, i) => [wire, 1n << BigInt(i)]));
-    expect(found([...wires.slice(0, 252).map(bit), [{}, {}, { 2: -1n, ...fewer }]])).toEqual([]);
+    expect(findUndetermined([...wires.slice(0, 252).map(bit), [{}, {}, { 2: -1n, ...fewer }]])).toEqual([]);
   });
 });

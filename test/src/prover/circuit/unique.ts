@@ -76,8 +76,8 @@ class Propagation {
   #findBit(at: number): void {
     const [a, b, c] = [0, 1, 2].map((part) => this.#terms(3 * at + part)) as [Terms, Terms, Terms];
     if (c.length > 0 || a.length + b.length !== 3) return;
-    const [one, two] = a.length === 1 ? [a, b] : [b, a];
-    const wire = one[0]?.wire ?? 0;
+    const [linear, two] = a.length === 1 ? [a, b] : [b, a];
+    const wire = linear[0]?.wire ?? 0;
     const slope = two.find((term) => term.wire === wire)?.coefficient;
     const constant = two.find((term) => term.wire === 0)?.coefficient;
     if (wire !== 0 && slope !== undefined && constant !== undefined && (slope + constant) % P === 0n) {

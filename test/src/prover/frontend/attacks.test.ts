@@ -129,8 +129,8 @@ describe('a token with a changed header, key or signature', () => {
     const { refusal, issuer } = await setUp();
     const attacker = await Issuer.start();
     const header = { jwk: attacker.keys[0], jku: `${attacker.origin}/jwks` };
-    for (const given of [{}, header]) {
-      const jwt = await issuer.token({ nonce: NONCE }, { header: given, key: attacker.privateKey });
+    for (const tokenHeader of [{}, header]) {
+      const jwt = await issuer.token({ nonce: NONCE }, { header: tokenHeader, key: attacker.privateKey });
       expect(await refusal(requestFor(jwt))).toEqual([401, 'PROVER_TOKEN_REFUSED']);
     }
     expect(attacker.asked).toBe(0);

@@ -100,9 +100,9 @@ describe('a backend that', () => {
   test('has an engine that hung is asked once more', async () => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
-    backend.prove = (...given) => {
-      if (backend.inputs.length > 1) return prove(...given);
-      return given[1].writeHead(500).end('BACKEND_ENGINE_HUNG: the engine did not answer for 3 s');
+    backend.prove = (...proveArguments) => {
+      if (backend.inputs.length > 1) return prove(...proveArguments);
+      return proveArguments[1].writeHead(500).end('BACKEND_ENGINE_HUNG: the engine did not answer for 3 s');
     };
     expect((await ask()).status).toBe(200);
     expect(backend.inputs).toHaveLength(2);
@@ -121,10 +121,10 @@ describe('a backend that', () => {
     const { ask, backend } = await startTestFrontend({ ANSWER_SECONDS: '3', PROOF_SECONDS: '1' });
     const waiting: (() => void)[] = [];
     const { prove } = backend;
-    backend.prove = (...given) => {
-      waiting.push(() => prove(...given));
+    backend.prove = (...proveArguments) => {
+      waiting.push(() => prove(...proveArguments));
     };
-    const other = ask();
+    const otherRequest = ask();
     await expect.poll(() => waiting.length).toBe(1);
     // One proof fits into the other 1.8 s, but the other one comes first.
     backend.prove = async (_, response) => {
@@ -134,7 +134,7 @@ describe('a backend that', () => {
     expect((await ask({ sub: 'another' })).body['code']).toBe('PROVER_ENGINE_HUNG');
     expect(backend.inputs).toHaveLength(2);
     waiting[0]?.();
-    await other;
+    await otherRequest;
   });
 
   test('has answered ten times at once with nothing of use is not taken for a fast one', async () => {
@@ -150,10 +150,10 @@ describe('a backend that', () => {
     const { promise: held, resolve: hold } = Promise.withResolvers<ServerResponse>();
     backend.prove = (_, response) => hold(response);
     // There is one place, so one of them is refused at once, while the backend does not answer the other.
-    const asked = [ask(), ask({ sub: 'another' })];
-    expect((await Promise.race(asked)).body['code']).toBe('PROVER_BUSY');
+    const answers = [ask(), ask({ sub: 'another' })];
+    expect((await Promise.race(answers)).body['code']).toBe('PROVER_BUSY');
     (await held).writeHead(500).end();
-    await Promise.all(asked);
+    await Promise.all(answers);
   });
 
   test('hands out the proof of another request', async () => {
@@ -192,11 +192,11 @@ describe('a backend that', () => {
     ['99999', '600'],
   ])(
     'is at capacity with Retry-After %s: the caller gets %s, and it is not asked again',
-    async (given, told) => {
+    async (retryAfter, told) => {
       const { ask, backend } = await startTestFrontend();
       backend.prove = (_, response) =>
         response
-          .writeHead(503, given === undefined ? {} : { 'retry-after': given })
+          .writeHead(503, retryAfter === undefined ? {} : { 'retry-after': retryAfter })
           .end('Server at capacity');
       const { headers } = await ask();
       expect(headers.get('retry-after')).toBe(told);
@@ -207,9 +207,9 @@ describe('a backend that', () => {
   test('loses a connection once is asked again', async () => {
     const { ask, backend } = await startTestFrontend();
     const { prove } = backend;
-    backend.prove = (...given) => {
-      if (backend.inputs.length === 1) return given[1].destroy();
-      return prove(...given);
+    backend.prove = (...proveArguments) => {
+      if (backend.inputs.length === 1) return proveArguments[1].destroy();
+      return prove(...proveArguments);
     };
     expect((await ask()).status).toBe(200);
     expect(backend.inputs).toHaveLength(2);

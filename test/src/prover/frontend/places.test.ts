@@ -54,9 +54,9 @@ test('the time that a request has waited for keys is lost to it', () => {
   const { places, take, fill, pass } = placesFor(12, 2);
   const late = places.place();
   pass(5);
-  const others = [take(), take()];
+  const earlierPlaces = [take(), take()];
   expect(late.take).toThrow(busy(2));
-  others[0]?.leave();
+  earlierPlaces[0]?.leave();
   late.take();
   expect(fill()).toHaveLength(3);
 });
@@ -72,12 +72,12 @@ test('a place that was never taken is left without effect', () => {
 test('a second try is worth it if it fits behind all others, also into what the first ones leave free', () => {
   const { take, pass } = placesFor(12, 2);
   const first = take();
-  const others = [take(), take(), take()];
+  const earlierPlaces = [take(), take(), take()];
   pass(4);
   expect(first.hasTime()).toBe(true);
   pass(1);
   expect(first.hasTime()).toBe(false);
-  others[0]?.leave();
+  earlierPlaces[0]?.leave();
   expect(first.hasTime()).toBe(true);
 });
 

@@ -81,11 +81,11 @@ test('a wallet gets its proof although the engine is stopped in the middle of it
     PROVER_URI: `${url}/input`,
     VERIFYING_KEY: artifacts.verifyingKey,
   });
-  const asked = frontend.ask();
+  const proofAnswer = frontend.ask();
   const health = async () => ((await (await fetch(`${url}/healthz`)).json()) as { status: string }).status;
   await expect.poll(health, { interval: 5, timeout: 60_000 }).toBe('proving');
   process.kill(pid, 'SIGSTOP');
-  expect((await asked).status).toBe(200);
+  expect((await proofAnswer).status).toBe(200);
   expect(enginePid()).not.toBe(pid);
 });
 

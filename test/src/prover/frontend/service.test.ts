@@ -72,7 +72,7 @@ describe('identical requests', () => {
   test('in flight share one proof, in whatever encoding, and finished proofs are not kept', async () => {
     const { post, token, backend } = await startTestFrontend();
     const { prove } = backend;
-    backend.prove = (...given) => setTimeout(() => prove(...given), 200);
+    backend.prove = (...proveArguments) => setTimeout(() => prove(...proveArguments), 200);
     const jwt = await token();
     const base64 = {
       salt: writeNumber(BigInt(SALT), 'base64', 16),
@@ -97,7 +97,7 @@ describe('identical requests', () => {
   test('do not depend on the first caller, who may leave', async () => {
     const { post, token, backend } = await startTestFrontend();
     const { prove } = backend;
-    backend.prove = (...given) => setTimeout(() => prove(...given), 300);
+    backend.prove = (...proveArguments) => setTimeout(() => prove(...proveArguments), 300);
     const request = requestFor(await token());
     const leaving = new AbortController();
     const first = post(request, { signal: leaving.signal }).catch(() => 'left');
@@ -120,18 +120,18 @@ describe('a caller who leaves', () => {
     backend.prove = (_, response) => response.once('close', () => closed++);
     const request = requestFor(await frontend.token());
     const leavers = Array.from({ length: count }, () => new AbortController());
-    const asked = leavers.map(({ signal }) => frontend.post(request, { signal }).catch(() => 'left'));
+    const answers = leavers.map(({ signal }) => frontend.post(request, { signal }).catch(() => 'left'));
     await expect.poll(() => backend.inputs.length).toBe(1);
     const work = () => {
       backend.prove = prove;
     };
-    return { ...frontend, request, leavers, asked, work, closed: () => closed };
+    return { ...frontend, request, leavers, asked: answers, work, closed: () => closed };
   }
 
   test('as the last one closes the call to the backend, and is not logged as an error', async () => {
-    const { leavers, asked, closed, printed } = await callers(2);
+    const { leavers, asked: answers, closed, printed } = await callers(2);
     leavers[0]?.abort();
-    expect(await asked[0]).toBe('left');
+    expect(await answers[0]).toBe('left');
     expect(closed()).toBe(0);
     leavers[1]?.abort();
     await expect.poll(closed).toBe(1);
@@ -151,11 +151,11 @@ describe('a caller who leaves', () => {
   test('before the backend was asked asks it nothing', async () => {
     const { post, token, backend, issuer, printed } = await startTestFrontend();
     const { answer } = issuer;
-    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    const { promise: keyRequest, resolve: hang } = Promise.withResolvers<() => void>();
     issuer.answer = (response) => hang(() => answer(response));
     const leaver = new AbortController();
     const left = post(requestFor(await token()), { signal: leaver.signal }).catch(() => 'left');
-    const release = await asked;
+    const release = await keyRequest;
     leaver.abort();
     expect(await left).toBe('left');
     release();
@@ -167,10 +167,10 @@ describe('a caller who leaves', () => {
 describe('limits', () => {
   test('on a user, whatever salt the requests have; another user is not affected', async () => {
     const { ask, backend } = await startTestFrontend({ USER_REQUESTS_PER_MINUTE: '2' });
-    const asked = [await ask(), await ask({}, { salt: '1' }), await ask({}, { salt: '2' })];
-    expect(asked.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(asked[2]?.body['code']).toBe('PROVER_RATE_LIMITED');
-    expect(Number(asked[2]?.headers.get('retry-after'))).toBeGreaterThan(20);
+    const answers = [await ask(), await ask({}, { salt: '1' }), await ask({}, { salt: '2' })];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers[2]?.body['code']).toBe('PROVER_RATE_LIMITED');
+    expect(Number(answers[2]?.headers.get('retry-after'))).toBeGreaterThan(20);
     expect((await ask({ sub: 'another' })).status).toBe(200);
     expect(backend.inputs).toHaveLength(3);
   });
@@ -182,7 +182,7 @@ describe('limits', () => {
     });
     const { prove } = backend;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    backend.prove = (...given) => released.then(() => prove(...given));
+    backend.prove = (...proveArguments) => released.then(() => prove(...proveArguments));
     const jwt = await token();
     const waiting = ['1', '2'].map((salt) => post(requestFor(jwt, { salt })));
     await expect.poll(() => backend.inputs.length).toBe(2);
@@ -198,10 +198,10 @@ describe('limits', () => {
 
   test('on the wait: refused requests, and those that wait for keys, leave the places to others', async () => {
     const issuer = await Issuer.start();
-    const own = 'https://id.example';
+    const ownIssuer = 'https://id.example';
     const clients = [
       { issuer: GOOGLE, client_id: CLIENT_ID },
-      { issuer: own, client_id: CLIENT_ID, jwks_url: `${own}/keys` },
+      { issuer: ownIssuer, client_id: CLIENT_ID, jwks_url: `${ownIssuer}/keys` },
     ];
     const { ask, post, token, backend } = await startTestFrontend({
       issuer,
@@ -211,11 +211,11 @@ describe('limits', () => {
     });
     expect((await ask()).status).toBe(200);
     const { answer } = issuer;
-    const { promise: asked, resolve: hang } = Promise.withResolvers<() => void>();
+    const { promise: keyRequest, resolve: hang } = Promise.withResolvers<() => void>();
     issuer.answer = (response) => hang(() => answer(response));
-    const jwt = await token({ iss: own });
+    const jwt = await token({ iss: ownIssuer });
     const waits = ['1', '2', '3'].map((salt) => post(requestFor(jwt, { salt })));
-    const release = await asked;
+    const release = await keyRequest;
     const forged = (await token()).replace(/[^.]+$/, (signature) => `AAAA${signature.slice(4)}`);
     for (const refused of [{ jwt: forged }, { maxEpoch: '7' }, { salt: '-1' }]) {
       expect((await post(requestFor(await token(), refused))).status).toBeOneOf([400, 401, 422]);
@@ -235,7 +235,7 @@ describe('limits', () => {
     });
     const { prove } = backend;
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    backend.prove = (...given) => released.then(() => prove(...given));
+    backend.prove = (...proveArguments) => released.then(() => prove(...proveArguments));
     const jwt = await token();
     let refused = 0;
     const answers = Array.from({ length: 50 }, async (_, index) => {

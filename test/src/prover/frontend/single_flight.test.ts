@@ -32,14 +32,14 @@ test('the work goes on until its last caller has left, whoever began it', async 
   const { singleFlight, runs, ask } = lasting();
   const callers = [new AbortController(), new AbortController(), new AbortController()] as const;
   const [first, second, third] = callers;
-  const asked = callers.map((caller) => ask(caller).catch((reason: unknown) => reason));
+  const outcomes = callers.map((caller) => ask(caller).catch((reason: unknown) => reason));
   first.abort('first left');
   third.abort('third left');
-  expect(await asked[2]).toBe('third left');
+  expect(await outcomes[2]).toBe('third left');
   expect(runs.map(({ abandoned }) => abandoned.aborted)).toEqual([false]);
   second.abort('second left');
   expect(runs.map(({ abandoned }) => abandoned.aborted)).toEqual([true]);
-  expect(await Promise.all(asked)).toEqual(['second left', 'second left', 'third left']);
+  expect(await Promise.all(outcomes)).toEqual(['second left', 'second left', 'third left']);
   expect(singleFlight.size).toBe(0);
 });
 

@@ -15,11 +15,11 @@ describe('the published verifying key', () => {
   test.each<[KeyName, typeof google]>([
     ['main', google],
     ['test', devnet],
-  ])('%s verifies the published proof of its network, and not the other', (name, own) => {
+  ])('%s verifies the published proof of its network, and not the other', (name, published) => {
     const key = publishedVerifyingKey(name);
-    const other = own === google ? devnet : google;
-    expect(verifyProof(key, own.proof, [own.publicInput])).toBe(true);
-    expect(verifyProof(key, other.proof, [other.publicInput])).toBe(false);
+    const otherPublished = published === google ? devnet : google;
+    expect(verifyProof(key, published.proof, [published.publicInput])).toBe(true);
+    expect(verifyProof(key, otherPublished.proof, [otherPublished.publicInput])).toBe(false);
   });
 });
 

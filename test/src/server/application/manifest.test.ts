@@ -198,8 +198,8 @@ files: [public, views/en]
   test('is read again where aliases make it larger than app.yaml may be', () => {
     const note = `# ${'x'.repeat(50_000)}`;
     const first = `\n  - host: a.example\n    ca: &ca |\n${`${note}\n${ca}`.trimEnd().replace(/^/gm, '      ')}`;
-    const others = Array.from({ length: 63 }, (_, at) => `\n  - {host: b${at}.example, ca: *ca}`);
-    const json = formatManifest(parseManifest(`endpoints:${first}${others.join('')}\nsecrets: []`));
+    const endpointLines = Array.from({ length: 63 }, (_, at) => `\n  - {host: b${at}.example, ca: *ca}`);
+    const json = formatManifest(parseManifest(`endpoints:${first}${endpointLines.join('')}\nsecrets: []`));
     expect(json.length).toBeGreaterThan(64 * 50_000);
     expect(parseManifestJson(json).endpoints).toHaveLength(64);
   });

@@ -37,13 +37,13 @@ describe('EphemeralKey', () => {
 
   test('is the key of RFC 8032, section 7.1, test 2, by its seed, which it leaves to the caller', () => {
     const seed = Buffer.from('4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb', 'hex');
-    const given = Uint8Array.from(seed);
-    const key = EphemeralKey.of(given);
+    const seedCopy = Uint8Array.from(seed);
+    const key = EphemeralKey.of(seedCopy);
     expect(Buffer.from(key.publicKey).toString('hex')).toBe(
       '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
     );
     expect(key.sign(Uint8Array.of(0x72)).toString('hex')).toMatch(/^92a009a9f0d4cab8720e820b5f642540/);
-    expect(given).toEqual(Uint8Array.from(seed));
+    expect(seedCopy).toEqual(Uint8Array.from(seed));
   });
 
   test('rejects a seed of another size', () => {

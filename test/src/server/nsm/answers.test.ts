@@ -163,10 +163,10 @@ describe('answers', () => {
   });
 
   test('an answer is accepted only by its own operation', () => {
-    for (const [asked, { decode }] of pairs) {
+    for (const [requestName, { decode }] of pairs) {
       for (const [answered, answer] of Object.entries(goodAnswers)) {
         const read = () => decode(encode(answer));
-        answered === asked ? expect(read).not.toThrow() : expect(read).toThrow(protocolError);
+        answered === requestName ? expect(read).not.toThrow() : expect(read).toThrow(protocolError);
       }
     }
   });

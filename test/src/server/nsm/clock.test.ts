@@ -77,9 +77,9 @@ describe('the NSM confirms the clock', () => {
     // It was made at some time between the question and the answer.
     [at + 2000, at, at + 4000],
     [at + 9000, at, at + 4000],
-  ])('with the time %i, requested at %i and answered at %i', (document, asked, answered) => {
+  ])('with the time %i, requested at %i and answered at %i', (document, requestedAt, answered) => {
     const { clock } = clocks();
-    clock.compare(document, asked, answered);
+    clock.compare(document, requestedAt, answered);
     expect(clock.warnings()).toEqual([]);
     expect(() => clock.requireConfirmed()).not.toThrow();
   });
@@ -90,10 +90,10 @@ describe('the NSM confirms the clock', () => {
     [at + 9001, at, at + 4000, -5001],
   ])(
     'and doubts it with the time %i, asked for at %i and answered at %i',
-    (document, asked, answered, by) => {
+    (document, requestedAt, answered, by) => {
       const { clock } = clocks();
       clock.compare(at, at, at);
-      clock.compare(document, asked, answered);
+      clock.compare(document, requestedAt, answered);
       expect(clock.warnings()).toEqual([`the clock differs from the NSM's by ${by} ms`]);
       expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
       clock.compare(at, at, at);

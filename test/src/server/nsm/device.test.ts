@@ -20,8 +20,8 @@ function heldAnswers() {
 }
 
 describe('without an NSM', () => {
-  const missing = (what: string) =>
-    `The NSM driver is missing: ${what}. This is expected outside a Nitro Enclave, for example when running locally.`;
+  const missing = (missingPart: string) =>
+    `The NSM driver is missing: ${missingPart}. This is expected outside a Nitro Enclave, for example when running locally.`;
 
   test('a missing addon is reported as a missing driver', async () => {
     const device = new NsmDevice({ addonPath: '/no/such/nsm.node' });
@@ -99,15 +99,15 @@ describe.skipIf(!addonRunsHere)('with a driver that behaves', () => {
       if (recorded) {
         return unhex(recorded.answer);
       }
-      const asked: unknown = decode(request);
-      if (asked === 'GetRandom') {
+      const nsmRequest: unknown = decode(request);
+      if (nsmRequest === 'GetRandom') {
         const whole = new Uint8Array(random?.answerLength ?? 0);
         whole.set(unhex(random?.answer ?? ''));
         return whole;
       }
-      return asked === 'DescribeNSM'
+      return nsmRequest === 'DescribeNSM'
         ? encode({ DescribeNSM: description })
-        : encode({ Attestation: { document: encode(asked) } });
+        : encode({ Attestation: { document: encode(nsmRequest) } });
     });
     const results = await child.run(async ({ nsm }) => ({
       nsm: await nsm.describeNsm(),

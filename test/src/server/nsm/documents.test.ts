@@ -77,11 +77,11 @@ describe('a document without a nonce', () => {
     const { documents } = documentsOf(5);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
-    const others = [1, 2, 3].map((number) =>
+    const laterCalls = [1, 2, 3].map((number) =>
       documents.fresh(nonceOf(number), {}, STAYS).then(note(`fresh ${number}`)),
     );
     await Promise.all([
-      ...others,
+      ...laterCalls,
       documents.shared().then(note('shared')),
       documents.urgent(nonceOf(9)).then(note('urgent')),
     ]);
@@ -144,11 +144,11 @@ describe('a document with a nonce', () => {
     const { state, documents } = documentsOf(5);
     const first = documents.fresh(nonceOf(0), {}, STAYS);
     const left = new AbortController();
-    const others = Array.from({ length: 10 }, (_, number) =>
+    const laterCalls = Array.from({ length: 10 }, (_, number) =>
       code(documents.fresh(nonceOf(number + 1), {}, left.signal)),
     );
     left.abort();
-    expect(await Promise.all(others)).toEqual(others.map(() => 'NSM_BUSY'));
+    expect(await Promise.all(laterCalls)).toEqual(laterCalls.map(() => 'NSM_BUSY'));
     await first;
     expect(state.made).toBe(1);
   });
@@ -178,14 +178,14 @@ test('reads the timestamp of real documents', () => {
 describe('GET /get_attestation', () => {
   const ask = (url: string, agent: Agent, nonce: string) =>
     new Promise<{ status: number; retryAfter: number }>((resolve, reject) => {
-      const asked = request(`${url}/get_attestation?nonce=${nonce}`, { agent }, (answer) => {
+      const clientRequest = request(`${url}/get_attestation?nonce=${nonce}`, { agent }, (answer) => {
         answer.resume();
         answer.on('end', () =>
           resolve({ status: answer.statusCode ?? 0, retryAfter: Number(answer.headers['retry-after']) }),
         );
       });
-      asked.on('error', reject);
-      asked.end();
+      clientRequest.on('error', reject);
+      clientRequest.end();
     });
 
   test('serves each of 40 connections that never pause at most twice before an honest verifier', async () => {
@@ -229,13 +229,13 @@ describe('GET /get_attestation', () => {
     const { url } = await startServer({ nsm: transport });
     const before = state.made;
     const left = Array.from({ length: 10 }, () => {
-      const asked = request(`${url}/get_attestation?nonce=ab`, { agent: new Agent() });
-      asked.on('error', () => {});
-      asked.end();
-      return asked;
+      const clientRequest = request(`${url}/get_attestation?nonce=ab`, { agent: new Agent() });
+      clientRequest.on('error', () => {});
+      clientRequest.end();
+      return clientRequest;
     });
     await sleep(30);
-    for (const asked of left) asked.destroy();
+    for (const clientRequest of left) clientRequest.destroy();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     onTestFinished(() => void socket.destroy());
     let received = '';

@@ -119,8 +119,8 @@ describe('the fields of an answer', () => {
   });
 
   test.each(Object.keys(description))('rejects DescribeNSM without %s', (field) => {
-    const { [field as keyof typeof description]: _, ...rest } = description;
-    expect(() => describeNsm.decode(encode({ DescribeNSM: rest }))).toThrow(protocolError);
+    const { [field as keyof typeof description]: _, ...otherFields } = description;
+    expect(() => describeNsm.decode(encode({ DescribeNSM: otherFields }))).toThrow(protocolError);
   });
 
   test.each([

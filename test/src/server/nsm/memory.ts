@@ -196,15 +196,15 @@ try {
     if (text === source) {
       throw new Error(`addon.cc has no place any more to plant ${wrong}`);
     }
-    const found = finding.exec(await report(build('planted', text)))?.[0];
-    if (found === undefined) {
+    const firstFinding = finding.exec(await report(build('planted', text)))?.[0];
+    if (firstFinding === undefined) {
       throw new Error(`the check does not see ${wrong}`);
     }
-    process.stdout.write(`planted ${wrong}: ${found}\n`);
+    process.stdout.write(`planted ${wrong}: ${firstFinding}\n`);
   }
-  const found = await report(build('nsm', source));
-  if (found !== '') {
-    process.stdout.write(`${found}\n`);
+  const reportText = await report(build('nsm', source));
+  if (reportText !== '') {
+    process.stdout.write(`${reportText}\n`);
     throw new Error('the addon has memory errors, see above');
   }
   process.stdout.write('the addon: nothing found\n');

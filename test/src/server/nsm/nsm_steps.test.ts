@@ -49,18 +49,20 @@ describe('the clock', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const nsm = new Nsm(new EmulatedNsm());
-    const asked = vi.spyOn(nsm, 'attestation');
+    const attestation = vi.spyOn(nsm, 'attestation');
     const clock = new Clock(undefined);
     expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
     const end = await keepClockConfirmed(clock, documentsOf(nsm), recorded().log, true);
     clock.requireConfirmed();
-    expect(asked).toHaveBeenCalledTimes(1);
+    expect(attestation).toHaveBeenCalledTimes(1);
     vi.advanceTimersByTime(CONFIRM_EVERY_MS);
-    await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
+    await vi.waitFor(() => expect(attestation).toHaveBeenCalledTimes(2));
     end();
     vi.advanceTimersByTime(10 * CONFIRM_EVERY_MS);
-    expect(asked).toHaveBeenCalledTimes(2);
-    const nonces = asked.mock.calls.map(([{ nonce }]) => Buffer.from(nonce as Uint8Array).toString('hex'));
+    expect(attestation).toHaveBeenCalledTimes(2);
+    const nonces = attestation.mock.calls.map(([{ nonce }]) =>
+      Buffer.from(nonce as Uint8Array).toString('hex'),
+    );
     expect(new Set(nonces).size).toBe(2);
   });
 

@@ -34,7 +34,7 @@ describe('requests', () => {
 
   test('encodes every recorded request, except the invalid ones', () => {
     expect(recorded).toHaveLength(17);
-    const others = recorded.filter(
+    const otherRequests = recorded.filter(
       (request) =>
         ![
           hex(describeNsm.encode()),
@@ -47,7 +47,7 @@ describe('requests', () => {
           hex(attestation.encode({ publicKey: null, nonce: null, userData: null })),
         ].includes(request),
     );
-    expect(others).toEqual([
+    expect(otherRequests).toEqual([
       hex(encode({ DescribePCR: { index: 99 } })),
       hex(encode({ Attestation: {} })),
       hex(encode('Bogus')),

@@ -103,9 +103,9 @@ describe('the figures', () => {
       [weatherAt(7), 400, 1],
       [{ method: 'GET', path: '/nowhere' }, 404, 1],
     ];
-    for (const [at, [call, status, asked]] of calls.entries()) {
+    for (const [at, [call, status, expectedRequests]] of calls.entries()) {
       const before = await nextSnapshot(server);
-      expect([await ask(call), weather.asked.length]).toEqual([status, asked]);
+      expect([await ask(call), weather.asked.length]).toEqual([status, expectedRequests]);
       const after = await nextSnapshot(server);
       expect(withoutProcess(after)).toBe(withoutProcess(before));
       expect(figure(after, 'sui_enclave_sealed_requests_total')).toBe(at + 1);

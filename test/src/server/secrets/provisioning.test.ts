@@ -127,13 +127,13 @@ describe('POST /secrets', () => {
     const server = await startVault({ provisioners });
     const { sealingKey, state } = await stateOf(server);
     const [pcr0, pcr1] = state.registers;
-    const others = [
+    const otherStates = [
       { ...state, version: '0.9.9' },
       { ...state, signingKey: new Uint8Array(32) },
       { ...state, registers: [pcr0, pcr1, new Uint8Array(48)] as const },
     ];
-    for (const other of others) {
-      const { json } = await sealSecrets(VALUES, sealingKey, other, { provisioner: me });
+    for (const otherState of otherStates) {
+      const { json } = await sealSecrets(VALUES, sealingKey, otherState, { provisioner: me });
       expect(await plainAnswer(await server.post('/secrets', json))).toEqual([403, 'SECRETS_SIGNATURE']);
       // A provisioner who signs the right state for it: then HPKE refuses it.
       const sealed = decodeSealedSecrets(JSON.parse(json));

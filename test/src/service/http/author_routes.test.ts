@@ -55,8 +55,8 @@ async function read(response: Response) {
   return { status: response.status, headers: response.headers, body: await response.text() };
 }
 
-const start = (env: Record<string, string> = {}, given = manifest, seen?: Seen) =>
-  startServer({ module: createModule(seen), manifest: given, env });
+const start = (env: Record<string, string> = {}, startManifest = manifest, seen?: Seen) =>
+  startServer({ module: createModule(seen), manifest: startManifest, env });
 
 describe("an application's routes", () => {
   test('answer below their prefix, with middleware of npm and the headers of the server', async () => {

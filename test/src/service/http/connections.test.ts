@@ -178,10 +178,10 @@ test('1,000 connections with half a body do not block an honest caller', async (
     socket.on('error', () => {});
     sockets.push(socket);
     if (opened % 20 !== 0) continue;
-    const asked = performance.now();
+    const startedAt = performance.now();
     const answer = await post('/process_data', { payload: { sides: 6 } });
     statuses.push(answer.status);
-    expect(performance.now() - asked).toBeLessThan(5000);
+    expect(performance.now() - startedAt).toBeLessThan(5000);
     await answer.text();
   }
   expect(statuses).toEqual(statuses.map(() => 200));

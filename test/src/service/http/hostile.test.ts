@@ -100,10 +100,12 @@ function exchange(port: number, bytes: Buffer): Promise<string> {
 /** Whether everything received is a valid answer: no 500, and each error is JSON with a code. */
 function isAnswered(received: string): boolean {
   if (received === '') return true;
-  const [head = '', ...rest] = received.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '').split('\r\n\r\n');
+  const [head = '', ...bodyParts] = received
+    .replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, '')
+    .split('\r\n\r\n');
   const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]);
   if (!(status >= 200 && status !== 500)) return false;
-  return status < 400 || rest.join('') === '' || /"code":"[A-Z_]+"/.test(rest.join(''));
+  return status < 400 || bodyParts.join('') === '' || /"code":"[A-Z_]+"/.test(bodyParts.join(''));
 }
 
 test('20,000 requests of any shape: each is answered, and none crashes the server, leaks or is printed', async () => {

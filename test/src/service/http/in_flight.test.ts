@@ -170,14 +170,14 @@ describe('time', () => {
     ['is malformed', 'zz\r\n'],
   ])(
     'a body that %s after its request was answered closes the connection without another answer',
-    async (_, rest) => {
+    async (_, bodyRest) => {
       const { url } = await dice({}, SOON);
       const head = 'GET /rules HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n';
       const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(head));
       let received = '';
       socket.on('data', (chunk) => {
         received += chunk;
-        if (rest !== '') socket.write(rest);
+        if (bodyRest !== '') socket.write(bodyRest);
       });
       await new Promise((resolve) => socket.on('close', resolve));
       expect(received.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200']);

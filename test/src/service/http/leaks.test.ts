@@ -39,8 +39,8 @@ async function start(): Promise<Tested> {
     upstreamHosts: 0,
     corsOrigins: '*',
     trustedProxies: 0,
-    routes: (app, ...given) => {
-      [inFlight, bodies] = given;
+    routes: (app, ...routeParts) => {
+      [inFlight, bodies] = routeParts;
       for (const ms of [0, 20, 300]) {
         app.get(`/${ms}`, (_request, response) =>
           inFlight.work(response, async () => {

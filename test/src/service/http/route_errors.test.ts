@@ -120,8 +120,8 @@ describe('stays INTERNAL, with nothing of its message: an error', () => {
 });
 
 test("keeps the application's own errors, and a challenge that the router has set", async () => {
-  const own = new ServerError('OVERLOADED', 'try again', { retryAfterSeconds: 7 });
-  const { get } = await start(own);
+  const serverError = new ServerError('OVERLOADED', 'try again', { retryAfterSeconds: 7 });
+  const { get } = await start(serverError);
   expect((await get('/x/throws')).headers.get('retry-after')).toBe('7');
   const router = Router();
   router.get('/', (_request, response, next) => {

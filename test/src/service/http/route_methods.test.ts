@@ -78,17 +78,20 @@ describe('a preflight', () => {
     expect([status, headers.get('access-control-allow-origin')]).toEqual([204, ORIGIN]);
     expect(headers.get('access-control-allow-methods')).toBe(methods);
     expect(headers.get('access-control-allow-headers')).toBe('x-a');
-    const other = await ask('https://b.example');
-    expect([other.status, other.headers.get('access-control-allow-methods')]).toEqual([204, null]);
+    const otherAnswer = await ask('https://b.example');
+    expect([otherAnswer.status, otherAnswer.headers.get('access-control-allow-methods')]).toEqual([
+      204,
+      null,
+    ]);
   });
 
   test("with cors: 'own' is the router's, below its prefix only", async () => {
     const { url, get } = await start('own', '*');
     const ask = (path: string) =>
       fetch(url + path, { method: 'OPTIONS', headers: { origin: ORIGIN, ...preflight } });
-    const own = await ask('/x/own');
-    expect([own.status, own.headers.get('access-control-allow-methods')]).toEqual([204, 'QUERY']);
-    expect(own.headers.get('access-control-allow-origin')).toBeNull();
+    const ownAnswer = await ask('/x/own');
+    expect([ownAnswer.status, ownAnswer.headers.get('access-control-allow-methods')]).toEqual([204, 'QUERY']);
+    expect(ownAnswer.headers.get('access-control-allow-origin')).toBeNull();
     expect((await get('/x/open')).headers.get('access-control-allow-origin')).toBe('null');
     expect((await get('/x/none')).headers.get('access-control-allow-origin')).toBeNull();
     for (const path of ['/xy', '/process_data', '/']) {

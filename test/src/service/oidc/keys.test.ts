@@ -92,7 +92,7 @@ describe('a malformed key', () => {
     ['has an even n', (good) => ({ ...good, n: `${good.n?.slice(0, -2)}AA` })],
     ['has an n of no more than zeros', (good) => ({ ...good, n: 'A'.repeat(342) })],
     ['has an n of 16384 bits', (good) => ({ ...good, n: Buffer.alloc(2048, 0xff).toString('base64url') })],
-    ['has no n', ({ n: _, ...rest }) => rest],
+    ['has no n', ({ n: _, ...otherMembers }) => otherMembers],
     ['has an empty e', (good) => ({ ...good, e: '' })],
     ['has an e of 0', (good) => ({ ...good, e: 'AA' })],
     ['has an e of 1', (good) => ({ ...good, e: 'AQ' })],
@@ -110,7 +110,7 @@ describe('a malformed key', () => {
   test('is an error of the issuer if needed, and does not affect other keys of the set', async () => {
     const { issuer, keys } = await setUp();
     const [good = {}] = issuer.keys;
-    const bad = malformed.map(([what, change]) => ({ ...change(good), kid: what }));
+    const bad = malformed.map(([keyId, change]) => ({ ...change(good), kid: keyId }));
     issuer.keys = [...bad, good, null, 'key', { kid: 'none' }] as JWK[];
     await keys.with('key-1');
     for (const [kid] of malformed) {
@@ -221,16 +221,16 @@ test('clients share keys exactly where the URL of the keys is the same', () => {
   const clients = ['https://a.example/jwks?v=1', 'https://b.example/jwks', 'https://a.example/jwks?v=1'].map(
     (url) => ({ jwksUrl: new URL(url) }),
   );
-  const asked: unknown[] = [];
+  const upstreamCalls: unknown[] = [];
   const upstream = createUpstreams({ endpoints: ['a.example', 'b.example'] });
-  const keysOf = keysByIssuer(clients, (...given) => {
-    asked.push(given);
-    return upstream(...given);
+  const keysOf = keysByIssuer(clients, (...upstreamArguments) => {
+    upstreamCalls.push(upstreamArguments);
+    return upstream(...upstreamArguments);
   });
-  const [first, other, again] = clients.map(keysOf);
+  const [first, otherKeys, again] = clients.map(keysOf);
   expect(again).toBe(first);
-  expect(other).not.toBe(first);
-  expect(asked).toEqual([
+  expect(otherKeys).not.toBe(first);
+  expect(upstreamCalls).toEqual([
     ['a.example', KEYS_BOUNDS],
     ['b.example', KEYS_BOUNDS],
   ]);

@@ -43,9 +43,9 @@ export function created(name = 'price', change: (packages: Packages) => void = (
     'node_modules/sui-enclave-cli': { version, integrity: integrityOf('C'), dev: true },
     'node_modules/sui-enclave-server': server,
     ...Object.fromEntries(
-      taken.flatMap((one) => {
-        const entry = locked[`node_modules/${one}`];
-        return entry === undefined ? [] : [[`node_modules/${one}`, { ...entry }]];
+      taken.flatMap((packageName) => {
+        const entry = locked[`node_modules/${packageName}`];
+        return entry === undefined ? [] : [[`node_modules/${packageName}`, { ...entry }]];
       }),
     ),
   };
@@ -80,7 +80,7 @@ export function clonedFiles(): Files {
 
 /** Those of them that an image of weather and its contract are made of. */
 export function framework(): Files {
-  const wanted =
+  const copiedPaths =
     /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|places\.ts|printable\.ts|read_file\.ts|suggestion\.ts|values\.ts)$)/;
-  return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => wanted.test(path)));
+  return Object.fromEntries(Object.entries(clonedFiles()).filter(([path]) => copiedPaths.test(path)));
 }

@@ -14,8 +14,8 @@ async function fail(framework: string, isGone: boolean) {
   mkdirSync(app);
   writeFileSync(join(app, 'app.yaml'), '');
   const source = { framework, app, appDir: 'src/apps/price', isApart: true };
-  const gone = { name: 'gone', version: '1.0.0', sha512: 'a'.repeat(128) };
-  const packages = new Map(isGone ? [['node_modules/gone', gone] as const] : []);
+  const missingPackage = { name: 'gone', version: '1.0.0', sha512: 'a'.repeat(128) };
+  const packages = new Map(isGone ? [['node_modules/gone', missingPackage] as const] : []);
   const needed = { modules: [], workspaces: ['src/server'], links: {} };
   const build = { cache: join(dir, 'cache'), mirrors: OFFLINE, dir, withoutTrial: true };
   const lines: string[] = [];

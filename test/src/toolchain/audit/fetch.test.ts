@@ -49,10 +49,10 @@ function wanted(commit: string, limits?: Limits) {
 
 /** Fetches and writes a commit, as an audit does. */
 async function take(from: TestRepository, commit: string, limits: Limits = LIMITS) {
-  const given = wanted(commit, limits);
-  const fetched = await fetchCommit({ url: server.urlOf(from), resolved: undefined }, given);
-  const tree = await writeTree(fetched, commit, join(given.work, 'tree'), limits);
-  return { ...tree, work: given.work };
+  const request = wanted(commit, limits);
+  const fetched = await fetchCommit({ url: server.urlOf(from), resolved: undefined }, request);
+  const tree = await writeTree(fetched, commit, join(request.work, 'tree'), limits);
+  return { ...tree, work: request.work };
 }
 
 const codeOf = async (promise: Promise<unknown>) =>
@@ -65,10 +65,10 @@ describe('the address of a source', () => {
   const resolver = (addresses: string[]) => async () => addresses;
 
   test('is https of a public host, and git asks the addresses that were checked', async () => {
-    const given = 'https://code.example/team/oracle.git';
+    const sourceUrl = 'https://code.example/team/oracle.git';
     const resolve = resolver(['93.184.216.34', '2606:2800:21f::1']);
-    await expect(sourceAddress(given, false, resolve)).resolves.toEqual({
-      url: given,
+    await expect(sourceAddress(sourceUrl, false, resolve)).resolves.toEqual({
+      url: sourceUrl,
       resolved: 'code.example:443:93.184.216.34,[2606:2800:21f::1]',
     });
   });
@@ -180,17 +180,17 @@ describe('a commit', () => {
     from.configure('core.fsmonitor', 'touch /tmp/never');
     from.configure('core.alternateRefsCommand', 'touch /tmp/never');
     const commit = from.commitOf({ a: 'a' });
-    const given = wanted(commit);
-    const opened = await openClone(from.folder, given);
-    expect((await writeTree(opened, commit, join(given.work, 'tree'))).files).toBe(1);
+    const request = wanted(commit);
+    const opened = await openClone(from.folder, request);
+    expect((await writeTree(opened, commit, join(request.work, 'tree'))).files).toBe(1);
 
-    const other = repository();
-    const blob = other.blob('honest');
-    const lying = other.commitOf({ a: { mode: '100644', id: blob } });
-    rmSync(join(other.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
-    other.put(blob, Buffer.from('blob 6\0liar!!'));
+    const otherRepository = repository();
+    const blob = otherRepository.blob('honest');
+    const lying = otherRepository.commitOf({ a: { mode: '100644', id: blob } });
+    rmSync(join(otherRepository.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
+    otherRepository.put(blob, Buffer.from('blob 6\0liar!!'));
     const again = wanted(lying);
-    const clone = await openClone(other.folder, again);
+    const clone = await openClone(otherRepository.folder, again);
     expect(await codeOf(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
     await expect(openClone(root, wanted(lying))).rejects.toBeInstanceOf(UsageError);
   });
@@ -245,9 +245,9 @@ describe('a hostile repository', () => {
     );
     expect(await codeOf(take(from, twice))).toBe('SOURCE_UNSAFE');
     const cut = repository();
-    const given = wanted(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
-    const opened = await openClone(cut.folder, given);
-    expect(await codeOf(writeTree(opened, given.commit, join(given.work, 'tree')))).toBe('SOURCE_UNSAFE');
+    const request = wanted(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
+    const opened = await openClone(cut.folder, request);
+    expect(await codeOf(writeTree(opened, request.commit, join(request.work, 'tree')))).toBe('SOURCE_UNSAFE');
   });
 
   test('is read up to a number of bytes, which are those on the way or those unpacked', async () => {
@@ -275,9 +275,9 @@ describe('a hostile repository', () => {
       tree = bomb.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
     const commit = bomb.commit(tree);
-    const given = wanted(commit);
-    const opened = await openClone(bomb.folder, given);
-    expect(await codeOf(writeTree(opened, commit, join(given.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
+    const request = wanted(commit);
+    const opened = await openClone(bomb.folder, request);
+    expect(await codeOf(writeTree(opened, commit, join(request.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
   });
 
   test('is not waited for, and is not followed to another address', async () => {
@@ -308,9 +308,9 @@ describe('a hostile repository', () => {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end();
       return true;
     };
-    const given = wanted(commit);
-    const env = { ...given.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
-    const fetched = fetchCommit({ url: server.urlOf(from), resolved: undefined }, { ...given, env });
+    const request = wanted(commit);
+    const env = { ...request.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
+    const fetched = fetchCommit({ url: server.urlOf(from), resolved: undefined }, { ...request, env });
     expect(await codeOf(fetched)).toBe('NOT_FULLY_CHECKED');
     expect([seen, existsSync(join(root, 'helped'))]).toEqual([undefined, false]);
     server.answer = undefined;

@@ -62,10 +62,10 @@ export class TestRepository {
     const folders = new Map<string, Record<string, Content>>();
     const entries: [mode: string, name: string, id: string][] = [];
     for (const [path, content] of Object.entries(files)) {
-      const [first = '', ...rest] = path.split('/');
-      if (rest.length > 0) {
+      const [first = '', ...innerPath] = path.split('/');
+      if (innerPath.length > 0) {
         const inside = folders.get(first) ?? {};
-        inside[rest.join('/')] = content;
+        inside[innerPath.join('/')] = content;
         folders.set(first, inside);
       } else if (typeof content === 'string' || Buffer.isBuffer(content)) {
         entries.push(['100644', first, this.blob(content)]);

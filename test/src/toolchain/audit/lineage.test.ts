@@ -64,7 +64,7 @@ function lying({
 }
 
 const versionsOf = async (chain: Chain, version = A2) =>
-  (await new Lineages(chain).of(version)).map(({ id: own }) => own);
+  (await new Lineages(chain).of(version)).map(({ id: versionId }) => versionId);
 
 describe('a lineage', () => {
   test('is that of the original id, from any version and over all pages', async () => {
@@ -78,16 +78,19 @@ describe('a lineage', () => {
     'ends before the version that was asked for': { list: (all) => all.slice(0, 1) },
     'is empty': { list: () => [] },
     'has a version of another package': {
-      list: (all) => all.map((one) => (one.version === 2n ? { ...one, packageId: H2 } : one)),
+      list: (all) =>
+        all.map((listedVersion) =>
+          listedVersion.version === 2n ? { ...listedVersion, packageId: H2 } : listedVersion,
+        ),
     },
-    'has another original id': { describe: (one) => ({ ...one, originalId: H1 }) },
-    'has another number': { describe: (one) => ({ ...one, version: 7n }) },
+    'has another original id': { describe: (description) => ({ ...description, originalId: H1 }) },
+    'has another number': { describe: (description) => ({ ...description, version: 7n }) },
     'is not described': { describe: () => undefined },
-    'has no table of types': { describe: (one) => ({ ...one, typeOrigins: [] }) },
+    'has no table of types': { describe: (description) => ({ ...description, typeOrigins: [] }) },
     'has a type of another version': {
-      describe: (one) => ({
-        ...one,
-        typeOrigins: one.typeOrigins.map((type) => ({ ...type, packageId: A3 })),
+      describe: (description) => ({
+        ...description,
+        typeOrigins: description.typeOrigins.map((type) => ({ ...type, packageId: A3 })),
       }),
     },
   };
@@ -129,9 +132,9 @@ describe('the dependencies', () => {
   });
 
   test('that the linkage table names wrongly are not known', async () => {
-    const describe = (one: GrpcTypes.Package) => ({
-      ...one,
-      linkage: one.linkage.map((entry) => ({ ...entry, upgradedId: H1 })),
+    const describe = (description: GrpcTypes.Package) => ({
+      ...description,
+      linkage: description.linkage.map((entry) => ({ ...entry, upgradedId: H1 })),
     });
     const { fault, application } = await contracts(lying({ describe }));
     expect(fault).toMatchObject({ code: 'NOT_FULLY_CHECKED' });
@@ -151,7 +154,7 @@ describe('the dependencies', () => {
     const modules = compiled.map(({ bytes }) => bytes);
     node.ledger.packages.set(weatherId, { original: weatherId, modules, dependencies: [D1] });
     expect((await contracts(real, weatherId)).fault).toBeNull();
-    const describe = (one: GrpcTypes.Package) => ({ ...one, linkage: [] });
+    const describe = (description: GrpcTypes.Package) => ({ ...description, linkage: [] });
     await expect(contracts(lying({ describe }), weatherId)).rejects.toThrow(`refers to the package ${D1}`);
   });
 });

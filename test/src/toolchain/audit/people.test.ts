@@ -15,20 +15,20 @@ afterAll(() => fixture.close());
 
 test('the UpgradeCap of a package is found by types of its later versions', { timeout: 60_000 }, async () => {
   const source = 'module own::app;\npublic struct APP has drop {}\n';
-  const one = await publishLineage(fixture, await compileModule(source));
+  const firstLineage = await publishLineage(fixture, await compileModule(source));
   const later = await compileModule(`${source}public struct Later has drop {}\n`);
-  const two = await upgradeLineage(fixture, one, later);
+  const two = await upgradeLineage(fixture, firstLineage, later);
   const chain = new Chain({ 'rpc-url': fixture.node.url }, {});
   const config = await readConfig(chain.client, await fixture.config(fixture.publish()));
   const enclavePackage = two.packageId;
-  for (const application of [`${one.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
+  for (const application of [`${firstLineage.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
     const { application: lineage } = await readContracts({ enclavePackage, application }, chain);
     const holders = await holdersOf(config, [lineage[0].original], chain);
-    expect(holders.filter(({ what }) => what === 'UpgradeCap')).toEqual([
+    expect(holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toEqual([
       {
         what: 'UpgradeCap',
-        could: `upgrade the package ${one.packageId}, whose older versions stay callable`,
-        id: one.upgradeCap,
+        could: `upgrade the package ${firstLineage.packageId}, whose older versions stay callable`,
+        id: firstLineage.upgradeCap,
         holder: fixture.address,
       },
     ]);

@@ -4,14 +4,14 @@ import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.
 import { ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';
 import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
 
-let own: Modules;
+let releaseModules: Modules;
 beforeAll(async () => {
-  own = await new Compiler(frameworkOf({}), { network: undefined }).enclave();
+  releaseModules = await new Compiler(frameworkOf({}), { network: undefined }).enclave();
 });
 
 // When `move/enclave` changes: npm test -- test/src/toolchain/audit/releases.test.ts -u
 test('the release of this program is its move/enclave', () => {
-  expect(ownRelease('this', own)).toMatchInlineSnapshot(`
+  expect(ownRelease('this', releaseModules)).toMatchInlineSnapshot(`
     {
       "modules": {
         "attested": "95cbb2317c024a39a796f291e6cf819636c70591e57f5596001f139a049e7393",
@@ -28,14 +28,19 @@ test('the release of this program is its move/enclave', () => {
 
 describe('a release', () => {
   test('is in a package that has each of its modules', () => {
-    const release = ownRelease('this', own);
+    const release = ownRelease('this', releaseModules);
     const older = { ...release, name: 'older', modules: { more: '0'.repeat(64) } };
-    expect(releaseIn(own, [older, release])?.name).toBe('this');
-    expect(releaseIn(new Map([...own, ['more', Uint8Array.of(1)]]), [older, release])?.name).toBe('this');
-    for (const name of own.keys()) {
-      const without = new Map([...own].filter(([other]) => other !== name));
+    expect(releaseIn(releaseModules, [older, release])?.name).toBe('this');
+    expect(releaseIn(new Map([...releaseModules, ['more', Uint8Array.of(1)]]), [older, release])?.name).toBe(
+      'this',
+    );
+    for (const name of releaseModules.keys()) {
+      const without = new Map([...releaseModules].filter(([moduleName]) => moduleName !== name));
       expect(releaseIn(without, [release]), name).toBeUndefined();
-      expect(releaseIn(new Map([...own, [name, Uint8Array.of(1)]]), [release]), name).toBeUndefined();
+      expect(
+        releaseIn(new Map([...releaseModules, [name, Uint8Array.of(1)]]), [release]),
+        name,
+      ).toBeUndefined();
     }
   });
 

@@ -135,36 +135,44 @@ describe('an application in a repository of its own', () => {
   });
 
   const sha = `sha512-${'A'.repeat(86)}==`;
-  const one = { version: '1.0.0', integrity: sha };
+  const lockEntry = { version: '1.0.0', integrity: sha };
   test.each<[string, string, object]>([
-    ['of git', 'node_modules/a', { ...one, resolved: 'git+ssh://git@code.example/a.git#abc' }],
-    ['of an address', 'node_modules/a', { ...one, resolved: 'https://evil.example/a.tgz' }],
-    ['of http', 'node_modules/a', { ...one, resolved: 'http://registry.example/a/-/a-1.0.0.tgz' }],
+    ['of git', 'node_modules/a', { ...lockEntry, resolved: 'git+ssh://git@code.example/a.git#abc' }],
+    ['of an address', 'node_modules/a', { ...lockEntry, resolved: 'https://evil.example/a.tgz' }],
+    ['of http', 'node_modules/a', { ...lockEntry, resolved: 'http://registry.example/a/-/a-1.0.0.tgz' }],
     [
       'of another package',
       'node_modules/a',
-      { ...one, resolved: 'https://registry.example/b/-/b-1.0.0.tgz' },
+      { ...lockEntry, resolved: 'https://registry.example/b/-/b-1.0.0.tgz' },
     ],
-    ['of a malformed address', 'node_modules/a', { ...one, resolved: 'https://registry.example/%zz/a.tgz' }],
-    ['of a file', 'node_modules/a', { ...one, resolved: 'file:../a.tgz' }],
+    [
+      'of a malformed address',
+      'node_modules/a',
+      { ...lockEntry, resolved: 'https://registry.example/%zz/a.tgz' },
+    ],
+    ['of a file', 'node_modules/a', { ...lockEntry, resolved: 'file:../a.tgz' }],
     ['that is a link', 'node_modules/a', { link: true, resolved: '../..' }],
     ['that is a link to the framework', 'node_modules/sui-enclave-server', { link: true, resolved: 'fork' }],
-    ['under another name', 'node_modules/a', { ...one, name: 'b' }],
-    ['in another package', 'node_modules/a', { ...one, inBundle: true }],
-    ['with others in it', 'node_modules/a', { ...one, bundleDependencies: ['b'] }],
+    ['under another name', 'node_modules/a', { ...lockEntry, name: 'b' }],
+    ['in another package', 'node_modules/a', { ...lockEntry, inBundle: true }],
+    ['with others in it', 'node_modules/a', { ...lockEntry, bundleDependencies: ['b'] }],
     ['without a digest', 'node_modules/a', { version: '1.0.0' }],
     ['with SHA-1', 'node_modules/a', { version: '1.0.0', integrity: 'sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA=' }],
-    ['with a choice of digests', 'node_modules/a', { ...one, integrity: `${sha} sha1-AAAA` }],
-    ['with an address for a version', 'node_modules/a', { ...one, version: 'https://evil.example/a.tgz' }],
-    ['with a range', 'node_modules/a', { ...one, version: '^1.0.0' }],
-    ['with an option for a version', 'node_modules/a', { ...one, version: '--script-shell=sh' }],
-    ['out of the folder', 'node_modules/../../../etc', one],
-    ['out of the folder, further down', 'node_modules/a/node_modules/..', one],
-    ['at an absolute path', '/etc', one],
-    ['with an option for a name', 'node_modules/--globalconfig', one],
+    ['with a choice of digests', 'node_modules/a', { ...lockEntry, integrity: `${sha} sha1-AAAA` }],
+    [
+      'with an address for a version',
+      'node_modules/a',
+      { ...lockEntry, version: 'https://evil.example/a.tgz' },
+    ],
+    ['with a range', 'node_modules/a', { ...lockEntry, version: '^1.0.0' }],
+    ['with an option for a version', 'node_modules/a', { ...lockEntry, version: '--script-shell=sh' }],
+    ['out of the folder', 'node_modules/../../../etc', lockEntry],
+    ['out of the folder, further down', 'node_modules/a/node_modules/..', lockEntry],
+    ['at an absolute path', '/etc', lockEntry],
+    ['with an option for a name', 'node_modules/--globalconfig', lockEntry],
     ['of a workspace', 'packages/a', { version: '1.0.0' }],
-    ['with a control character', 'node_modules/a\u001b', one],
-    ['with a name of every object', 'constructor', one],
+    ['with a control character', 'node_modules/a\u001b', lockEntry],
+    ['with a name of every object', 'constructor', lockEntry],
   ])('has no package %s, whether it is used or not', (_name, path, entry) => {
     const files = withLock((packages) => {
       packages[path] = { ...entry };
@@ -185,8 +193,11 @@ describe('an application in a repository of its own', () => {
 
   test('may name the registry, which is not asked, and may have packages of its own', () => {
     const files = withLock((packages) => {
-      packages['node_modules/@a/b'] = { ...one, resolved: 'https://registry.example/@a/b/-/b-1.0.0.tgz' };
-      packages['node_modules/constructor'] = one;
+      packages['node_modules/@a/b'] = {
+        ...lockEntry,
+        resolved: 'https://registry.example/@a/b/-/b-1.0.0.tgz',
+      };
+      packages['node_modules/constructor'] = lockEntry;
       Object.assign(packages['']?.['dependencies'] ?? {}, { '@a/b': '1.0.0', constructor: '1.0.0' });
     });
     const { inputs } = read(files);
@@ -311,8 +322,8 @@ describe('an application in a clone of the framework', () => {
 
   test('of a framework with another file or one less is so too', () => {
     expect(codeOf(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe('FRAMEWORK_VERSION');
-    const { 'src/library/errors.ts': _gone, ...rest } = framework();
-    expect(codeOf(() => read(rest, at))).toBe('FRAMEWORK_VERSION');
+    const { 'src/library/errors.ts': _gone, ...otherFiles } = framework();
+    expect(codeOf(() => read(otherFiles, at))).toBe('FRAMEWORK_VERSION');
   });
 
   test('has links to the packages of the clone alone', () => {
@@ -347,9 +358,10 @@ describe('an application in a clone of the framework', () => {
 
   test('may have packages of its own', () => {
     const lock = JSON.parse(String(framework()['package-lock.json']));
-    const one = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
+    const lockEntry = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
     lock.packages['src/apps/weather'].dependencies['a'] = '1.0.0';
-    for (const path of ['node_modules/a', 'src/apps/weather/node_modules/axios']) lock.packages[path] = one;
+    for (const path of ['node_modules/a', 'src/apps/weather/node_modules/axios'])
+      lock.packages[path] = lockEntry;
     const { inputs } = read({ ...framework(), 'package-lock.json': JSON.stringify(lock) }, at);
     expect([...inputs.packages.keys()]).toEqual(
       expect.arrayContaining(['node_modules/a', 'src/apps/weather/node_modules/axios']),
@@ -357,7 +369,7 @@ describe('an application in a clone of the framework', () => {
   });
 
   test('elsewhere needs a lock file', () => {
-    const { 'package-lock.json': _lock, ...rest } = created();
-    expect(codeOf(() => read(rest))).toBe('SOURCE_INVALID');
+    const { 'package-lock.json': _lock, ...otherFiles } = created();
+    expect(codeOf(() => read(otherFiles))).toBe('SOURCE_INVALID');
   });
 });

@@ -28,7 +28,7 @@ test('Move accepts the signature of an answer, and the values are those that the
   if (answers === undefined) throw new Error('weather has fakes');
   const modules = signedModules('app', answers);
   expect([...modules.keys()]).toEqual(['tests/signed_answer.move']);
-  const own = `#[test_only]
+  const ownTests = `#[test_only]
 module app::own_tests;
 use app::signed_answer as signed;
 #[test]
@@ -42,7 +42,7 @@ fun another_message_is_not() {
     assert!(sui::ed25519::ed25519_verify(&signed::signature(), &signed::public_key(), &b"other"));
 }
 `;
-  const extra = { ...Object.fromEntries(modules), 'tests/own_tests.move': own };
+  const extra = { ...Object.fromEntries(modules), 'tests/own_tests.move': ownTests };
   const { passed, output } = await testPackage('weather', frameworkOf({}), { extra });
   expect(output).toContain('app::own_tests::it_is_signed');
   expect(passed, output).toBe(true);

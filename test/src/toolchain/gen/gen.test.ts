@@ -311,10 +311,10 @@ describe("in an author's own repository", () => {
       join(project.root, 'generated/client.ts'),
     ]);
     expect(await generatedFiles(project, 'dice', undefined)).toEqual(files);
-    const other = join(project.root, 'move/games');
-    const [[path, source] = []] = await generatedFiles(project, undefined, other);
+    const otherFolder = join(project.root, 'move/games');
+    const [[path, source] = []] = await generatedFiles(project, undefined, otherFolder);
     expect([path, source]).toEqual([
-      join(other, 'sources/signed.move'),
+      join(otherFolder, 'sources/signed.move'),
       expect.stringContaining('\nmodule games::signed;\n'),
     ]);
   });

@@ -116,9 +116,9 @@ describe('the bundle', () => {
   });
 
   test('has no module twice', () => {
-    const own = modules.filter((path) => path.startsWith(ROOT));
+    const ownModules = modules.filter((path) => path.startsWith(ROOT));
     const standing = LAZY_PACKAGES.map(({ module }) => join(ROOT, module));
-    const twice = own.filter((path, at) => own.indexOf(path) !== at);
+    const twice = ownModules.filter((path, at) => ownModules.indexOf(path) !== at);
     expect(twice.sort()).toEqual(standing.sort());
   });
 
@@ -161,12 +161,12 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   });
 
   test('has nothing of src/server/index.ts that the application does not use', () => {
-    const own = modules
+    const ownModules = modules
       .filter((path) => path.startsWith(`${ROOT}src/`))
       .map((path) => path.slice(ROOT.length));
-    expect(own).toContain('src/library/wire/struct.ts');
+    expect(ownModules).toContain('src/library/wire/struct.ts');
     expect(
-      own.filter((path) => ['src/library/wire/move.ts', 'src/service/get_json.ts'].includes(path)),
+      ownModules.filter((path) => ['src/library/wire/move.ts', 'src/service/get_json.ts'].includes(path)),
     ).toEqual([]);
   });
 
@@ -329,11 +329,11 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
   });
 
   test('has axios without its client for Node, and without code for redirects and proxies', () => {
-    const others = /\/(axios\/lib|follow-redirects|form-data|https-proxy-agent|proxy-from-env)\//;
+    const foreignClients = /\/(axios\/lib|follow-redirects|form-data|https-proxy-agent|proxy-from-env)\//;
     expect(new Set(modules.filter((path) => /\/axios\//.test(path)))).toEqual(
       new Set([join(ROOT, 'node_modules/axios/dist/browser/axios.cjs')]),
     );
-    expect(modules.filter((path) => others.test(path))).toEqual([]);
+    expect(modules.filter((path) => foreignClients.test(path))).toEqual([]);
   });
 
   test('has its licences in a file of their own', () => {

@@ -180,9 +180,9 @@ describe('by the real lock file', () => {
     }
     expect([...files]).toContain('src/cli/command.ts');
     expect([...files].filter((path) => !has(path))).toEqual([]);
-    const own = ['sui-enclave', 'sui-enclave-server', 'sui-enclave-service'];
+    const ownNames = ['sui-enclave', 'sui-enclave-server', 'sui-enclave-service'];
     const isThere = (name: string) =>
-      own.some((one) => name.startsWith(`${one}/`)) ||
+      ownNames.some((ownName) => name.startsWith(`${ownName}/`)) ||
       needed.modules.some((path) => `node_modules/${name}/`.startsWith(`${path}/`));
     expect([...packages].filter((name) => !name.startsWith('node:') && !isThere(name))).toEqual([]);
   });
@@ -204,11 +204,14 @@ describe('by the real lock file', () => {
     expect(() => pinned('node_modules/express', { version: '5.3.0' })).toThrow(
       /no SHA-512 of node_modules\/express/,
     );
-    const { packages: given } = imageInputs(WEATHER);
-    const express = given.get('node_modules/express');
+    const { packages: inputPackages } = imageInputs(WEATHER);
+    const express = inputPackages.get('node_modules/express');
     if (express === undefined) throw new Error('no express');
-    const changed = new Map([...given, ['node_modules/express', { ...express, sha512: '00' }] as const]);
-    expect(digestOfModules(changed)).not.toBe(digestOfModules(given));
+    const changed = new Map([
+      ...inputPackages,
+      ['node_modules/express', { ...express, sha512: '00' }] as const,
+    ]);
+    expect(digestOfModules(changed)).not.toBe(digestOfModules(inputPackages));
   });
 });
 
@@ -221,11 +224,11 @@ describe('an application in a repository of its own', () => {
   const framework = imageInputs(WEATHER).packages;
   const sri = (sha512: string) => `sha512-${Buffer.from(sha512, 'hex').toString('base64')}`;
   const locked = (name: string) => {
-    const one = framework.get(`node_modules/${name}`);
-    if (one === undefined) throw new Error(`the framework has no ${name}`);
-    return { version: one.version, integrity: sri(one.sha512) };
+    const npmPackage = framework.get(`node_modules/${name}`);
+    if (npmPackage === undefined) throw new Error(`the framework has no ${name}`);
+    return { version: npmPackage.version, integrity: sri(npmPackage.sha512) };
   };
-  const other = { version: '9.9.9', integrity: sri('ab'.repeat(64)) };
+  const otherVersion = { version: '9.9.9', integrity: sri('ab'.repeat(64)) };
   const server = {
     dependencies: { express: '1' },
     peerDependencies: { valibot: '1', '@mysten/bcs': '1' },
@@ -243,25 +246,25 @@ describe('an application in a repository of its own', () => {
   }
 
   test('has the packages of the framework, and of its own lock file only what it depends on besides', () => {
-    const own = packagesOf(
+    const appPackages = packagesOf(
       { 'sui-enclave-server': '0.1.0', valibot: '1.5.0', moon: '1', express: '5' },
       {
         'node_modules/valibot': locked('valibot'),
         // Another than the framework's: the server does not get it.
-        'node_modules/express': { ...other, dependencies: { vary: '1' } },
+        'node_modules/express': { ...otherVersion, dependencies: { vary: '1' } },
         'node_modules/vary': locked('vary'),
-        'node_modules/moon': { ...other, dependencies: { sun: '1' } },
-        'node_modules/moon/node_modules/sun': other,
-        'node_modules/unused': other,
+        'node_modules/moon': { ...otherVersion, dependencies: { sun: '1' } },
+        'node_modules/moon/node_modules/sun': otherVersion,
+        'node_modules/unused': otherVersion,
       },
     );
-    expect([...own.keys()].sort()).toEqual(
+    expect([...appPackages.keys()].sort()).toEqual(
       ['express', 'moon', 'moon/node_modules/sun'].map((path) => `src/apps/tide/node_modules/${path}`),
     );
   });
 
   test('that locks another copy of what it shares with the framework is not built', () => {
-    expect(() => packagesOf({ valibot: '9' }, { 'node_modules/valibot': other })).toThrow(
+    expect(() => packagesOf({ valibot: '9' }, { 'node_modules/valibot': otherVersion })).toThrow(
       /has valibot 9\.9\.9, and the framework shares its 1\.\d+\.\d+ with the application: npm install/,
     );
   });

@@ -33,10 +33,10 @@ async function serve(
   files: Readonly<Record<string, string>>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<{ address: string; asked: string[] }> {
-  const asked: string[] = [];
+  const requestedPaths: string[] = [];
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
-    asked.push(path);
+    requestedPaths.push(path);
     if (path in files) response.writeHead('location' in headers ? 302 : 200, headers).end(files[path]);
     else response.writeHead(404).end();
   });
@@ -44,31 +44,31 @@ async function serve(
   onTestFinished(() => {
     server.close();
   });
-  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked: requestedPaths };
 }
 
 const noApt = () => '';
 
 describe('a locked package', () => {
   test('comes from the mirror, and the next time from the cache', async () => {
-    const { address, asked } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
+    const { address, asked: requestedPaths } = await serve({ [`/debian/${FILE.path}`]: CONTENT });
     const mirrors = findMirrors({ DEBIAN_MIRROR: `${address}/` }, noApt);
     const [path] = await fetchAll([FILE], LOCK, mirrors, cache);
     expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
     await fetchAll([FILE], LOCK, mirrors, cache);
-    expect(asked).toEqual([`/debian/${FILE.path}`]);
+    expect(requestedPaths).toEqual([`/debian/${FILE.path}`]);
   });
 
   test('comes from where the mirror redirects to, which is not followed without end', async () => {
     const source = `/debian/${FILE.path}`;
-    const other = await serve({ [source]: CONTENT });
-    const first = await serve({ [source]: 'elsewhere' }, { location: `${other.address}${source}` });
+    const otherMirror = await serve({ [source]: CONTENT });
+    const first = await serve({ [source]: 'elsewhere' }, { location: `${otherMirror.address}${source}` });
     const [path] = await fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: first.address }, noApt), cache);
     expect(readFileSync(path as string, 'utf8')).toBe(CONTENT);
     rmSync(path as string);
     const looping = await serve({ [source]: 'here' }, { location: source });
-    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: looping.address }, noApt), cache);
-    await expect(asked).rejects.toMatchObject({ code: 'INPUTS_GONE' });
+    const download = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: looping.address }, noApt), cache);
+    await expect(download).rejects.toMatchObject({ code: 'INPUTS_GONE' });
     expect(looping.asked).toHaveLength(21);
   });
 
@@ -78,8 +78,8 @@ describe('a locked package', () => {
       { [`/debian/${FILE.path}`]: gzipSync(CONTENT).toString('latin1') },
       headers,
     );
-    const asked = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: address }, noApt), cache);
-    await expect(asked).rejects.toMatchObject({
+    const download = fetchAll([FILE], LOCK, findMirrors({ DEBIAN_MIRROR: address }, noApt), cache);
+    await expect(download).rejects.toMatchObject({
       code: 'INPUTS_GONE',
       message: expect.stringContaining('no answer'),
     });
@@ -95,10 +95,10 @@ describe('a locked package', () => {
 
   test('that is gone from the mirror comes from the snapshot archive, at the time of the lock', async () => {
     const snapshot = `/archive/debian/20260102T030405Z/${FILE.path}`;
-    const { address, asked } = await serve({ [snapshot]: CONTENT });
+    const { address, asked: requestedPaths } = await serve({ [snapshot]: CONTENT });
     const mirrors = findMirrors({ DEBIAN_MIRROR: address, DEBIAN_SNAPSHOT: address }, noApt);
     await fetchAll([FILE], LOCK, mirrors, cache);
-    expect(asked).toEqual([`/debian/${FILE.path}`, snapshot]);
+    expect(requestedPaths).toEqual([`/debian/${FILE.path}`, snapshot]);
   });
 
   test.each([
@@ -109,10 +109,10 @@ describe('a locked package', () => {
     [false, /gone from every source[\s\S]*set DEBIAN_SNAPSHOT[\s\S]*npx --offline sui-enclave update_lock/],
   ])(
     'that is gone everywhere stops the build and says what to do (snapshot known: %s)',
-    async (known, message) => {
+    async (isKnown, message) => {
       const { address } = await serve({});
       const mirrors = findMirrors(
-        { DEBIAN_MIRROR: address, ...(known && { DEBIAN_SNAPSHOT: address }) },
+        { DEBIAN_MIRROR: address, ...(isKnown && { DEBIAN_SNAPSHOT: address }) },
         noApt,
       );
       await expect(fetchAll([FILE], LOCK, mirrors, cache)).rejects.toMatchObject({
@@ -134,8 +134,8 @@ describe('a locked package', () => {
   });
 
   test('that are gone are listed, all of them', async () => {
-    const other = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
-    await expect(fetchAll([FILE, other], LOCK, OFFLINE, cache)).rejects.toThrow(
+    const otherFile = { ...FILE, name: 'another', sha256: 'f'.repeat(64) };
+    await expect(fetchAll([FILE, otherFile], LOCK, OFFLINE, cache)).rejects.toThrow(
       /these inputs are gone[\s\S]*another [\s\S]*The archive of inputs lacks them/,
     );
   });

@@ -101,10 +101,10 @@ describe('a package of npm', () => {
 
   test('that the cache does not have is missing offline, and so is one that was changed there', async () => {
     const calls = npmPacks(packed('moon'));
-    const wanted = moon(packed('moon'));
-    expect(await fetchPackages([wanted], cache, true)).toEqual([wanted]);
-    writeFileSync(join(cache, wanted.sha512), 'changed');
-    expect(await fetchPackages([wanted], cache, true)).toEqual([wanted]);
+    const moonPackage = moon(packed('moon'));
+    expect(await fetchPackages([moonPackage], cache, true)).toEqual([moonPackage]);
+    writeFileSync(join(cache, moonPackage.sha512), 'changed');
+    expect(await fetchPackages([moonPackage], cache, true)).toEqual([moonPackage]);
     expect(() => readFileSync(calls)).toThrow(/ENOENT/);
   });
 
@@ -114,8 +114,8 @@ describe('a package of npm', () => {
     writeFileSync(join(bin, 'npm'), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
     vi.stubEnv('PATH', `${bin}:${process.env['PATH']}`);
     onTestFinished(() => void vi.unstubAllEnvs());
-    const wanted = moon(packed('moon'));
-    expect(await fetchPackages([wanted], cache, false)).toEqual([wanted]);
+    const moonPackage = moon(packed('moon'));
+    expect(await fetchPackages([moonPackage], cache, false)).toEqual([moonPackage]);
   });
 });
 
@@ -266,7 +266,9 @@ describe('the SBOM', () => {
     const { components } = JSON.parse(sbom({ debian: packages, deb: () => noFiles })) as {
       components: { 'bom-ref': string; scope: string }[];
     };
-    const inside = components.filter(({ scope }) => scope === 'required').map((one) => one['bom-ref']);
+    const inside = components
+      .filter(({ scope }) => scope === 'required')
+      .map((component) => component['bom-ref']);
     const names = ['libc6-dev', 'libgcc-14-dev', 'libstdc++-14-dev', 'linux-libc-dev', 'linux-source-6.12'];
     expect(inside.filter((ref) => ref.startsWith('debian/'))).toEqual(names.map((name) => `debian/${name}`));
   });

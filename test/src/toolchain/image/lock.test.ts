@@ -49,10 +49,10 @@ describe('a lock file', () => {
 
   test('shows what changed', () => {
     const newer = { ...FILE, version: '2.42-1', sha256: 'b'.repeat(64) };
-    const other = { ...FILE, name: 'zlib1g', version: '1.3' };
+    const otherFile = { ...FILE, name: 'zlib1g', version: '1.3' };
     expect(diffLocks(LOCK, LOCK)).toEqual([]);
     expect(diffLocks(LOCK, { ...LOCK, archive_time: '20270101T000000Z' })).toEqual([]);
-    expect(diffLocks(LOCK, { ...LOCK, packages: [newer, other] })).toEqual([
+    expect(diffLocks(LOCK, { ...LOCK, packages: [newer, otherFile] })).toEqual([
       '~ libc6 2.41-12+deb13u4 -> 2.42-1',
       '+ zlib1g 1.3',
     ]);

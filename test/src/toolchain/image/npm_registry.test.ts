@@ -61,7 +61,7 @@ describe('a package of a lock file', () => {
     const packages = [packed('moon'), packed('@far/star')];
     const registry = await startRegistry(packages);
     expect(await fetchFrom(registry.url, packages.map(locked))).toEqual([]);
-    expect(readdirSync(cache).sort()).toEqual(packages.map((one) => locked(one).sha512).sort());
+    expect(readdirSync(cache).sort()).toEqual(packages.map((registered) => locked(registered).sha512).sort());
     expect(existsSync(join(dir, 'ran'))).toBe(false);
     expect(registry.headers.filter(({ authorization }) => authorization !== undefined)).toEqual([]);
     registry.requests.length = 0;
@@ -87,11 +87,11 @@ describe('a package of a lock file', () => {
   test('that the registry does not have, or not in this version, is gone; the others are there', async () => {
     const [moon, star] = [packed('moon'), packed('star')];
     const { url } = await startRegistry([moon, star]);
-    const gone = [
+    const missingPackages = [
       { ...locked(moon), name: 'gone', sha512: '0'.repeat(128) },
       { ...locked(star), version: '9.9.9', sha512: '1'.repeat(128) },
     ];
-    expect(await fetchFrom(url, [locked(moon), ...gone])).toEqual(gone);
+    expect(await fetchFrom(url, [locked(moon), ...missingPackages])).toEqual(missingPackages);
     expect(readdirSync(cache)).toEqual([locked(moon).sha512]);
   });
 

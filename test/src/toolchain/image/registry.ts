@@ -35,7 +35,7 @@ export async function startRegistry(packages: readonly Registered[]): Promise<Re
     const path = decodeURIComponent(request.url ?? '');
     requests.push(path);
     headers.push(request.headers);
-    const tarball = packages.find((one) => pathOf(one) === path)?.tarball;
+    const tarball = packages.find((registered) => pathOf(registered) === path)?.tarball;
     if (tarball !== undefined) return void response.end(tarball);
     const versions = packages.filter(({ name }) => path === `/${name}`);
     const [first] = versions;
@@ -44,9 +44,9 @@ export async function startRegistry(packages: readonly Registered[]): Promise<Re
       response.statusCode = 404;
       return void response.end('{}');
     }
-    const described = versions.map((one) => {
-      const { name, version, integrity = integrityOf(one.tarball), manifest } = one;
-      const dist = { tarball: `${url}${pathOf(one).slice(1)}`, integrity };
+    const described = versions.map((registered) => {
+      const { name, version, integrity = integrityOf(registered.tarball), manifest } = registered;
+      const dist = { tarball: `${url}${pathOf(registered).slice(1)}`, integrity };
       return [version, { name, version, dist, ...manifest }];
     });
     const latest = { latest: first.version };

@@ -74,21 +74,23 @@ describe('a fault is found:', () => {
       'another header or issuer',
     ],
     ['another header', { headerBase64: 'e30' }, 'another header or issuer'],
-  ])('%s', async (_, changed, found) => {
+  ])('%s', async (_, changed, expectedDetail) => {
     const { args, url: honest, request } = await start();
     // Front ends notice another key too, so this is a service without that check.
     const answer = await (
       await fetch(`${honest}/v1`, { method: 'POST', body: request, headers: JSON_TYPE })
     ).json();
     const { pi_a: a, pi_b: b, pi_c: c } = OTHER_KEY.prove(1n) as Record<string, string>;
-    const points = found === 'not valid' ? { proofPoints: { a, b, c } } : {};
-    const url = await serve((asked, response) => {
-      response.end(asked.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...changed }));
+    const points = expectedDetail === 'not valid' ? { proofPoints: { a, b, c } } : {};
+    const url = await serve((serviceRequest, response) => {
+      response.end(
+        serviceRequest.url === '/ping' ? 'pong' : JSON.stringify({ ...answer, ...points, ...changed }),
+      );
     });
     const judged = await smoke(url, ...args);
     expect(judged.status).toBe(1);
     expect(failedIn(judged)).toContain('a changed token is refused');
-    expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(found) });
+    expect(judged.checks.at(-1)).toMatchObject({ ok: false, found: expect.stringContaining(expectedDetail) });
   });
 
   test('a backend that is away', async () => {

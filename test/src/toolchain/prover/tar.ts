@@ -67,15 +67,15 @@ export function ociArchive({
   const json = (value: object) => Buffer.from(JSON.stringify(value));
   const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
   const manifest = json({ schemaVersion: 2, layers: blobs.map((blob) => describe(type, blob)) });
-  const other = json({ schemaVersion: 2, layers: [] });
+  const otherIndex = json({ schemaVersion: 2, layers: [] });
   const on = (architecture: string) => ({ platform: { architecture, os: 'linux' } });
   const index = json({
-    manifests: [describe(MANIFEST, other, on('arm64')), describe(MANIFEST, manifest, on('amd64'))],
+    manifests: [describe(MANIFEST, otherIndex, on('arm64')), describe(MANIFEST, manifest, on('amd64'))],
   });
   const top = platforms
     ? describe('application/vnd.oci.image.index.v1+json', index)
     : describe(MANIFEST, manifest);
-  const files = [manifest, other, index, ...blobs];
+  const files = [manifest, otherIndex, index, ...blobs];
   const members: Member[] = [
     { path: 'blobs/', type: 'Directory' },
     ...[...new Map(files.map((blob) => [pathOf(blob), blob]))].map(([path, content]) => ({ path, content })),

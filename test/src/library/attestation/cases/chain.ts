@@ -29,7 +29,9 @@ function under(overrides: Partial<Record<IssuedLevel, Partial<CertificateOptions
 /** A document of `CHAIN` with another bundle. */
 function bundled(...identities: (Identity | Uint8Array)[]): Uint8Array {
   return documentWith({
-    cabundle: identities.map((one) => (one instanceof Uint8Array ? one : one.certificate)),
+    cabundle: identities.map((identity) =>
+      identity instanceof Uint8Array ? identity : identity.certificate,
+    ),
   });
 }
 

@@ -173,12 +173,12 @@ describe('a port', () => {
   test.each(['port', 'faucetPort'] as const)(
     '%s that is in use is named, and nothing is left behind',
     async (name) => {
-      const other = createServer();
+      const holder = createServer();
       await new Promise<void>((resolve) => {
-        other.listen(0, '127.0.0.1', resolve);
+        holder.listen(0, '127.0.0.1', resolve);
       });
-      onTestFinished(() => void other.close());
-      const { port } = other.address() as AddressInfo;
+      onTestFinished(() => void holder.close());
+      const { port } = holder.address() as AddressInfo;
       const setting = name === 'port' ? 'PORT' : 'FAUCET_PORT';
       await expect(start({ [name]: port })).rejects.toThrow(
         `can't listen on port ${port}: EADDRINUSE. Set ${setting} to another`,

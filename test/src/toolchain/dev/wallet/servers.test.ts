@@ -19,8 +19,8 @@ afterAll(() => {
 async function statusFor(redirectUri: string): Promise<number> {
   const url = new URL(`${provider.issuer}/auth`);
   const [client_id, response_type] = [CLIENTS.implicit.clientId, 'id_token'];
-  const asked = { client_id, response_type, scope: 'openid', nonce: 'n', redirect_uri: redirectUri };
-  for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+  const parameters = { client_id, response_type, scope: 'openid', nonce: 'n', redirect_uri: redirectUri };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return (await fetch(url, { redirect: 'manual' })).status;
 }
 
