@@ -18,16 +18,16 @@ FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a cop
   notes: "exit codes: 0 passed; 1 failed; 2 the command line can't be used",
   async run({ args: { package: named } }, { env, io }) {
     const project = findProject();
-    const known = project.movePackages();
-    const unknown = named.find((name) => !known.has(name));
+    const movePackages = project.movePackages();
+    const unknown = named.find((name) => !movePackages.has(name));
     if (unknown !== undefined) {
-      throw new UsageError(`move/ has no package ${unknown}; it has ${[...known.keys()].join(', ')}`);
+      throw new UsageError(`move/ has no package ${unknown}; it has ${[...movePackages.keys()].join(', ')}`);
     }
     const applications = applicationNames(join(project.root, 'src/apps'));
     const framework = frameworkOf(env);
     io.log(`Move packages, on ${framework.description}`);
     const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
-    for (const [name, folder] of known) {
+    for (const [name, folder] of movePackages) {
       if (named.length > 0 && !named.includes(name)) continue;
       const application = applications.includes(name) ? project.application(name) : undefined;
       const run = await testMove(application, [name, folder], framework);

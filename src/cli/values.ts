@@ -61,10 +61,10 @@ export const secureUrl = v.pipe(
 /** A time as ISO 8601 with its zone, or as milliseconds since 1970; as the latter. */
 export const time = v.pipe(
   v.string(),
-  v.transform((given) => {
+  v.transform((isoText) => {
     // How Date parses other strings depends on the platform.
     const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
-    const at = /^\d+$/.test(given) ? Number(given) : iso.test(given) ? Date.parse(given) : Number.NaN;
+    const at = /^\d+$/.test(isoText) ? Number(isoText) : iso.test(isoText) ? Date.parse(isoText) : Number.NaN;
     return new Date(at).getTime();
   }),
   v.check(

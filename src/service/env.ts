@@ -85,14 +85,14 @@ export function readLogLevel(env: Env): string {
 function readRustLog(value: string): string | undefined {
   const [directives = ''] = value.split('/');
   let bare: string | undefined;
-  let own: string | undefined;
+  let ownLevel: string | undefined;
   for (const directive of directives.split(',')) {
     const [name = '', level] = directive.split('=').map((part) => part.trim());
     if (OWN_MODULES.includes(name.replace(/(::|\[).*/, '')))
-      own = level ? (rustLevel(level) ?? own) : 'trace';
+      ownLevel = level ? (rustLevel(level) ?? ownLevel) : 'trace';
     else if (level === undefined) bare = rustLevel(name) ?? bare;
   }
-  return own ?? bare;
+  return ownLevel ?? bare;
 }
 
 function rustLevel(name: string): string | undefined {

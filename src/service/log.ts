@@ -64,8 +64,11 @@ export function hideFromLog(log: Logger, names: readonly string[]): void {
   (log as unknown as { [REDACTOR]: Redactor })[REDACTOR].add(names);
 }
 
-function redactArguments(redactor: Redactor, [first, ...rest]: readonly unknown[]): Parameters<LogFn> {
-  const values = rest.map((value) => redactor.value(value));
+function redactArguments(
+  redactor: Redactor,
+  [first, ...furtherArguments]: readonly unknown[],
+): Parameters<LogFn> {
+  const values = furtherArguments.map((value) => redactor.value(value));
   if (typeof first !== 'object' || first === null) {
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }

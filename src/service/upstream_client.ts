@@ -100,8 +100,8 @@ export function createAxios(site: Site, defaults = defaultsOf(site)) {
     visit({ fulfilled, synchronous });
   };
   const ask = async (...options: [never, never?]) => {
-    for (const given of [axios.defaults, ...options]) {
-      if (typeof given !== 'string') requireHeaders(given ?? {});
+    for (const defaultOptions of [axios.defaults, ...options]) {
+      if (typeof defaultOptions !== 'string') requireHeaders(defaultOptions ?? {});
     }
     try {
       return await Reflect.apply(Axios.prototype.request, axios, options);

@@ -138,10 +138,12 @@ function zkLoginSession(): ZkLoginSession {
 }
 
 /** Has the model check the proof as a validator of mainnet, which knew the key of Google that signed the token. */
-function asMainnet({ node: own }: DevSui): void {
+function asMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
-  own.epoch = 5n;
-  own.verify = signatureChecks(own, [readVerifyingKey(vector('zkLogin-main.vkey'))], async () => ({ n }));
+  devNode.epoch = 5n;
+  devNode.verify = signatureChecks(devNode, [readVerifyingKey(vector('zkLogin-main.vkey'))], async () => ({
+    n,
+  }));
 }
 
 function needsRegistration({ skip }: TestContext): void {

@@ -27,7 +27,7 @@ function read(folder: string, file: string): Lock {
 
 /** @param tarballs the packages that a new repository depends on */
 export function packCreate(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
-  const own = readManifest('create');
+  const createManifest = readManifest('create');
   layOut({ folder: FOLDER, entries: [CREATE_ENTRY] });
   for (const name of ['templates', 'bin.cjs']) {
     cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
@@ -35,15 +35,15 @@ export function packCreate(version: string, channel: Channel, tarballs: readonly
   const manifest = manifestOf(version);
   const pinned = { manifest, lock: lockOf(manifest, tarballs), tarballs: tarballsOf(tarballs) };
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
-  writeFileSync(join(FOLDER, 'README.md'), readme(own.name, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(createManifest.name, version));
   return makeTarball({
     folder: FOLDER,
-    own,
+    own: createManifest,
     version,
     channel,
     node: NODE,
     peerDependencies: {},
-    bin: { [own.name]: './create/bin.cjs' },
+    bin: { [createManifest.name]: './create/bin.cjs' },
     entries: {},
   });
 }

@@ -169,9 +169,9 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
 
     async 'examples/node names what it refuses: a root, registers, an unregistered key, and settings'() {
       if (chain === undefined) throw new Error('there is no chain');
-      const given = trust(chain);
+      const trustEnvironment = trust(chain);
       const zeros = join(out, 'other.pcrs');
-      const otherPcrs = readFileSync(given.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
+      const otherPcrs = readFileSync(trustEnvironment.ENCLAVE_PCRS, 'utf8').replace(/^\w{8}/gm, 'abcdabcd');
       writeFileSync(zeros, otherPcrs);
       const refused: [more: Record<string, string>, code: number, begins: RegExp][] = [
         [{ ENCLAVE_ROOT: '' }, 1, /^CHAIN_ROOT: /m],
@@ -179,10 +179,10 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
         [{ ENCLAVE_URL: chain.unregistered }, 1, /^CLIENT_NOT_REGISTERED: /m],
         [{ WEATHER_CONFIG: '0x6' }, 2, /^WEATHER_CONFIG is not an object id/m],
         [{ ENCLAVE_URL: '' }, 2, /^ENCLAVE_URL is not set/m],
-        [{ SUI_PRIVATE_KEY: `${given.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
+        [{ SUI_PRIVATE_KEY: `${trustEnvironment.SUI_PRIVATE_KEY}x` }, 2, /^SUI_PRIVATE_KEY can't be used/m],
       ];
       for (const [more, code, begins] of refused) {
-        const failed = await runNode({ ...given, ...more }, 'main.ts');
+        const failed = await runNode({ ...trustEnvironment, ...more }, 'main.ts');
         expectEqual([failed.code, begins.test(failed.stderr)], [code, true]);
         expectEqual(failed.stdout.includes('Minted'), false);
       }

@@ -150,7 +150,7 @@ async function isGone({ client }: Chain, enclaveId: string, error: unknown): Pro
   if (!(error instanceof SuiError) || !DELETED.includes(error.code)) return false;
   return await readEnclave(client, enclaveId).then(
     () => false,
-    (found) => found instanceof ObjectNotFoundError,
+    (thrown) => thrown instanceof ObjectNotFoundError,
   );
 }
 

@@ -309,8 +309,8 @@ async function silent(world: World, side: SideName): Promise<string[]> {
 }
 
 async function running(world: World, side: SideName): Promise<string[]> {
-  const found = await Promise.all(world.plan[side].urls.map((url) => world.isRunning(url, side)));
-  return world.plan[side].urls.filter((_, index) => found[index]);
+  const runningFlags = await Promise.all(world.plan[side].urls.map((url) => world.isRunning(url, side)));
+  return world.plan[side].urls.filter((_, index) => runningFlags[index]);
 }
 
 async function notReady(world: World, side: SideName): Promise<string[]> {

@@ -87,7 +87,7 @@ export async function loadBytecode(
     : await (await loadCompiler()).compilePackage(packageName, env, network, options);
   const { modules, packages } = compiled;
   const bytes = modules.reduce((sum, module) => sum + Buffer.from(module, 'base64').length, 0);
-  const title = packages.map((one) => `move/${one}`).join(' and ');
+  const title = packages.map((moveName) => `move/${moveName}`).join(' and ');
   const verb = isFile ? 'Read' : 'Compiled';
   chain.notes.push(`${verb} ${title}: ${quantity(modules.length, 'module')}, ${quantity(bytes, 'byte')}.`);
   if (compiled.isStub && (isFile || !(await isModel(chain)))) {

@@ -298,22 +298,26 @@ export function enclaveAt(url: string): Http {
 export async function checkContract(
   chain: Chain,
   object: Contract & { readonly id: string },
-  wanted: { readonly enclavePackage?: string; readonly application?: string },
+  expectedNames: { readonly enclavePackage?: string; readonly application?: string },
 ): Promise<void> {
   const isIntroducedBy = async (origin: string, packageId: string, datatype: string) =>
     origin === packageId || origin === (await readTypeOrigin(chain.client, packageId, datatype));
-  if (wanted.enclavePackage !== undefined) {
-    const packageId = addressOf('<enclave_package_id>', wanted.enclavePackage);
+  if (expectedNames.enclavePackage !== undefined) {
+    const packageId = addressOf('<enclave_package_id>', expectedNames.enclavePackage);
     if (!(await isIntroducedBy(object.enclavePackage, packageId, 'enclave::EnclaveConfig'))) {
       throw new WrongObjectTypeError(object.id, `of the package ${packageId}`, `of ${object.enclavePackage}`);
     }
   }
-  if (wanted.application !== undefined) {
-    const [packageId = '', ...names] = wanted.application.split('::');
+  if (expectedNames.application !== undefined) {
+    const [packageId = '', ...names] = expectedNames.application.split('::');
     const [origin = '', ...objectNames] = object.application.split('::');
     const datatype = names.join('::');
     if (datatype !== objectNames.join('::') || !(await isIntroducedBy(origin, packageId, datatype))) {
-      throw new WrongObjectTypeError(object.id, `for ${wanted.application}`, `for ${object.application}`);
+      throw new WrongObjectTypeError(
+        object.id,
+        `for ${expectedNames.application}`,
+        `for ${object.application}`,
+      );
     }
   }
 }

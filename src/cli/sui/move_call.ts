@@ -177,8 +177,8 @@ function structsWith(
     const types = fields.map(([, type]) => type).join();
     const names = fields.map(([field]) => field);
     if (fields.length > 0 && types === values.join()) return [{ name, names }];
-    const [first, ...rest] = values;
-    return first === 'vector<u8>' && fields.length > 0 && types === rest.join()
+    const [first, ...followingTypes] = values;
+    return first === 'vector<u8>' && fields.length > 0 && types === followingTypes.join()
       ? [{ name, names: ['nonce', ...names] }]
       : [];
   });

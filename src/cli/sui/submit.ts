@@ -112,13 +112,14 @@ function read(input: SubmitInput): Request {
   if (body === undefined && path === 'process_data') {
     throw new UsageError('give --body, such as \'{"payload":{…}}\'');
   }
-  const given = id?.toLowerCase();
-  const noted = given === undefined || config === undefined ? applicationOf(input, given, module) : undefined;
+  const enclaveId = id?.toLowerCase();
+  const noted =
+    enclaveId === undefined || config === undefined ? applicationOf(input, enclaveId, module) : undefined;
   const configId = config ?? noted?.config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
   }
-  return { packageId: given ?? noted?.package ?? '', module, name, url, path, body, intent, configId };
+  return { packageId: enclaveId ?? noted?.package ?? '', module, name, url, path, body, intent, configId };
 }
 
 /** The application of the deployment file that is meant. */

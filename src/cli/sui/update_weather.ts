@@ -129,13 +129,13 @@ async function askForReading(
 async function submission(input: WeatherInput, chain: Chain) {
   const { enclave: enclaveId } = input.options;
   const application = applicationOf(input.ids);
-  const { ask, given } = sourceOf(input);
+  const { ask, given: givenReading } = sourceOf(input);
   const roots = await readRoots(chain, input.options.root);
   if (enclaveId !== undefined) {
     const enclave = await readEnclave(chain.client, enclaveId);
     await checkContract(chain, enclave, { application });
     const config = await readConfig(chain.client, enclave.configId);
-    const reading = given ?? (await askForReading(ask, config, enclave, roots));
+    const reading = givenReading ?? (await askForReading(ask, config, enclave, roots));
     return { reading, enclaveId: enclave.id, configId: config.id };
   }
   const [, noted] = input.deployments?.application() ?? [];

@@ -91,9 +91,9 @@ export class Reader {
 }
 
 export function entry<T>(table: readonly T[], index: number): T {
-  const found = table[index];
-  if (found === undefined) throw new RangeError('an index points outside its table');
-  return found;
+  const tableEntry = table[index];
+  if (tableEntry === undefined) throw new RangeError('an index points outside its table');
+  return tableEntry;
 }
 
 export class Tables {

@@ -97,8 +97,8 @@ export class Runtime {
   }
 
   #child(parent: Address, id: Address): Child | undefined {
-    const known = this.#children.get(id);
-    if (known !== undefined) return known.parent === parent ? known : undefined;
+    const cached = this.#children.get(id);
+    if (cached !== undefined) return cached.parent === parent ? cached : undefined;
     const object = this.changes.get(id);
     if (object?.owner.kind !== 'object' || object.owner.address !== parent) return undefined;
     const type = this.#code.parse(object.type);

@@ -98,8 +98,8 @@ class ChainTrust implements Trust {
   ): Promise<{ enclaveId: string; fault?: NotRegisteredError['reason'] }> {
     const { config, registered } = await this.#latest();
     const hex = bytesToHex(publicKey);
-    const known = registered.get(hex);
-    if (known !== undefined) return { enclaveId: known };
+    const registeredId = registered.get(hex);
+    if (registeredId !== undefined) return { enclaveId: registeredId };
     const { enclaveId, state } = await findRegistration(this.#client, config, publicKey, {
       nowMs: this.#now(),
     });

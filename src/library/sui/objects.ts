@@ -205,8 +205,12 @@ export async function findRegistration(
   const [enclave, claim, old] = await readObjects(client, [enclaveId, claimId, ...before], options);
   const registered = enclave ?? old;
   if (!registered) return { enclaveId, configVersion, state: claim ? 'destroyed' : 'free' };
-  const found = enclaveOf(registered);
-  return { enclaveId: found.id, configVersion: found.configVersion, state: 'registered' };
+  const registeredEnclave = enclaveOf(registered);
+  return {
+    enclaveId: registeredEnclave.id,
+    configVersion: registeredEnclave.configVersion,
+    state: 'registered',
+  };
 }
 
 export interface ListOptions extends AskOptions {

@@ -148,9 +148,9 @@ export async function resultOfSending<Included extends Include = object>(
     return withRuntimeError(await client.core.executeTransaction(request));
   } catch (thrown) {
     const error = sendErrorOf(thrown, digest);
-    const found = await lookUp(client, error, { digest, timeout: lookUpMs, ...shared }).catch(() => null);
-    if (found === null) throw error;
-    return withRuntimeError(found);
+    const executed = await lookUp(client, error, { digest, timeout: lookUpMs, ...shared }).catch(() => null);
+    if (executed === null) throw error;
+    return withRuntimeError(executed);
   }
 }
 

@@ -133,10 +133,10 @@ function requireAccepted(provider: Provider, network: Network | undefined): void
   }
 }
 
-function authorizationUrl(provider: Provider, own: Record<string, string>): string {
+function authorizationUrl(provider: Provider, loginParameters: Record<string, string>): string {
   const url = new URL(provider.authorizationUrl);
   const parameters = {
-    ...own,
+    ...loginParameters,
     response_type: provider.responseType,
     ...(provider.scope !== null && { scope: provider.scope }),
   };

@@ -37,16 +37,16 @@ export function readKeys(setting: string, allowDevelopment: boolean): Keys {
 }
 
 type PublishedKey = NetworkKey & { readonly name: KeyName };
-let known: readonly PublishedKey[] | undefined;
+let cachedKeys: readonly PublishedKey[] | undefined;
 
 /** Read once: each has a pairing to compute. */
 function publishedKeys(): readonly PublishedKey[] {
-  known ??= KNOWN_KEYS.map(({ name, network }) => ({
+  cachedKeys ??= KNOWN_KEYS.map(({ name, network }) => ({
     name,
     network,
     verifyingKey: publishedVerifyingKey(name),
   }));
-  return known;
+  return cachedKeys;
 }
 
 function fromFile(path: string, published: readonly NetworkKey[]): NetworkKey {

@@ -130,7 +130,8 @@ export function secretsFromEnv(
 ): Secrets {
   const missing = names.filter((name) => !env[name] && env[`${name}_FILE`] === undefined);
   if (missing.length > 0) {
-    const list = (wanted: readonly string[], ending = '') => wanted.map((name) => name + ending).join(', ');
+    const list = (secretNames: readonly string[], ending = '') =>
+      secretNames.map((name) => name + ending).join(', ');
     const either = missing.filter((name) => !notInEnv.includes(name));
     const byFile = missing.filter((name) => notInEnv.includes(name));
     const ways = [

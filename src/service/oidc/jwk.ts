@@ -129,8 +129,8 @@ export async function readKey(data: unknown): Promise<IssuerKey | undefined> {
   return { kid, issuer, key: await publicKeyOf(parsed.output) };
 }
 
-async function publicKeyOf(given: v.InferOutput<typeof PublicKey>): Promise<IssuerKey['key']> {
-  const { use = 'sig', alg = 'RS256', key_ops = ['verify'], n, e } = given;
+async function publicKeyOf(publicJwk: v.InferOutput<typeof PublicKey>): Promise<IssuerKey['key']> {
+  const { use = 'sig', alg = 'RS256', key_ops = ['verify'], n, e } = publicJwk;
   const isInRange = bitsOf(n) <= MODULUS_BITS.to && e.length <= MAX_EXPONENT_BYTES && bitsOf(e) > 1;
   if (!isInRange || !isOdd(n) || !isOdd(e)) return 'malformed';
   if (use !== 'sig' || alg !== 'RS256' || !key_ops.includes('verify')) return 'none';

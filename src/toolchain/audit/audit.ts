@@ -143,30 +143,30 @@ async function audit(
   const options = { ...commandLine, url: [...urls, ...commandLine.url] };
   const older = options['older-source'].map((commit) => parseOlderSource(commit, config.source));
   const work = mkdtempSync(join(tmpdir(), 'sui-enclave-audit-'));
-  const one: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
-  const restOfAudit: Audit = { ...one, checks: new Checks() };
+  const mainAudit: Audit = { config, options, chain, env, parts, checks: new Checks(), work, progress };
+  const restOfAudit: Audit = { ...mainAudit, checks: new Checks() };
   try {
-    if (from !== null) one.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
-    checkConfig(one);
-    const source = await compareSource(one);
+    if (from !== null) mainAudit.checks.same(from, 'the chain', `it leads to the config ${config.id}`);
+    checkConfig(mainAudit);
+    const source = await compareSource(mainAudit);
     const version = parts.framework().version;
     const contracts = await compareContracts(
       { ...restOfAudit, repository: options.source, older, version },
       source,
     );
     const enclaves = await compareEnclaves(restOfAudit, roots);
-    const others = await compareConfigs(restOfAudit);
-    const holders = await holdersOf(config, contracts.originals, chain, others?.capabilities);
+    const otherConfigsFound = await compareConfigs(restOfAudit);
+    const holders = await holdersOf(config, contracts.originals, chain, otherConfigsFound?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
-    await compareImage(one, source, local);
+    await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
     const { name, application, configVersion, isRetired, image } = config;
     return resultOf({
-      checks: [...one.checks.all, ...restOfAudit.checks.all],
+      checks: [...mainAudit.checks.all, ...restOfAudit.checks.all],
       summary: summaryOf(config, enclaves),
-      isOnlyImage: others?.isOnlyImage === true && !isOverlapping(config, Date.now()),
-      otherConfigs: others?.configs ?? null,
-      notes: one.checks.notes,
+      isOnlyImage: otherConfigsFound?.isOnlyImage === true && !isOverlapping(config, Date.now()),
+      otherConfigs: otherConfigsFound?.configs ?? null,
+      notes: mainAudit.checks.notes,
       callable: contracts.callable,
       config: { id: config.id, name: printable(name), application, configVersion, isRetired, ...image },
       source: config.source && plainSource(config.source),
@@ -208,8 +208,8 @@ const REGISTERS = 'the registers of the sources';
 const ON_CHAIN = 'those on chain';
 
 /** From the commit to what an image is built from. @returns undefined where the sources can't be used */
-async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
-  const { config, checks, parts } = one;
+async function compareSource(mainAudit: Audit): Promise<AuditedSource | undefined> {
+  const { config, checks, parts } = mainAudit;
   const { source: named } = config;
   if (named === null) {
     const missing = new AuditError(
@@ -223,7 +223,7 @@ async function compareSource(one: Audit): Promise<AuditedSource | undefined> {
   const subject = `the commit ${named.commit}`;
   const source = await checks.compare(subject, 'what an audit can build', async () => {
     checkVersion(named, framework);
-    const tree = await takeTree(one, named, subject);
+    const tree = await takeTree(mainAudit, named, subject);
     const read = await readSourceApart(tree, named.folder, framework);
     const mb = (tree.bytes / 1e6).toFixed(1);
     checks.same(
@@ -262,11 +262,11 @@ async function takeTree(
 }
 
 async function compareImage(
-  one: Audit,
+  mainAudit: Audit,
   source: AuditedSource | undefined,
   local: Buffer | undefined,
 ): Promise<void> {
-  const { config, options, chain, env, checks, parts, work, progress } = one;
+  const { config, options, chain, env, checks, parts, work, progress } = mainAudit;
   const { source: named } = config;
   if (source === undefined || named === null) {
     checks.notChecked(REGISTERS, ON_CHAIN, 'the sources can not be used');

@@ -68,12 +68,12 @@ export async function askEnclaves(
     (enclave) => !config.isRetired && !isStale(enclave, config, now) && !isKeyTooOld(enclave, config, now),
   );
   const requests = Math.min(MAX_REQUESTS, 2 * Math.max(1, accepted.length));
-  const asked: AskedEnclave[] = [];
+  const askedEnclaves: AskedEnclave[] = [];
   for (const url of [...new Set(urls)]) {
-    asked.push(...(await askUrl({ url, requests, config, chain, roots, enclaves })));
+    askedEnclaves.push(...(await askUrl({ url, requests, config, chain, roots, enclaves })));
   }
-  const answered = new Set(asked.map(({ enclave }) => enclave?.id));
-  return { asked, accepted, silent: accepted.filter(({ id }) => !answered.has(id)) };
+  const answered = new Set(askedEnclaves.map(({ enclave }) => enclave?.id));
+  return { asked: askedEnclaves, accepted, silent: accepted.filter(({ id }) => !answered.has(id)) };
 }
 
 interface Question {

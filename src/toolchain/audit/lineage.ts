@@ -56,10 +56,10 @@ export async function readContracts(
   const lineages = new Lineages(chain);
   const enclave = await lineages.of(enclavePackage);
   const application = await lineages.of(type.split('::')[0] ?? '');
-  const others = [enclave, application].map(([{ original }]) => original);
+  const originals = [enclave, application].map(([{ original }]) => original);
   try {
     const all = await lineages.dependencies(application);
-    const dependencies = all.filter(({ lineage: [{ original }] }) => !others.includes(original));
+    const dependencies = all.filter(({ lineage: [{ original }] }) => !originals.includes(original));
     return { enclave, application, dependencies, fault: null };
   } catch (error) {
     if (!(error instanceof AuditError)) throw error;

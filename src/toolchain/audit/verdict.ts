@@ -138,7 +138,7 @@ export function resultOf(findings: Findings): Result {
     ...notes.flatMap((note) => [note, '']),
     ...checks.flatMap(rowOf),
     ...lists.flatMap(([title, lines]) =>
-      lines.length === 0 ? [] : ['', title, ...lines.map((one) => `  ${one}`)],
+      lines.length === 0 ? [] : ['', title, ...lines.map((listLine) => `  ${listLine}`)],
     ),
   ];
   const json = {

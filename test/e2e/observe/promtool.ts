@@ -48,10 +48,10 @@ export function temporaryFolder(): string {
 export function seriesOf(scrape: string, labels: Readonly<Record<string, string>>): Series {
   const series: Series = new Map();
   for (const line of scrape.split('\n')) {
-    const [, name = '', own = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    const [, name = '', labelText = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
     if (name === '' || name.startsWith('nodejs_')) continue;
     const target = Object.entries(labels).map(([label, text]) => `${label}="${text}"`);
-    const all = [...(own === '' ? [] : [own]), ...target].join(',');
+    const all = [...(labelText === '' ? [] : [labelText]), ...target].join(',');
     series.set(`${name}{${all}}`, TIMES.test(name) ? growing(60) : constant(Number(value)));
   }
   return series;

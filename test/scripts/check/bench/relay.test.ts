@@ -6,15 +6,15 @@ const AMOUNT = { connections: 4, seconds: 0.2 };
 
 test('asks once on each connection, and counts the answers', async () => {
   const peers = new Set<number | undefined>();
-  let asked = 0;
+  let requestCount = 0;
   const { origin, close } = await listenOnLoopback((request, response) => {
-    asked += 1;
+    requestCount += 1;
     peers.add(request.socket.remotePort);
     response.end('Pong!');
   });
   onTestFinished(close);
   const { requests, perSecond } = await loadByNewConnections(origin, { path: '/' }, AMOUNT);
-  expect([requests, peers.size]).toEqual([asked, asked]);
+  expect([requests, peers.size]).toEqual([requestCount, requestCount]);
   expect(perSecond).toBeGreaterThan(0);
 });
 

@@ -57,8 +57,10 @@ describe('is refused', () => {
   });
 
   test('where it can not be read or written', () => {
-    for (const other of ['/dev/null', tmpdir(), '/nonexistent/record.json']) {
-      expect(() => openRecord(other)).toThrow(expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }));
+    for (const unusablePath of ['/dev/null', tmpdir(), '/nonexistent/record.json']) {
+      expect(() => openRecord(unusablePath)).toThrow(
+        expect.objectContaining({ code: 'KEEPER_FILE', exit: 2 }),
+      );
     }
   });
 });

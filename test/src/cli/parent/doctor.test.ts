@@ -174,14 +174,14 @@ describe('the doctor', () => {
 
   test("repeats nitro-cli's refusal to list the enclaves, explained", async () => {
     const { dir: root, env } = parent;
-    const found = await examine({
+    const results = await examine({
       eif,
       cpus: 2,
       port: await freePort(),
       root,
       env: { ...env, NITRO_FAILS: '[ E07 ]' },
     });
-    expect(found).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
+    expect(results).toContainEqual({ ok: false, text: expect.stringMatching(/^E07: The folder of running/) });
   });
 
   test('says who listens on vsock ports', async () => {

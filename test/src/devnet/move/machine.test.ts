@@ -217,8 +217,8 @@ function source(): string {
   const functions = new Map(
     CASES.flatMap(({ name, args, body }) => {
       const parameters = args.map(({ bits }, index) => `${'ab'[index]}: u${bits}`).join(', ');
-      const given = args.map((_, index) => 'ab'[index]).join(', ');
-      const value = body ?? `cases::general::${name}(${given})`;
+      const argumentNames = args.map((_, index) => 'ab'[index]).join(', ');
+      const value = body ?? `cases::general::${name}(${argumentNames})`;
       return [[name, `public fun ${name}(${parameters}): vector<u8> { std::bcs::to_bytes(&(${value})) }`]];
     }),
   );

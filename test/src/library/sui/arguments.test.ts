@@ -161,8 +161,8 @@ async function built(tx: Transaction) {
 describe.each(FORMS)('given %s, offline', (_, form) => {
   test.each(BUILDERS)('%s takes its %s', async (name, objects, build) => {
     const tx = new Transaction();
-    const given: Given = Object.fromEntries(objects.map((object) => [object, form(tx, idOf(object))]));
-    build(tx, given as never);
+    const objectIds: Given = Object.fromEntries(objects.map((object) => [object, form(tx, idOf(object))]));
+    build(tx, objectIds as never);
     const { inputs, calls } = await built(tx);
     const call = calls.find((candidate) => candidate.function === name);
     const ids = (call?.arguments ?? []).flatMap((argument) => {

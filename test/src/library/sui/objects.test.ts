@@ -131,13 +131,13 @@ describe('enclaves', () => {
 
   test('are listed from all pages, destroyed ones included; each state is found', async () => {
     const kept = [await register(), await register()];
-    const gone = await register();
-    await fixture.destroy(gone.id, configId, capId);
+    const destroyedEnclave = await register();
+    await fixture.destroy(destroyedEnclave.id, configId, capId);
     const config = await sui.readConfig(client, configId);
 
     const { enclaves, destroyed } = await sui.listEnclaves(client, config);
     expect(enclaves.map(({ id }) => id).sort()).toEqual(kept.map(({ id }) => id).sort());
-    expect(destroyed).toEqual([gone.id]);
+    expect(destroyed).toEqual([destroyedEnclave.id]);
     expect(fixture.node.calls.filter((name) => name === 'ListDynamicFields')).toHaveLength(2);
 
     const findByKey = (key: Uint8Array) => sui.findRegistration(client, config, key);
@@ -146,7 +146,10 @@ describe('enclaves', () => {
       configVersion: 0n,
       state: 'registered',
     });
-    expect(await findByKey(gone.publicKey)).toMatchObject({ enclaveId: gone.id, state: 'destroyed' });
+    expect(await findByKey(destroyedEnclave.publicKey)).toMatchObject({
+      enclaveId: destroyedEnclave.id,
+      state: 'destroyed',
+    });
     expect(await findByKey(new Uint8Array(32))).toMatchObject({ state: 'free' });
   });
 

@@ -192,10 +192,10 @@ test('callers who leave cost no load of the key: each proof is cancelled', async
   const { supervisor, prove } = await start(COUNT + LOADS + lasts + PROVES);
   const { pid } = supervisor;
   for (let caller = 1; caller < 4; caller++) {
-    const gone = new AbortController();
-    const proof = prove('1', NEVER, gone.signal);
+    const leavingCaller = new AbortController();
+    const proof = prove('1', NEVER, leavingCaller.signal);
     await expect.poll(() => supervisor.state).toBe('proving');
-    gone.abort(new Error('left'));
+    leavingCaller.abort(new Error('left'));
     await expect(proof).rejects.toThrow('left');
     expect(supervisor.state).toBe('ready');
   }

@@ -110,16 +110,16 @@ async function report(addon: string): Promise<string> {
 /** The parts of the sanitizers' output that concern the addon. */
 function findings(output: string): string[] {
   const isLeak = (part: string) => /^(Ind|D)irect leak/.test(part);
-  const found = output
+  const firstReport = output
     .replaceAll(/^=+$/gm, '')
     .split(/\n\n+/)
     .map((part) => part.trim())
     .filter((part) => part !== '' && !/detected memory leaks|^SUMMARY/.test(part))
     .filter((part) => !isLeak(part) || part.includes(directory) || part.includes('node-addon-api'));
   // Node-API frees a promise's handle by settling it only, which an environment that has ended cannot do any more.
-  const promises = found.filter((part) => isLeak(part) && / #1 .* in napi_create_promise /.test(part));
+  const promises = firstReport.filter((part) => isLeak(part) && / #1 .* in napi_create_promise /.test(part));
   const unsettled = promises.reduce((sum, part) => sum + Number(/ in (\d+) object/.exec(part)?.[1]), 0);
-  return unsettled <= rounds + 1 ? found.filter((part) => !promises.includes(part)) : found;
+  return unsettled <= rounds + 1 ? firstReport.filter((part) => !promises.includes(part)) : firstReport;
 }
 
 /** Runs in the child. */

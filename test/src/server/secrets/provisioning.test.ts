@@ -225,10 +225,13 @@ describe('POST /secrets', () => {
 });
 
 describe('the hand-off', () => {
-  async function start(given: readonly string[] | undefined, mode = 'any') {
+  async function start(declaredProvisioners: readonly string[] | undefined, mode = 'any') {
     const pipe = makePipe();
     const env = { SECRETS: mode, SECRETS_FD: String(pipe.fd) };
-    const server = await startVault({ ...(given && { provisioners: given }), env });
+    const server = await startVault({
+      ...(declaredProvisioners && { provisioners: declaredProvisioners }),
+      env,
+    });
     const refused = () =>
       expect.poll(async () => ((await (await server.get('/readyz')).json()) as { refused?: string }).refused);
     return { pipe, server, refused };

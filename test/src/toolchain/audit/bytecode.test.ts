@@ -66,14 +66,14 @@ function put(id: string, original: string, modules: Iterable<Uint8Array>, depend
 
 const compiler = new RememberingCompiler(frameworkOf({}), { network: undefined });
 
-let own: Modules;
+let frameworkModules: Modules;
 let commit: MoveCommit;
 beforeAll(async () => {
-  own = await compiler.enclave();
+  frameworkModules = await compiler.enclave();
   commit = new MoveCommit('the commit', WEATHER, compiler);
 });
 
-const enclaveModules = () => [...own.values()];
+const enclaveModules = () => [...frameworkModules.values()];
 
 async function weatherModules(linked?: string): Promise<Uint8Array[]> {
   const published = new Map(linked === undefined ? [] : [['enclave', linked]]);
@@ -92,8 +92,8 @@ async function compare(
   const config = { enclavePackage, application: `${original}::weather::WEATHER`, packageVersion: 1n };
   const packages = await comparePackages({
     config,
-    own,
-    releases: [ownRelease('0.1.0', own), ...older],
+    own: frameworkModules,
+    releases: [ownRelease('0.1.0', frameworkModules), ...older],
     contracts: await readContracts(config, chain),
     isDecisive: isModelChain(await chain.identifier()),
     commits: (async function* () {

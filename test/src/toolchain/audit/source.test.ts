@@ -20,8 +20,8 @@ function folderOf(files: Files): string {
   return folder;
 }
 
-function read(files: Files, { folder = '', omitted = [] as Omitted[], own = FRAMEWORK } = {}) {
-  return readSource({ folder: folderOf(files), files: 0, bytes: 0, omitted }, folder, own);
+function read(files: Files, { folder = '', omitted = [] as Omitted[], own: ownFramework = FRAMEWORK } = {}) {
+  return readSource({ folder: folderOf(files), files: 0, bytes: 0, omitted }, folder, ownFramework);
 }
 
 function codeOf(action: () => unknown): string {
