@@ -39,13 +39,13 @@ describe.each(pages)('%s', (page) => {
       const [path = '', heading] = link.split('#');
       const target = path === '' ? page : join(dirname(page), path);
       expect(existsSync(join(root, target)), link).toBe(true);
-      if (heading !== undefined) expect(headingsOf(target), link).toContain(heading);
+      if (heading !== undefined) expect(readHeadings(target), link).toContain(heading);
     }
   });
 
   // The changelog names those of its time.
   test.skipIf(page === 'CHANGELOG.md')('has commands that exist', () => {
-    const { make, npm, program } = commandsOf(text);
+    const { make, npm, program } = listCommands(text);
     for (const name of program) expect(COMMANDS, name).toHaveProperty([name.replaceAll('-', '_')]);
     for (const name of npm) expect(scripts, name).toHaveProperty([name]);
     for (const name of make) expect(targets, `make ${name}`).toContain(name);
@@ -53,7 +53,7 @@ describe.each(pages)('%s', (page) => {
 });
 
 /** Headings of a page as GitHub makes anchors of them. */
-function headingsOf(page: string): string[] {
+function readHeadings(page: string): string[] {
   return matches(read(page), /^#+ (.+)$/gm).map((heading) =>
     heading
       .toLowerCase()
@@ -63,7 +63,7 @@ function headingsOf(page: string): string[] {
 }
 
 /** The make targets, npm scripts and commands of the program that a page has its reader run. */
-function commandsOf(text: string): { make: string[]; npm: string[]; program: string[] } {
+function listCommands(text: string): { make: string[]; npm: string[]; program: string[] } {
   const shell = matches(text, /^ *```sh\n(.*?)^ *```$/gms).join('\n');
   const spans = matches(text.replace(/^ *```.*?^ *```$/gms, ''), /`((?:make|npm|npx)\b[^`]*)`/g).join('\n');
   const lines = `${shell}\n${spans}`.replace(/ #.*$/gm, '');
@@ -80,7 +80,7 @@ function commandsOf(text: string): { make: string[]; npm: string[]; program: str
 test('the commands of a page are those of its blocks and spans', () => {
   const page =
     '`npm run types`, `npx --offline sui-enclave keep`, `make dev` and make image\n\n```sh\nnpm test   # npm run no\nnpm ci && make play\n```\n';
-  expect(commandsOf(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: ['keep'] });
+  expect(listCommands(page)).toEqual({ make: ['play', 'dev'], npm: ['types', 'test'], program: ['keep'] });
   expect(targets).toEqual(expect.arrayContaining(['dev', 'image', 'clean']));
 });
 

@@ -29,12 +29,12 @@ interface Package extends Manifest {
   readonly files: readonly string[];
 }
 
-const manifestOf = (folder: string): Manifest => JSON.parse(read(join(folder, 'package.json')));
-const repository = manifestOf('.');
+const readManifest = (folder: string): Manifest => JSON.parse(read(join(folder, 'package.json')));
+const repository = readManifest('.');
 const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { cwd: ROOT }).map((path) => {
   const folder = dirname(path);
   const files = globSync(`${folder}/**/*.{ts,tsx}`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
-  return { ...manifestOf(folder), folder, files };
+  return { ...readManifest(folder), folder, files };
 });
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 
@@ -47,7 +47,7 @@ const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|(stand_in
 const importsByFile = new Map<string, readonly string[]>();
 
 /** Of a file, which many tests ask for. */
-function importsOf(file: string): readonly string[] {
+function listImports(file: string): readonly string[] {
   const imports = importsByFile.get(file) ?? importsIn(read(file));
   importsByFile.set(file, imports);
   return imports;
@@ -61,7 +61,7 @@ function importsIn(source: string): string[] {
   return [...specifiers].map(([, name = '', lazy = name]) => lazy);
 }
 
-const packageOf = (specifier: string) =>
+const findPackage = (specifier: string) =>
   specifier
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
@@ -72,7 +72,7 @@ const breachesIn = (source: string, file: string, { folder, name }: Pick<Package
   importsIn(source).filter((specifier) =>
     specifier.startsWith('.')
       ? !join(dirname(file), specifier).startsWith(`${folder}/`)
-      : packageOf(specifier) === name,
+      : findPackage(specifier) === name,
   );
 
 /** The cycles of a graph: the nodes of each in order, one for each arrow that closes a cycle. */
@@ -91,14 +91,14 @@ function cyclesIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
 }
 
 /** The files that an import may mean, by conditions; none for a package of npm. */
-function filesOf(from: string, specifier: string): string[] {
+function resolveFiles(from: string, specifier: string): string[] {
   if (specifier.startsWith('.')) return [join(dirname(from), specifier)];
   if (specifier.startsWith('#')) {
     const { imports, folder = '' } = PACKAGES.find(({ files }) => files.includes(from)) ?? {};
     return [...new Set(Object.values(imports?.[specifier] ?? {}))].map((target) => join(folder, target));
   }
-  const { exports, folder = '' } = byName.get(packageOf(specifier)) ?? {};
-  const target = exports?.[`.${specifier.slice(packageOf(specifier).length)}`];
+  const { exports, folder = '' } = byName.get(findPackage(specifier)) ?? {};
+  const target = exports?.[`.${specifier.slice(findPackage(specifier).length)}`];
   return target === undefined ? [] : [join(folder, target)];
 }
 
@@ -112,7 +112,7 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
   });
 
   test('declares no package of this repository that it does not import', () => {
-    const imported = new Set(files.flatMap(importsOf).map(packageOf));
+    const imported = new Set(files.flatMap(listImports).map(findPackage));
     const declared = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
     expect(declared.filter((name) => byName.has(name) && !imported.has(name))).toEqual([]);
   });
@@ -121,7 +121,7 @@ describe.each(PACKAGES)('$name', ({ files, ...manifest }) => {
     const tests = globSync('test/{e2e,fixtures}/**/*.ts', { cwd: ROOT });
     const packages = PACKAGES.filter(({ name }) => name !== manifest.name).flatMap((item) => item.files);
     const importers = [...packages, ...tests];
-    const imported = new Set(importers.flatMap(importsOf));
+    const imported = new Set(importers.flatMap(listImports));
     for (const [path, target] of Object.entries(manifest.exports ?? {})) {
       expect(existsSync(join(ROOT, manifest.folder, target)), target).toBe(true);
       const isEntry =
@@ -219,7 +219,7 @@ describe('cycles', () => {
   test('files have none, even if type-only and dynamic imports count', () => {
     const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
     const graph = new Map(
-      files.map((file) => [file, importsOf(file).flatMap((specifier) => filesOf(file, specifier))]),
+      files.map((file) => [file, listImports(file).flatMap((specifier) => resolveFiles(file, specifier))]),
     );
     expect(graph.get('src/service/oidc/keys.ts'), 'type-only').toContain('src/service/oidc/clients.ts');
     expect(graph.get('src/library/client/client.ts'), 'dynamic').toContain(
@@ -246,7 +246,7 @@ describe('the library, which runs in browsers too', () => {
 
   test('imports nothing of Node, but for the one module that Node alone loads', () => {
     const imported = files.flatMap((file) =>
-      importsOf(file).flatMap((item) => (item.startsWith('node:') ? `${file} imports ${item}` : [])),
+      listImports(file).flatMap((item) => (item.startsWith('node:') ? `${file} imports ${item}` : [])),
     );
     expect(imported).toEqual(
       ['http', 'https'].map((name) => `src/library/platform_fetch_node.ts imports node:${name}`),
@@ -270,7 +270,7 @@ describe('the library, which runs in browsers too', () => {
       'default',
     ]);
     const byPath = files.filter((file) =>
-      importsOf(file).some((item) => item.endsWith('platform_fetch_node.ts')),
+      listImports(file).some((item) => item.endsWith('platform_fetch_node.ts')),
     );
     expect(byPath).toEqual([]);
   });
@@ -278,7 +278,7 @@ describe('the library, which runs in browsers too', () => {
 
 test('the HTTP service knows nothing of enclaves and of Sui', () => {
   const files = byName.get('sui-enclave-service')?.files ?? [];
-  const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
+  const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/errors');
   expect(imported.filter((item) => !/^sui-enclave\/(errors|fetch|wording|token\/\w+)$/.test(item))).toEqual(
     [],
@@ -288,7 +288,7 @@ test('the HTTP service knows nothing of enclaves and of Sui', () => {
 test('an application imports one module of the server, and what is in an image imports no fake', () => {
   for (const name of ['sui-enclave-weather', 'sui-enclave-salt']) {
     const files = byName.get(name)?.files.filter((file) => !isForDevelopment(file)) ?? [];
-    const imported = files.flatMap(importsOf);
+    const imported = files.flatMap(listImports);
     expect(imported).toContain('sui-enclave-server');
     expect(imported.filter((item) => /^sui-enclave-server\/|\bfake\b|testing/.test(item))).toEqual([]);
   }
@@ -296,17 +296,17 @@ test('an application imports one module of the server, and what is in an image i
 
 test('the console uses nothing but what is published, and no package imports it', () => {
   const files = byName.get('sui-enclave-console')?.files ?? [];
-  const imported = files.flatMap(importsOf).filter((specifier) => specifier.startsWith('sui-enclave'));
+  const imported = files.flatMap(listImports).filter((specifier) => specifier.startsWith('sui-enclave'));
   expect(imported).toContain('sui-enclave/attestation');
   expect(imported.filter((item) => !/^sui-enclave\/(attestation|client|sui)$/.test(item))).toEqual([]);
-  expect(files.flatMap(importsOf).filter((specifier) => specifier.startsWith('node:'))).toEqual(
+  expect(files.flatMap(listImports).filter((specifier) => specifier.startsWith('node:'))).toEqual(
     // Its build.
     ['node:fs', 'node:path', 'node:url'],
   );
   const foreignFiles = PACKAGES.filter(({ name }) => name !== 'sui-enclave-console').flatMap(
     (item) => item.files,
   );
-  expect(foreignFiles.filter((file) => importsOf(file).some((item) => item.includes('console/')))).toEqual(
+  expect(foreignFiles.filter((file) => listImports(file).some((item) => item.includes('console/')))).toEqual(
     [],
   );
 });
@@ -324,8 +324,8 @@ test('no path comes from the text of a URL, where a space is %20', () => {
 test('scripts and packages never import test', () => {
   const files = [...PACKAGES.flatMap((item) => item.files), ...globSync('scripts/**/*.ts', { cwd: ROOT })];
   const isTest = (file: string, specifier: string) =>
-    filesOf(file, specifier).some((target) => target.startsWith('test/'));
-  expect(files.filter((file) => importsOf(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
+    resolveFiles(file, specifier).some((target) => target.startsWith('test/'));
+  expect(files.filter((file) => listImports(file).some((specifier) => isTest(file, specifier)))).toEqual([]);
 });
 
 test('the table of ARCHITECTURE.md says what each package imports', () => {

@@ -8,13 +8,13 @@ import { suiErrorOf } from 'sui-enclave/sui';
 
 // A failure with a code is one line. Anything else is a bug, and keeps its stack.
 process.on('uncaughtException', (thrown) => {
-  const error = failureOf(thrown);
+  const error = toSuiError(thrown);
   console.error('code' in error ? `${error.code}: ${error.message}` : error);
   process.exit(1);
 });
 
 /** Returns the SuiError of an error that a client of Sui threw: only that has a code and advice. */
-function failureOf(thrown: Error): Error {
+function toSuiError(thrown: Error): Error {
   try {
     return suiErrorOf(thrown);
   } catch {

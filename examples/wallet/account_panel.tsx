@@ -7,7 +7,7 @@ import { Panel } from '../../src/console/parts/panel.tsx';
 import { settings } from './surroundings.ts';
 import type { Balance } from './use_balance.ts';
 import type { Failures } from './wallet_view.tsx';
-import { short, suiOf } from './words.ts';
+import { formatSui, short } from './words.ts';
 
 interface Props {
   readonly session: ZkLoginSession;
@@ -41,7 +41,7 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
                 <CopyButton text={address} name="the address" />
               </span>,
             ],
-            ['Balance', <output key="balance">{balanceOf(balance)}</output>],
+            ['Balance', <output key="balance">{formatBalance(balance)}</output>],
             ['Session', `It can sign until epoch ${maxEpoch} ends.`],
           ]}
         />
@@ -58,7 +58,7 @@ export function AccountPanel({ session, balance, failures, onLogOut }: Props) {
   );
 }
 
-function balanceOf({ mist, isUnknown }: Balance): string {
-  if (mist !== undefined) return `${suiOf(mist)} SUI`;
+function formatBalance({ mist, isUnknown }: Balance): string {
+  if (mist !== undefined) return `${formatSui(mist)} SUI`;
   return isUnknown ? 'The node does not tell it. Load the page again.' : '…';
 }

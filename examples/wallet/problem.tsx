@@ -24,7 +24,7 @@ const ADVICE: readonly (readonly [string, string])[] = [
 ];
 
 /** The stable code of an error of the library; undefined for any other. */
-export function codeOf(error: unknown): string | undefined {
+export function findCode(error: unknown): string | undefined {
   const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' ? code : undefined;
 }
@@ -33,7 +33,7 @@ export function codeOf(error: unknown): string | undefined {
 const sentence = (message: string) => message.charAt(0).toUpperCase() + message.slice(1);
 
 export function Problem({ title, error }: { readonly title: string; readonly error: unknown }) {
-  const code = codeOf(error);
+  const code = findCode(error);
   const [, advice = TRY] = ADVICE.find(([prefix]) => code?.startsWith(prefix)) ?? [];
   return (
     <div role="alert">

@@ -6,7 +6,7 @@ import { TextField } from '../../src/console/parts/text_field.tsx';
 import { ignoreHeldEnter } from './held_keys.ts';
 import type { Balance } from './use_balance.ts';
 import type { Sender } from './wallet_view.tsx';
-import { mistOf, short, suiOf } from './words.ts';
+import { formatSui, parseMist, short } from './words.ts';
 
 interface Props {
   readonly sender: Sender;
@@ -17,14 +17,14 @@ export function SendPanel({ sender, balance }: Props) {
   const [recipient, setRecipient] = useState('');
   const [amount, setAmount] = useState('');
   const to = recipient.trim();
-  const mist = mistOf(amount);
+  const mist = parseMist(amount);
   const isTooMuch = mist !== undefined && balance.mist !== undefined && mist >= balance.mist;
   const isReady = isValidSuiAddress(to) && mist !== undefined && balance.mist !== undefined && !isTooMuch;
   const send = () => {
     if (!isReady || sender.isBusy) return;
     const transaction = new Transaction();
     transaction.transferObjects([transaction.splitCoins(transaction.gas, [mist])], to);
-    sender.send(`Send ${suiOf(mist)} SUI to ${short(to)}`, transaction, () => setAmount(''));
+    sender.send(`Send ${formatSui(mist)} SUI to ${short(to)}`, transaction, () => setAmount(''));
   };
   return (
     <Panel title="Send">
@@ -51,7 +51,7 @@ export function SendPanel({ sender, balance }: Props) {
           inputMode="decimal"
           value={amount}
           onChange={setAmount}
-          problem={problemOf(amount, mist, isTooMuch)}
+          problem={describeProblem(amount, mist, isTooMuch)}
         />
         <button type="submit" className="ds-button" disabled={!isReady || sender.isBusy}>
           Send
@@ -62,7 +62,7 @@ export function SendPanel({ sender, balance }: Props) {
   );
 }
 
-function problemOf(amount: string, mist: bigint | undefined, isTooMuch: boolean): string | undefined {
+function describeProblem(amount: string, mist: bigint | undefined, isTooMuch: boolean): string | undefined {
   if (amount.trim() === '') return undefined;
   if (mist === undefined) return 'Write an amount above 0, with at most 9 decimals.';
   return isTooMuch ? 'It must be less than the balance, which also pays the gas.' : undefined;

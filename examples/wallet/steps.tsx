@@ -60,7 +60,7 @@ export function Steps({ step, address, error }: ZkLoginProgress) {
   const done = DONE[step];
   const isUnderWay = done > 0 && done < STEPS.length;
   const seconds = useSeconds(step === 'proof' && error === undefined);
-  const stateOf = (index: number): State => {
+  const findState = (index: number): State => {
     if (index < done) return 'done';
     if (index > done || !isUnderWay) return 'ahead';
     return error === undefined ? 'now' : 'failed';
@@ -68,7 +68,7 @@ export function Steps({ step, address, error }: ZkLoginProgress) {
   return (
     <ol className="steps">
       {STEPS.map(({ title, text }, index) => {
-        const state = stateOf(index);
+        const state = findState(index);
         return (
           <li key={title} data-state={state} aria-current={state === 'now' ? 'step' : undefined}>
             <StepMark state={state} number={index + 1} isReal={index !== PROOF || settings.provesReally} />

@@ -7,7 +7,7 @@ import { useJob } from '../../src/console/lib/use_job.ts';
 import { AccountPanel } from './account_panel.tsx';
 import { EnclavePanel } from './enclave_panel.tsx';
 import { HistoryPanel, type Sent } from './history_panel.tsx';
-import { codeOf, Problem } from './problem.tsx';
+import { findCode, Problem } from './problem.tsx';
 import { SendPanel } from './send_panel.tsx';
 import { Steps } from './steps.tsx';
 import { client } from './surroundings.ts';
@@ -49,7 +49,7 @@ export function WalletView({ session, login }: Props) {
     add(title, error) {
       setFailure({ title, error });
       // The page shows what has become of the session.
-      if (codeOf(error) === 'ZKLOGIN_EXPIRED') login.retry();
+      if (findCode(error) === 'ZKLOGIN_EXPIRED') login.retry();
     },
   };
   const job = useJob((error) => failures.add('The transaction has failed', error));
@@ -67,7 +67,7 @@ export function WalletView({ session, login }: Props) {
           await done?.(executed);
         } catch (error) {
           const digest: unknown = error instanceof Error ? Reflect.get(error, 'digest') : undefined;
-          const status = codeOf(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
+          const status = findCode(error) === 'SUI_UNKNOWN_OUTCOME' ? 'unknown' : 'failed';
           note({ what: description, digest: typeof digest === 'string' ? digest : undefined, status });
           throw error;
         } finally {

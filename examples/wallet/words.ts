@@ -3,7 +3,7 @@
 const MIST_DIGITS = 9;
 
 /** Converts SUI in decimal to MIST, exactly; undefined for less than one MIST, or what is not an amount. */
-export function mistOf(text: string): bigint | undefined {
+export function parseMist(text: string): bigint | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text.trim()) ?? [];
   if (whole === '') return undefined;
   const mist = BigInt(whole + fraction.padEnd(MIST_DIGITS, '0'));
@@ -11,7 +11,7 @@ export function mistOf(text: string): bigint | undefined {
 }
 
 /** `12.5`: all digits that are not 0. */
-export function suiOf(mist: bigint): string {
+export function formatSui(mist: bigint): string {
   const digits = mist.toString().padStart(MIST_DIGITS + 1, '0');
   const whole = BigInt(digits.slice(0, -MIST_DIGITS)).toLocaleString('en');
   const fraction = digits.slice(-MIST_DIGITS).replace(/0+$/, '');

@@ -9,7 +9,7 @@ import { integer, text } from '../../src/cli/values.ts';
 import { CodedError } from '../../src/library/errors.ts';
 import { quantity } from '../../src/library/wording.ts';
 import { randomNumbers } from './fuzz_attestation.ts';
-import { effectOn, makeObjects, type Probe, probeOf } from './rules/case.ts';
+import { createProbe, effectOn, makeObjects, type Probe } from './rules/case.ts';
 import { type NodeUrls, openNode } from './rules/node.ts';
 import { compileProbe, SOURCES } from './rules/probe.ts';
 import { buildPlan, type Kind, type Plan, randomPlan } from './rules/random_transaction.ts';
@@ -69,14 +69,14 @@ export async function compareNodes(
     kinds.splice(
       0,
       kinds.length,
-      ...kinds.map((kind, position) => kindOf(first.kept[position]?.text ?? '') ?? kind),
+      ...kinds.map((kind, position) => findKind(first.kept[position]?.text ?? '') ?? kind),
     );
     for (const position of first.removed) {
       kinds.splice(position, 1);
       for (const { ids } of [left, right]) ids.splice(position, 1);
     }
     for (const [position, { id, text: shown }] of first.made.entries()) {
-      const kind = kindOf(shown);
+      const kind = findKind(shown);
       const twin = second.made[position];
       if (kind === undefined || twin === undefined || kinds.length >= MAX_POOL) continue;
       kinds.push(kind);
@@ -90,7 +90,7 @@ export async function compareNodes(
 async function open(urls: NodeUrls, modules: readonly Uint8Array[]): Promise<Side> {
   const world = new World(urls);
   await world.fund(1);
-  return { probe: probeOf(world, await world.publish(modules)), ids: [] };
+  return { probe: createProbe(world, await world.publish(modules)), ids: [] };
 }
 
 async function execute({ probe, ids }: Side, plan: Plan) {
@@ -113,7 +113,7 @@ async function execute({ probe, ids }: Side, plan: Plan) {
   return { outcome, made, kept, removed, text: lines.join('\n') };
 }
 
-function kindOf(shown: string): Kind | undefined {
+function findKind(shown: string): Kind | undefined {
   if (shown.includes('Immutable')) return 'Frozen';
   return (['Thing', 'Pinned', 'Box'] as const).find((name) => shown.includes(`::${name}`));
 }

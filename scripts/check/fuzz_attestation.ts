@@ -192,7 +192,7 @@ function readSealedSecrets(bytes: Uint8Array): unknown {
 }
 
 /** @returns `decoded`, or the code of the decoder's error @throws any error that is not a CodedError */
-function outcomeOf(read: Decoder, input: Uint8Array): string {
+function describeOutcome(read: Decoder, input: Uint8Array): string {
   try {
     read(new Uint8Array(input));
     return 'decoded';
@@ -215,7 +215,7 @@ function fuzz(seconds: number, seed: number) {
     const start = performance.now();
     let outcome: string;
     try {
-      outcome = outcomeOf(read, input);
+      outcome = describeOutcome(read, input);
     } catch (cause) {
       throw new FuzzError(
         'UNTYPED_ERROR',

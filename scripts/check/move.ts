@@ -4,7 +4,7 @@ import { command, EXIT, runAsProcess, UsageError } from '../../src/cli/command.t
 import { text } from '../../src/cli/values.ts';
 import { applicationNames } from '../../src/server/application/load_application.ts';
 import { testMove } from '../../src/toolchain/dev/test.ts';
-import { frameworkOf } from '../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../src/toolchain/move/packages.ts';
 import { findProject } from '../../src/toolchain/project.ts';
 
 export const main = command({
@@ -24,7 +24,7 @@ FRAMEWORK=fetch has Sui's own fetched from GitHub; SUI_FRAMEWORK_DIR names a cop
       throw new UsageError(`move/ has no package ${unknown}; it has ${[...movePackages.keys()].join(', ')}`);
     }
     const applications = applicationNames(join(project.root, 'src/apps'));
-    const framework = frameworkOf(env);
+    const framework = chooseFramework(env);
     io.log(`Move packages, on ${framework.description}`);
     const packages: { name: string; passed: boolean; output: string; leftOut: readonly string[] }[] = [];
     for (const [name, folder] of movePackages) {

@@ -35,7 +35,7 @@ export interface Source {
  *
  * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
  */
-export function versionOf(version: string, channel: Channel, { commit, tags }: Source): string {
+export function formatVersion(version: string, channel: Channel, { commit, tags }: Source): string {
   if (channel === 'stable') {
     if (tags.includes(`v${version}`)) return version;
     throw new ConfigError(`CHANNEL=stable packs version ${version} at its tag only: v${version}`);
@@ -59,7 +59,7 @@ function readSource(): Source {
 }
 
 function pack(channel: Channel): Result {
-  const version = versionOf(readManifest('library').version, channel, readSource());
+  const version = formatVersion(readManifest('library').version, channel, readSource());
   compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
   const [inServer, inCli] = [layOutServer(), layOutCli()];
   // What both have is the server's: applications, which the toolchain runs, import that.

@@ -59,7 +59,7 @@ const PARTS = ['wallet/redirect'];
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 /** Paths of the tarballs by package: set by the first step. */
 const tarballs = new Map<string, string>();
-const tarballOf = (name: string) => tarballs.get(name) ?? '';
+const findTarball = (name: string) => tarballs.get(name) ?? '';
 const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 /** The files of the tarball. */
 const shipped = join(work, 'package');
@@ -87,7 +87,7 @@ async function install(suiVersion: string, reactVersion: string): Promise<string
   mkdirSync(project);
   const empty = { name: 'app', type: 'module', private: true };
   writeFileSync(join(project, 'package.json'), JSON.stringify(empty));
-  const specifiers = [tarballOf('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
+  const specifiers = [findTarball('sui-enclave'), `@mysten/sui@${suiVersion}`, `react@${reactVersion}`];
   for (const name of ['@mysten/wallet-standard', '@types/react'])
     specifiers.push(`${name}@${versionHere(name)}`);
   await run('npm', ['install', '--no-audit', '--no-fund', ...specifiers], { cwd: project });
@@ -157,7 +157,7 @@ const steps: Steps = {
     const { stdout } = await run(process.execPath, [join(ROOT, 'scripts/check/pack.ts'), '--json']);
     const { channel, packages } = JSON.parse(stdout);
     for (const { name, file } of packages) tarballs.set(name, join(ROOT, file));
-    await unpack(tarballOf('sui-enclave'), work);
+    await unpack(findTarball('sui-enclave'), work);
     const paths = globSync('**/*.*', { cwd: shipped });
     const foreign = paths.filter((path) => !/(\.js|\.d\.ts|^package\.json|README\.md)$/.test(path));
     expectEqual(foreign, []);
@@ -165,7 +165,7 @@ const steps: Steps = {
     expectEqual(Object.keys(exports), ['.', ...[...ENTRIES, ...PARTS].map((entry) => `./${entry}`)]);
     expectEqual(packed.startsWith(`${version}-experimental.`), channel === 'experimental');
     expectEqual(publishConfig, { tag: channel });
-    return `${quantity(paths.length, 'file')}, ${quantity(statSync(tarballOf('sui-enclave')).size, 'byte')} packed`;
+    return `${quantity(paths.length, 'file')}, ${quantity(statSync(findTarball('sui-enclave')).size, 'byte')} packed`;
   },
 
   async 'publint and arethetypeswrong find no mistake in any of the packages'() {
@@ -275,11 +275,11 @@ const steps: Steps = {
     }
   },
 
-  ...exampleSteps(work, () => tarballOf('sui-enclave')),
-  ...serverSteps(work, () => tarballOf('sui-enclave-server')),
-  ...cliSteps(work, () => tarballOf('sui-enclave-cli')),
-  ...toolchainSteps(work, tarballOf),
-  ...authorSteps(work, tarballOf),
+  ...exampleSteps(work, () => findTarball('sui-enclave')),
+  ...serverSteps(work, () => findTarball('sui-enclave-server')),
+  ...cliSteps(work, () => findTarball('sui-enclave-cli')),
+  ...toolchainSteps(work, findTarball),
+  ...authorSteps(work, findTarball),
 };
 
 let passed = 0;

@@ -205,12 +205,12 @@ export function boardJson(): string {
     .withVariable(new DatasourceVariableBuilder('source').label('Prometheus').type('prometheus'));
   for (const [title, panels] of Object.entries(BOARD)) {
     board.withRow(new RowBuilder(title));
-    for (const panel of panels) board.withPanel(panelOf(panel));
+    for (const panel of panels) board.withPanel(createPanel(panel));
   }
   return `${JSON.stringify(board.build(), null, 2)}\n`;
 }
 
-function panelOf({ title, unit, shows }: BoardPanel): PanelBuilder {
+function createPanel({ title, unit, shows }: BoardPanel): PanelBuilder {
   const panel = new PanelBuilder().title(title).datasource(SOURCE).unit(unit).min(0).span(8).height(8);
   for (const [at, [legend, expression]] of Object.entries(shows).entries()) {
     const query = new DataqueryBuilder().expr(expression).legendFormat(legend);

@@ -99,7 +99,7 @@ export function settingTable(table: SettingTable, secrets?: Secrets): string {
   const rows = Object.entries(table).map(([name, setting]) => [
     `\`${name}\``,
     v.getTitle(setting.schema) ?? '',
-    defaultOf(setting),
+    formatDefault(setting),
     setting.meaning,
   ]);
   return inMarkdown(
@@ -108,7 +108,7 @@ export function settingTable(table: SettingTable, secrets?: Secrets): string {
   );
 }
 
-function defaultOf({ default: text, optional }: Setting): string {
+function formatDefault({ default: text, optional }: Setting): string {
   if (text) return `\`${text}\``;
   return optional || text === '' ? 'none' : 'required';
 }

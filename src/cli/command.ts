@@ -9,11 +9,11 @@ import {
   type CommandLine,
   type Environment,
   EXIT,
+  formatHelp,
+  formatProgram,
   type Given,
-  helpOf,
   type Options,
   parseCommandLine,
-  programOf,
   UsageError,
 } from './command_line.ts';
 import { escapeControls, escapeControlsInJson } from './printable.ts';
@@ -74,7 +74,7 @@ export interface Command<A extends Arguments, O extends Options> extends Command
   /**
    * The exit code for an error of the library, which has none of its own. Default: `EXIT.failed`.
    */
-  exitOf?(error: EnclaveError): number | undefined;
+  chooseExit?(error: EnclaveError): number | undefined;
   /** Whether unexpected errors are reported without their message, which may contain a secret. */
   readonly handlesSecrets?: boolean;
   /** Changes how an error is reported; undefined for a fault of the program. */
@@ -86,7 +86,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
   return async (argv, env, raw) => {
     const io = withoutControls(raw);
     if (argv.includes('--help') || argv.includes('-h')) {
-      io.log(helpOf(spec));
+      io.log(formatHelp(spec));
       return EXIT.done;
     }
     // Not from the parsed options: an error in the command line is reported as JSON too.
@@ -99,7 +99,7 @@ export function command<const A extends Arguments, const O extends Options>(spec
       else if (text !== undefined) io.log(text);
       return exit;
     } catch (error) {
-      const failure = failureOf(error, spec);
+      const failure = describeFailure(error, spec);
       if (failure === undefined) throw error;
       if (asJson) io.log(formatJson(failure.json));
       else io.error(failure.text);
@@ -124,10 +124,10 @@ function withoutControls({ ask, ...io }: Io): Io {
 }
 
 type Reporting = Pick<CommandLine, 'name' | 'program'> &
-  Pick<Command<Arguments, Options>, 'exitOf' | 'handlesSecrets' | 'report'>;
+  Pick<Command<Arguments, Options>, 'chooseExit' | 'handlesSecrets' | 'report'>;
 
 /** Returns the report of an error; undefined for a fault of the program, which is thrown on. */
-function failureOf(error: unknown, spec: Reporting): Failure | undefined {
+function describeFailure(error: unknown, spec: Reporting): Failure | undefined {
   const knownError = isEnclaveError(error) ? knownFailure(error, spec) : undefined;
   const failure = knownError ?? (spec.handlesSecrets ? INTERNAL : undefined);
   return spec.report ? spec.report(error, failure) : failure;
@@ -142,10 +142,10 @@ const INTERNAL: Failure = {
 function knownFailure(error: EnclaveError, spec: Reporting): Failure {
   const { code } = error;
   const message =
-    error instanceof UsageError ? `${error.message}. See ${programOf(spec)} --help` : error.message;
+    error instanceof UsageError ? `${error.message}. See ${formatProgram(spec)} --help` : error.message;
   const ownExit = 'exit' in error && typeof error.exit === 'number' ? error.exit : undefined;
   return {
-    exit: ownExit ?? spec.exitOf?.(error) ?? EXIT.failed,
+    exit: ownExit ?? spec.chooseExit?.(error) ?? EXIT.failed,
     text: `${code}: ${message}`,
     json: { status: 'failed', code, error: message },
   };

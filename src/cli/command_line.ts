@@ -135,14 +135,14 @@ export function parseCommandLine<A extends Arguments, O extends Options>(
     Object.entries(line.options).map(([name, option]) => {
       const place = texts[`--${name}`] as string | undefined;
       if (place !== undefined && values[name] !== undefined) throw new UsageError(`--${name} is given twice`);
-      return [name, optionOf(name, option, place ?? values[name], env)];
+      return [name, parseOption(name, option, place ?? values[name], env)];
     }),
   ) as OptionValues<O>;
   requireOptions(line.options, options);
   const args = Object.fromEntries(
     Object.entries(line.arguments).map(([name, argument]) => [
       name,
-      check(wordOf(name, argument), argument.schema, texts[name]),
+      check(formatWord(name, argument), argument.schema, texts[name]),
     ]),
   ) as ArgumentValues<A>;
   return { args, options, positionals };
@@ -165,7 +165,7 @@ function split(options: Options, argv: readonly string[]) {
     const { values, positionals } = parseArgs({
       args: argv.map((arg) => arg.replace(/^-(?=\.?\d)/, '\0-')),
       options: Object.fromEntries(
-        Object.entries({ ...options, ...COMMON }).map(([name, option]) => [name, parserOf(option)]),
+        Object.entries({ ...options, ...COMMON }).map(([name, option]) => [name, toParserOption(option)]),
       ),
       allowPositionals: true,
     });
@@ -183,12 +183,12 @@ function split(options: Options, argv: readonly string[]) {
   }
 }
 
-function parserOf(option: Option | Flag): ParseArgsOptionsConfig[string] {
+function toParserOption(option: Option | Flag): ParseArgsOptionsConfig[string] {
   if (option.schema === undefined) return { type: 'boolean' };
   return { type: 'string', ...(option.repeated && { multiple: true }) };
 }
 
-function optionOf(name: string, option: Option | Flag, optionValue: Value, env: Environment): unknown {
+function parseOption(name: string, option: Option | Flag, optionValue: Value, env: Environment): unknown {
   if (option.schema === undefined) return optionValue === true;
   const { schema, variable, repeated } = option;
   const label = `--${name}`;
@@ -215,7 +215,7 @@ function inOrder(args: Arguments, positionals: readonly string[]): Texts {
   const unexpected = repeated < 0 ? positionals[names.length] : undefined;
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
   const missing = names.slice(positionals.length).filter((name) => !args[name]?.optional);
-  if (missing.length > 0) throw new UsageError(`missing: ${wordsOf(args, missing)}`);
+  if (missing.length > 0) throw new UsageError(`missing: ${formatWords(args, missing)}`);
   if (repeated < 0) return Object.fromEntries(names.map((name, index) => [name, positionals[index]]));
   const behind = names.length - repeated - 1;
   const end = Math.max(repeated, positionals.length - behind);
@@ -240,26 +240,26 @@ function check(label: string, schema: Schema, text: string | readonly string[] |
 }
 
 /** An argument in the help and in errors, such as `<a>`. */
-function wordOf(name: string, argument: Argument | undefined): string {
+function formatWord(name: string, argument: Argument | undefined): string {
   return `<${argument?.label ?? name}>`;
 }
 
 /** Such as `<a> <b>`. */
-function wordsOf(args: Arguments, names: readonly string[] = Object.keys(args)): string {
-  return names.map((name) => wordOf(name, args[name])).join(' ');
+function formatWords(args: Arguments, names: readonly string[] = Object.keys(args)): string {
+  return names.map((name) => formatWord(name, args[name])).join(' ');
 }
 
 /** Returns the words after the name in a command line, such as `<from> [<to>] [options]`. */
-function formOf(args: Arguments): string {
+function formatForm(args: Arguments): string {
   const words = Object.entries(args).map(([name, argument]) => {
-    const word = `${wordOf(name, argument)}${argument.repeated ? '...' : ''}`;
+    const word = `${formatWord(name, argument)}${argument.repeated ? '...' : ''}`;
     return argument.optional ? `[${word}]` : word;
   });
   return [...words, '[options]'].join(' ');
 }
 
 /** Returns the words that start a command. */
-export function programOf({
+export function formatProgram({
   name,
   program = `sui-enclave ${name}`,
 }: Pick<CommandLine, 'name' | 'program'>): string {
@@ -267,8 +267,8 @@ export function programOf({
 }
 
 /** The output of `--help`. */
-export function helpOf(line: CommandLine): string {
-  const { purpose, arguments: args, options, forms = [formOf(args)], notes, example = '' } = line;
+export function formatHelp(line: CommandLine): string {
+  const { purpose, arguments: args, options, forms = [formatForm(args)], notes, example = '' } = line;
   const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>
     option.schema === undefined
       ? [`--${name}`, option.help]
@@ -277,7 +277,7 @@ export function helpOf(line: CommandLine): string {
   const width = Math.max(...rows.map(([left]) => left.length)) + 2;
   return [
     ...forms.map((form, index) =>
-      `${index === 0 ? 'usage:' : '      '} ${programOf(line)} ${form}`.trimEnd(),
+      `${index === 0 ? 'usage:' : '      '} ${formatProgram(line)} ${form}`.trimEnd(),
     ),
     '',
     purpose,

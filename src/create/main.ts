@@ -78,7 +78,7 @@ const PACKAGES = 'packages';
  * npm looks for a package in its cache by the SHA-512 of the lockfile only where that has an address too. This one is of no
  * host (RFC 2606), so nobody can give another package of the name. A path of a file is refused by audits.
  */
-const addressOf = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
+const formatTarballUrl = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
 
 const NPMRC = `# Exact versions only. The lockfile names what is in ${PACKAGES}/ by an address that no host has: npm takes it from its cache,
 # or from your registry as soon as that has the same bytes.
@@ -105,7 +105,7 @@ function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<str
     if (locked.integrity !== integrity) {
       throw new Refused('FILE', 1, `${file} is not the one that was packed with this program`);
     }
-    locked.resolved = addressOf(name, file);
+    locked.resolved = formatTarballUrl(name, file);
     files.set(join(PACKAGES, file), tarball);
   }
   return files;

@@ -127,13 +127,13 @@ export function bcsCommand({
   }
   if (made) {
     const { modules, dependencies } = made;
-    return { kind: 'publish', modules: modules.map(moduleOf), dependencies };
+    return { kind: 'publish', modules: modules.map(decodeModule), dependencies };
   }
   if (next) {
     const { modules, dependencies, package: packageId, ticket } = next;
     return {
       kind: 'upgrade',
-      modules: modules.map(moduleOf),
+      modules: modules.map(decodeModule),
       dependencies,
       packageId,
       ticket: bcsArgument(ticket),
@@ -142,7 +142,7 @@ export function bcsCommand({
   throw new Refusal('UNIMPLEMENTED', 'no such command on loopback');
 }
 
-function moduleOf(module: string | Iterable<number>): Uint8Array {
+function decodeModule(module: string | Iterable<number>): Uint8Array {
   return Buffer.from(toBase64Text(module), 'base64');
 }
 

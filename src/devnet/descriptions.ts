@@ -1,20 +1,20 @@
 /** Objects, packages, datatypes and functions, as a node describes them. */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
-import { ownerOf } from './effects.ts';
+import { toGrpcOwner } from './effects.ts';
 import { Refusal } from './failures.ts';
-import { digestOf, type Ledger, type LedgerObject } from './ledger.ts';
+import { computeDigest, type Ledger, type LedgerObject } from './ledger.ts';
 import { ChainCode } from './move/code.ts';
 import { frameworkPackage } from './move/framework.ts';
-import { ABILITY, layoutOf, type MoveType, parseType, splitList } from './move/types.ts';
+import { ABILITY, type MoveType, parseLayout, parseType, splitList } from './move/types.ts';
 import {
-  linkageOf,
-  modulesOf,
+  findLinkage,
+  findTypeOrigins,
+  listVersions,
+  loadModules,
   originalOf,
   packageBytes,
-  typeOriginsOf,
   versionOf,
-  versionsOf,
 } from './packages.ts';
 
 const {
@@ -36,14 +36,14 @@ const PLAIN: Readonly<Record<string, GrpcTypes.OpenSignatureBody_Type>> = {
   u256: Type.U256,
 };
 
-export function objectOf(object: LedgerObject): GrpcTypes.Object {
+export function toGrpcObject(object: LedgerObject): GrpcTypes.Object {
   const { id, type, owner, version, content } = object;
   return GrpcTypes.Object.create({
     objectId: id,
     version,
-    digest: digestOf(object),
+    digest: computeDigest(object),
     objectType: type,
-    owner: ownerOf(owner),
+    owner: toGrpcOwner(owner),
     contents: { name: type, value: content },
   });
 }
@@ -55,7 +55,7 @@ export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes
     version: BigInt(versionOf(packages, objectId)),
     digest: '1',
     objectType: 'package',
-    owner: ownerOf({ kind: 'immutable' }),
+    owner: toGrpcOwner({ kind: 'immutable' }),
     bcs: GrpcTypes.Bcs.create({ name: 'Object', value: packageBytes(packages, objectId) }),
   });
 }
@@ -69,11 +69,11 @@ export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.
     storageId,
     originalId: originalOf(packages, storageId),
     version: BigInt(versionOf(packages, storageId)),
-    typeOrigins: [...typeOriginsOf(packages, storageId)].map(([type, packageId]) => {
+    typeOrigins: [...findTypeOrigins(packages, storageId)].map(([type, packageId]) => {
       const [moduleName = '', datatypeName = ''] = type.split('::');
       return { moduleName, datatypeName, packageId };
     }),
-    linkage: [...linkageOf(packages, storageId)].map(([originalId, { id: upgradedId, version }]) => ({
+    linkage: [...findLinkage(packages, storageId)].map(([originalId, { id: upgradedId, version }]) => ({
       originalId,
       upgradedId,
       upgradedVersion: BigInt(version),
@@ -85,12 +85,12 @@ export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.
 export function versionList({ packages }: Ledger, id: string) {
   const original = packages.get(normalizeSuiAddress(id))?.original;
   if (original === undefined) throw new Refusal('NOT_FOUND', '');
-  const versions = versionsOf(packages, original);
+  const versions = listVersions(packages, original);
   return versions.map((packageId, index) => ({ packageId, version: BigInt(index + 1) }));
 }
 
 /** @throws Refusal: NOT_FOUND */
-export function functionOf(
+export function findFunction(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetFunctionRequest,
 ): GrpcTypes.FunctionDescriptor {
@@ -105,7 +105,7 @@ export function functionOf(
     const isReference = type.kind === 'reference';
     return GrpcTypes.OpenSignature.create({
       ...(isReference && { reference: type.isMutable ? Reference.MUTABLE : Reference.IMMUTABLE }),
-      body: bodyOf(isReference ? type.of : type),
+      body: toSignatureBody(isReference ? type.of : type),
     });
   };
   return GrpcTypes.FunctionDescriptor.create({
@@ -114,13 +114,13 @@ export function functionOf(
       visibility
     ],
     isEntry,
-    typeParameters: constraints.map((bits) => ({ constraints: abilitiesOf(bits) })),
+    typeParameters: constraints.map((bits) => ({ constraints: listAbilities(bits) })),
     parameters: splitList(parameters).map(signature),
     returns: splitList(returns).map(signature),
   });
 }
 
-function abilitiesOf(bits: number): GrpcTypes.Ability[] {
+function listAbilities(bits: number): GrpcTypes.Ability[] {
   const named = [
     [ABILITY.copy, Ability.COPY],
     [ABILITY.drop, Ability.DROP],
@@ -131,35 +131,35 @@ function abilitiesOf(bits: number): GrpcTypes.Ability[] {
 }
 
 /** @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
-export function datatypeOf(
+export function findDatatype(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
 ): GrpcTypes.DatatypeDescriptor {
   const some = packages.get(packageId);
-  const face = some && modulesOf(some).get(`${some.original}::${moduleName}`)?.face;
+  const face = some && loadModules(some).get(`${some.original}::${moduleName}`)?.face;
   const datatype = face?.datatypes.get(name);
   if (!datatype) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
-  const layout = layoutOf(datatype);
+  const layout = parseLayout(datatype);
   if (layout.kind === 'enum') throw new Refusal('UNIMPLEMENTED', 'the model describes no enum');
-  const definingId = typeOriginsOf(packages, packageId).get(`${moduleName}::${name}`) ?? packageId;
+  const definingId = findTypeOrigins(packages, packageId).get(`${moduleName}::${name}`) ?? packageId;
   return GrpcTypes.DatatypeDescriptor.create({
     typeName: `${definingId}::${moduleName}::${name}`,
     definingId,
     module: moduleName,
     name,
-    abilities: abilitiesOf(datatype.abilities),
+    abilities: listAbilities(datatype.abilities),
     kind: Kind.STRUCT,
     typeParameters: splitList(datatype.typeParameters).map((parameter) => ({
-      constraints: abilitiesOf(Number.parseInt(parameter, 10)),
+      constraints: listAbilities(Number.parseInt(parameter, 10)),
       isPhantom: parameter.endsWith(' phantom'),
     })),
     fields: layout.fields.map(({ name: field, type }, position) =>
-      GrpcTypes.FieldDescriptor.create({ name: field, position, type: bodyOf(type) }),
+      GrpcTypes.FieldDescriptor.create({ name: field, position, type: toSignatureBody(type) }),
     ),
   });
 }
 
-function bodyOf(type: MoveType): GrpcTypes.OpenSignatureBody {
+function toSignatureBody(type: MoveType): GrpcTypes.OpenSignatureBody {
   switch (type.kind) {
     case 'primitive':
       return GrpcTypes.OpenSignatureBody.create({ type: PLAIN[type.name] ?? Type.TYPE_UNKNOWN });
@@ -170,13 +170,13 @@ function bodyOf(type: MoveType): GrpcTypes.OpenSignatureBody {
       return GrpcTypes.OpenSignatureBody.create({
         type: Type.DATATYPE,
         typeName: `${address}::${module}::${name}`,
-        typeParameterInstantiation: args.map(bodyOf),
+        typeParameterInstantiation: args.map(toSignatureBody),
       });
     }
     default:
       return GrpcTypes.OpenSignatureBody.create({
         type: Type.VECTOR,
-        typeParameterInstantiation: [bodyOf(type.of)],
+        typeParameterInstantiation: [toSignatureBody(type.of)],
       });
   }
 }

@@ -4,7 +4,7 @@ import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Published } from './engine.ts';
 import { bcsFailure } from './failure_bcs.ts';
 import type { Status } from './failures.ts';
-import { type Changes, digestOf, type Ledger, type LedgerObject, type Owner } from './ledger.ts';
+import { type Changes, computeDigest, type Ledger, type LedgerObject, type Owner } from './ledger.ts';
 import { type Packages, versionOf } from './packages.ts';
 
 const {
@@ -36,9 +36,13 @@ interface Outcome {
 }
 
 /** @param ledger as it was before the transaction */
-export function effectsOf(changes: Changes, ledger: Ledger, outcome: Outcome): GrpcTypes.TransactionEffects {
+export function createEffects(
+  changes: Changes,
+  ledger: Ledger,
+  outcome: Outcome,
+): GrpcTypes.TransactionEffects {
   const { status, digest, epoch, gasUsed, gasCoin, published, packages } = outcome;
-  const changed = changesOf(changes, ledger);
+  const changed = listChanges(changes, ledger);
   const changedObjects = changed.map(describe);
   if (published !== undefined) {
     changedObjects.push(
@@ -64,12 +68,12 @@ export function effectsOf(changes: Changes, ledger: Ledger, outcome: Outcome): G
     lamportVersion: changes.version,
     ...(gasObject && { gasObject }),
   });
-  const value = bytesOf(effects, changed, outcome);
+  const value = encodeEffects(effects, changed, outcome);
   return { ...effects, bcs: GrpcTypes.Bcs.create({ name: 'TransactionEffects', value }) };
 }
 
 /** Objects that the transaction both made and ended are not in its effects. */
-function changesOf({ written, deleted, created, destroyed }: Changes, { objects }: Ledger): Change[] {
+function listChanges({ written, deleted, created, destroyed }: Changes, { objects }: Ledger): Change[] {
   const kept = [...written.values()].map((after): Change => {
     const before = objects.get(after.id);
     const operation = before === undefined && created.has(after.id) ? 'created' : 'none';
@@ -95,22 +99,22 @@ function describe({ id, before, after, operation }: Change): GrpcTypes.ChangedOb
       : {
           inputState: InputState.EXISTS,
           inputVersion: before.version,
-          inputDigest: digestOf(before),
-          inputOwner: ownerOf(before.owner),
+          inputDigest: computeDigest(before),
+          inputOwner: toGrpcOwner(before.owner),
         }),
     ...(after === undefined
       ? { outputState: OutputState.DOES_NOT_EXIST }
       : {
           outputState: OutputState.OBJECT_WRITE,
           outputVersion: after.version,
-          outputDigest: digestOf(after),
-          outputOwner: ownerOf(after.owner),
+          outputDigest: computeDigest(after),
+          outputOwner: toGrpcOwner(after.owner),
         }),
     idOperation: { created: Id.CREATED, deleted: Id.DELETED, none: Id.NONE }[operation],
   });
 }
 
-export function ownerOf(owner: Owner): GrpcTypes.Owner {
+export function toGrpcOwner(owner: Owner): GrpcTypes.Owner {
   const kind = {
     address: OwnerKind.ADDRESS,
     object: OwnerKind.OBJECT,
@@ -124,7 +128,7 @@ export function ownerOf(owner: Owner): GrpcTypes.Owner {
   });
 }
 
-function bytesOf(
+function encodeEffects(
   { status, transactionDigest = '', epoch = 0n, gasUsed, lamportVersion = 0n }: GrpcTypes.TransactionEffects,
   changed: readonly Change[],
   { published, packages, gasCoin }: Outcome,
@@ -160,11 +164,11 @@ function bcsChange({ before, after, operation }: Change) {
   const inputState =
     before === undefined
       ? ({ NotExist: true } as const)
-      : ({ Exist: [[before.version, digestOf(before)], bcsOwner(before.owner)] } as const);
+      : ({ Exist: [[before.version, computeDigest(before)], bcsOwner(before.owner)] } as const);
   const outputState =
     after === undefined
       ? ({ NotExist: true } as const)
-      : ({ ObjectWrite: [digestOf(after), bcsOwner(after.owner)] } as const);
+      : ({ ObjectWrite: [computeDigest(after), bcsOwner(after.owner)] } as const);
   const idOperation = {
     created: { Created: true },
     deleted: { Deleted: true },

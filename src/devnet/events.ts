@@ -41,7 +41,9 @@ export class EventLog {
     const { filter, options } = GrpcTypes.ListEventsRequest.fromBinary(request);
     const descending = options?.ordering === GrpcTypes.Ordering.DESCENDING;
     const step = descending ? -1 : 1;
-    const start = descending ? (numberOf(options?.before) ?? this.#events.length) : numberOf(options?.after);
+    const start = descending
+      ? (parseCursor(options?.before) ?? this.#events.length)
+      : parseCursor(options?.after);
     const limit = Math.min(options?.limit ?? PAGE, PAGE);
     const { LEDGER_TIP, SCAN_LIMIT, ITEM_LIMIT } = GrpcTypes.QueryEndReason;
     const frames: GrpcTypes.ListEventsResponse[] = [];
@@ -69,7 +71,7 @@ function watermark(at: number): GrpcTypes.Watermark {
   return GrpcTypes.Watermark.create({ cursor: Buffer.from(String(at)) });
 }
 
-function numberOf(cursor: Uint8Array | undefined): number | undefined {
+function parseCursor(cursor: Uint8Array | undefined): number | undefined {
   return cursor && Number(Buffer.from(cursor).toString());
 }
 

@@ -4,23 +4,23 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { bcsCommand, type Command, grpcCommand, type TransactionData } from './commands.ts';
-import { effectsOf } from './effects.ts';
+import { createEffects } from './effects.ts';
 import type { CommandResult, Engine, Executed, Execution } from './engine.ts';
 import { budgetRefusal, INSUFFICIENT_GAS, Refusal, type Status } from './failures.ts';
-import { type GasUsed, gasOf, netOf, proposedBudget } from './gas.ts';
+import { computeGas, type GasUsed, netOf, proposedBudget } from './gas.ts';
 import {
-  argumentsOf,
   bcsInputs,
   checkTransaction,
   findObject,
   grpcInputs,
+  listArguments,
   lockedRefusal,
   ownedInputs,
   type Reference,
   referenceText,
   resolveInput,
 } from './inputs.ts';
-import { Changes, clockAt, digestOf, type Ledger, type LedgerObject, unownedCoin } from './ledger.ts';
+import { Changes, clockAt, computeDigest, type Ledger, type LedgerObject, unownedCoin } from './ledger.ts';
 import { moveEngine } from './move/transaction.ts';
 import { changedInputs } from './move/usage.ts';
 
@@ -123,7 +123,7 @@ export class Executor {
       GrpcTypes.ObjectReference.create({
         objectId: object.id,
         version: object.version,
-        digest: digestOf(object),
+        digest: computeDigest(object),
       }),
     );
     return {
@@ -156,7 +156,7 @@ export class Executor {
     const outcome = await this.#run({
       sender,
       inputs: bcsInputs(data, this.#find),
-      commands: commandsOf(data),
+      commands: listCommands(data),
       payment: (gasData.payment ?? []).map(({ objectId }) => objectId),
       seed: randomUUID(),
       budget: BigInt(gasData.budget ?? 0),
@@ -175,7 +175,7 @@ export class Executor {
     const inputs = bcsInputs(data, this.#find);
     const payment = (gasData.payment ?? []).map(({ objectId }) => objectId);
     const budget = BigInt(gasData.budget ?? 0);
-    const run = { sender, inputs, commands: commandsOf(data), payment, seed: digest, budget };
+    const run = { sender, inputs, commands: listCommands(data), payment, seed: digest, budget };
     const { status, changes, published, events, gas } = await this.#run(run);
     const packages = new Map(this.#ledger.packages);
     if (published !== undefined) {
@@ -183,7 +183,7 @@ export class Executor {
       packages.set(id, some);
       this.published.push([...some.modules]);
     }
-    const effects = effectsOf(changes, this.#ledger, {
+    const effects = createEffects(changes, this.#ledger, {
       status,
       digest,
       published,
@@ -200,7 +200,7 @@ export class Executor {
   #checkReference(owned: Reference): void {
     const object = findObject(this.#find, owned.objectId);
     if (this.#ledger.locked.has(object.id)) throw lockedRefusal(owned);
-    if (digestOf(object) === owned.digest) return;
+    if (computeDigest(object) === owned.digest) return;
     throw new Refusal(
       'INVALID_ARGUMENT',
       `Transaction needs to be rebuilt because object ${referenceText(owned)} version is not available for consumption, current version: ${object.version}`,
@@ -271,13 +271,13 @@ export class Executor {
   }
 
   #gas(changes: Changes, commands: readonly Command[], published: Executed['published']): GasUsed {
-    if (this.gasNeeded === undefined) return gasOf(changes, this.#ledger, commands, published);
+    if (this.gasNeeded === undefined) return computeGas(changes, this.#ledger, commands, published);
     const free = { storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
     return { computationCost: this.gasNeeded, ...free };
   }
 }
 
-function commandsOf({ kind }: TransactionData): Command[] {
+function listCommands({ kind }: TransactionData): Command[] {
   return (kind.ProgrammableTransaction?.commands ?? []).map(bcsCommand);
 }
 
@@ -289,5 +289,5 @@ function poverty(isOld: boolean, account: string, budget: bigint): Refusal {
 }
 
 function usesGas(command: Command): boolean {
-  return argumentsOf(command).some((part) => typeof part === 'object' && part !== null && 'gas' in part);
+  return listArguments(command).some((part) => typeof part === 'object' && part !== null && 'gas' in part);
 }

@@ -7,11 +7,11 @@ export function bcsFailure({ description = '', command, errorDetails }: GrpcType
   const name = /^\w+/.exec(description)?.[0] ?? '';
   // `kind` of an argument's error, and `upgrade_error`.
   const problem = /\b(?:kind|upgrade_error): (\w+)/.exec(description)?.[1] ?? '';
-  return { error: { [name]: detailsOf(name, problem, errorDetails) }, command: command ?? null };
+  return { error: { [name]: encodeDetails(name, problem, errorDetails) }, command: command ?? null };
 }
 
 /** Variants without fields ignore what they are given. */
-function detailsOf(
+function encodeDetails(
   name: string,
   problem: string,
   details: GrpcTypes.ExecutionError['errorDetails'],
@@ -19,16 +19,16 @@ function detailsOf(
   switch (details.oneofKind) {
     case 'abort': {
       const { abortCode, location } = details.abort;
-      return name === 'MoveAbort' ? [locationOf(location), abortCode] : locationOf(location);
+      return name === 'MoveAbort' ? [toLocation(location), abortCode] : toLocation(location);
     }
     case 'commandArgumentError': {
       const { argument, indexError } = details.commandArgumentError;
-      return { argIdx: argument, kind: { [problem]: indicesOf(indexError) } };
+      return { argIdx: argument, kind: { [problem]: toIndices(indexError) } };
     }
     case 'typeArgumentError':
       return { argumentIdx: details.typeArgumentError.typeArgument, kind: { [problem]: true } };
     case 'indexError':
-      return indicesOf(details.indexError);
+      return toIndices(details.indexError);
     case 'packageUpgradeError': {
       const { packageId, ticketId, policy, digest = '' } = details.packageUpgradeError;
       return { upgradeError: { [problem]: { packageId, ticketId, policy, digest: fromBase58(digest) } } };
@@ -39,11 +39,11 @@ function detailsOf(
 }
 
 /** Returns the indices under every name that a variant has for them. */
-function indicesOf({ index, subresult }: GrpcTypes.IndexError = {}) {
+function toIndices({ index, subresult }: GrpcTypes.IndexError = {}) {
   return { idx: index, resultIdx: index, secondaryIdx: subresult };
 }
 
-function locationOf(location: GrpcTypes.MoveLocation | undefined) {
+function toLocation(location: GrpcTypes.MoveLocation | undefined) {
   if (location === undefined) return null;
   const { package: address, module: name, function: index, instruction, functionName } = location;
   return { module: { address, name }, function: index, instruction, functionName: functionName ?? null };

@@ -146,7 +146,7 @@ export function argumentFailure(
   const commandArgumentError = GrpcTypes.CommandArgumentError.create({
     argument,
     kind: ARGUMENT_PROBLEMS[problem],
-    ...(indexError && { indexError: indexOf(indexError) }),
+    ...(indexError && { indexError: createIndexError(indexError) }),
   });
   return new CommandFailure(
     command,
@@ -156,7 +156,7 @@ export function argumentFailure(
   );
 }
 
-function indexOf({ index, subresult }: GrpcTypes.IndexError): GrpcTypes.IndexError {
+function createIndexError({ index, subresult }: GrpcTypes.IndexError): GrpcTypes.IndexError {
   return GrpcTypes.IndexError.create({
     ...(index !== undefined && { index }),
     ...(subresult !== undefined && { subresult }),
@@ -198,7 +198,7 @@ export function failure(error: unknown, command: bigint): Status {
   }
   if (!(error instanceof MoveAbort)) throw error;
   const { location, code } = error;
-  const abort = GrpcTypes.MoveAbort.create({ abortCode: code, location, ...cleverOf(error) });
+  const abort = GrpcTypes.MoveAbort.create({ abortCode: code, location, ...decodeCleverError(error) });
   const cause = `MoveAbort(${locationText(location)}, ${code})`;
   return failed(Kind.MOVE_ABORT, cause, command, { oneofKind: 'abort', abort });
 }
@@ -214,7 +214,7 @@ const HAS_CODE = 1n << 62n;
 const NONE = 0xffff;
 
 /** Decodes the code of `assert!` without a code, or of an `#[error]` constant: a code, a line and two indices. */
-function cleverOf({ code, constant }: MoveAbort) {
+function decodeCleverError({ code, constant }: MoveAbort) {
   if ((code & CLEVER) === 0n) return undefined;
   const part = (shift: bigint, mask: number) => Number((code >> shift) & BigInt(mask));
   const [line, name, value] = [part(32n, 0xffff), part(16n, 0xffff), part(0n, 0xffff)];

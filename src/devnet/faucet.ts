@@ -28,7 +28,7 @@ export async function answerFaucet(
   }
   const body = await readBody(request, response, MAX_BYTES);
   if (body === null) return;
-  const recipient = recipientOf(body.toString());
+  const recipient = parseRecipient(body.toString());
   if (recipient === undefined) {
     return refuse(
       response,
@@ -40,7 +40,7 @@ export async function answerFaucet(
   send(response, 200, { status: 'Success', coins_sent: [coin] });
 }
 
-function recipientOf(body: string): string | undefined {
+function parseRecipient(body: string): string | undefined {
   try {
     const { FixedAmountRequest: amountRequest } = JSON.parse(body) as {
       FixedAmountRequest?: { recipient?: unknown };

@@ -7,7 +7,7 @@ import type { Command } from './commands.ts';
 import type { Published } from './engine.ts';
 import { type Changes, COIN, type Ledger, type LedgerObject } from './ledger.ts';
 import { type MoveType, parseType } from './move/types.ts';
-import { linkageOf, modulesOf, type Packages, typeOriginsOf } from './packages.ts';
+import { findLinkage, findTypeOrigins, loadModules, type Packages } from './packages.ts';
 
 const PRICE = 1000n;
 /** Units of computation: of any transaction, of verifying a document, and what they are rounded up to. */
@@ -52,19 +52,19 @@ function typeBytes(type: MoveType): number {
 }
 
 function packageSize(packages: Packages, published: Published): bigint {
-  const modules = [...modulesOf(published).values()].map(
+  const modules = [...loadModules(published).values()].map(
     ({ face }, index) => face.name.length + (published.modules[index]?.length ?? 0),
   );
   const all = new Map([...packages, [published.id, published]]);
-  const origins = [...typeOriginsOf(all, published.id).keys()].map(
+  const origins = [...findTypeOrigins(all, published.id).keys()].map(
     (type) => type.length - '::'.length + ADDRESS_BYTES,
   );
-  const links = linkageOf(all, published.id).size * (2 * ADDRESS_BYTES + NUMBER_BYTES);
+  const links = findLinkage(all, published.id).size * (2 * ADDRESS_BYTES + NUMBER_BYTES);
   const parts = [OBJECT_BYTES, NUMBER_BYTES, links, ...modules, ...origins];
   return BigInt(parts.reduce((total, part) => total + part, 0));
 }
 
-export function gasOf(
+export function computeGas(
   { written, deleted }: Changes,
   ledger: Ledger,
   commands: readonly Command[],
@@ -76,10 +76,10 @@ export function gasOf(
   const before = [...new Set([...written.keys(), ...deleted])].flatMap((id) => ledger.objects.get(id) ?? []);
   const code = published === undefined ? 0n : packageSize(ledger.packages, published);
   const stored = sum([...written.values()].map(sizeOf)) + code;
-  return summaryOf(COMPUTATION + DOCUMENT * BigInt(documents.length), stored, sum(before.map(sizeOf)));
+  return summarizeGas(COMPUTATION + DOCUMENT * BigInt(documents.length), stored, sum(before.map(sizeOf)));
 }
 
-function summaryOf(units: bigint, stored: bigint, freed: bigint): GasUsed {
+function summarizeGas(units: bigint, stored: bigint, freed: bigint): GasUsed {
   const storageRebate = (freed * STORAGE * REFUNDED) / 100n;
   return {
     computationCost: ((units + STEP - 1n) / STEP) * STEP * PRICE,

@@ -26,7 +26,7 @@ export function trailer(status: GrpcStatusCode, message = ''): Buffer {
 const MAX_REQUEST = 1_048_576;
 
 /** The message of a request. Null for one that is too large, which is answered. */
-export async function messageOf(
+export async function readMessage(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<Uint8Array | null> {

@@ -50,7 +50,7 @@ export class History {
       calls: commands.map(({ $kind, MoveCall: call }) =>
         call ? `${call.package}::${call.module}::${call.function}` : $kind,
       ),
-      failure: status?.success === false ? reasonOf(status.error) : null,
+      failure: status?.success === false ? describeReason(status.error) : null,
       gas: String(computationCost + storageCost - storageRebate),
     });
     this.#events.push(...events.map(({ eventType = '' }) => ({ type: eventType, digest, sender })));
@@ -80,6 +80,6 @@ export class History {
   }
 }
 
-function reasonOf(error: GrpcTypes.ExecutionError | undefined): string {
+function describeReason(error: GrpcTypes.ExecutionError | undefined): string {
   return (error?.description ?? 'it failed').slice(0, MAX_REASON);
 }

@@ -4,7 +4,7 @@ import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Command, TransactionData } from './commands.ts';
 import type { ObjectInput } from './engine.ts';
 import { Refusal } from './failures.ts';
-import { digestOf, type LedgerObject } from './ledger.ts';
+import { computeDigest, type LedgerObject } from './ledger.ts';
 
 /** Bytes; an argument has fewer. */
 const MAX_PURE_BYTES = 16_384;
@@ -77,7 +77,7 @@ export function resolveInput(
     });
   }
   checkOwner(object, sender);
-  const digest = digestOf(object);
+  const digest = computeDigest(object);
   return GrpcTypes.Input.create({ kind: InputKind.IMMUTABLE_OR_OWNED, objectId: id, version, digest });
 }
 
@@ -141,14 +141,14 @@ export function checkTransaction(
 /** Else a transaction could undo what it drew. */
 function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
   const random = inputs.findIndex((input) => !(input instanceof Uint8Array) && input.object.id === RANDOM);
-  const first = commands.findIndex((command) => argumentsOf(command).some(isInput(random)));
+  const first = commands.findIndex((command) => listArguments(command).some(isInput(random)));
   if (first < 0) return;
   if (commands.slice(first + 1).every(({ kind }) => kind === 'transfer' || kind === 'merge')) return;
   throw refused('Commands following a command with Random can only be TransferObjects or MergeCoins');
 }
 
 /** All that a command names, with its arguments. */
-export function argumentsOf(command: Command): unknown[] {
+export function listArguments(command: Command): unknown[] {
   return Object.values(command).flat();
 }
 

@@ -52,7 +52,7 @@ function digestBytes(seed: string): Uint8Array {
   return digest.length === DIGEST_BYTES ? digest : blake2b(Buffer.from(seed), { dkLen: DIGEST_BYTES });
 }
 
-export function digestOf({ id, version, content }: LedgerObject): string {
+export function computeDigest({ id, version, content }: LedgerObject): string {
   return toBase58(blake2b(Buffer.concat([Buffer.from(`${id}:${version}`), content]), { dkLen: 32 }));
 }
 

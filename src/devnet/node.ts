@@ -13,24 +13,24 @@ import { verifyPersonalMessageSignature, verifyTransactionSignature } from '@mys
 import { answersPreflight } from 'sui-enclave-testing/loopback';
 import type { TransactionData } from './commands.ts';
 import {
-  datatypeOf,
-  functionOf,
-  objectOf,
+  findDatatype,
+  findFunction,
   packageDescription,
   packageObject,
+  toGrpcObject,
   versionList,
 } from './descriptions.ts';
 import { EventLog } from './events.ts';
 import { Executor } from './executor.ts';
 import { Refusal } from './failures.ts';
 import { answerFaucet } from './faucet.ts';
-import { frame, isGrpcWeb, messageOf, trailer } from './grpc_web.ts';
+import { frame, isGrpcWeb, readMessage, trailer } from './grpc_web.ts';
 import { History, LEDGER_PATH } from './history.ts';
 import { lockedRefusal, ownedInputs } from './inputs.ts';
 import { CLAIMED, Ledger, type LedgerObject } from './ledger.ts';
 import { listen } from './listen.ts';
-import { balancesOf, commandOutputs, describedIfEmpty } from './results.ts';
-import { TransactionLog, timestampOf } from './transactions.ts';
+import { commandOutputs, describedIfEmpty, sumBalances } from './results.ts';
+import { TransactionLog, toTimestamp } from './transactions.ts';
 
 /** A fault: what a method does instead of answering. */
 export type Fault =
@@ -44,7 +44,7 @@ export type Fault =
 /** Purpose of a signature. Default: a transaction. */
 export type Scope = 'TransactionData' | 'PersonalMessage';
 
-export function verifierOf(scope: Scope | undefined) {
+export function chooseVerifier(scope: Scope | undefined) {
   return scope === 'PersonalMessage' ? verifyPersonalMessageSignature : verifyTransactionSignature;
 }
 
@@ -83,7 +83,7 @@ export class LoopbackNode {
     signature,
     address,
     scope,
-  ) => verifierOf(scope)(data, signature, { address });
+  ) => chooseVerifier(scope)(data, signature, { address });
   /** Methods called so far, the latest 10,000. */
   readonly calls: string[] = [];
   readonly transactions = new TransactionLog();
@@ -154,7 +154,7 @@ export class LoopbackNode {
     const fault = this.faults.get(name);
     if (fault === 'reset') return void request.socket.destroy();
     if (fault === 'hang') return;
-    const message = await messageOf(request, response);
+    const message = await readMessage(request, response);
     if (message === null) return;
     response.writeHead(200, { 'content-type': 'application/grpc-web+proto' });
     if (fault === 'garbage') return void response.end(frame(0, Buffer.from('<html>')));
@@ -203,7 +203,7 @@ export class LoopbackNode {
       GrpcTypes.GetServiceInfoResponse.toBinary(
         GrpcTypes.GetServiceInfoResponse.create({
           chainId: this.chainId,
-          timestamp: timestampOf(this.executor.now()),
+          timestamp: toTimestamp(this.executor.now()),
           lowestAvailableCheckpoint: this.lowestCheckpoint,
         }),
       ),
@@ -235,13 +235,13 @@ export class LoopbackNode {
     'sui.rpc.v2.StateService/GetBalance': (bytes) => {
       const { owner = '', coinType = '0x2::sui::SUI' } = GrpcTypes.GetBalanceRequest.fromBinary(bytes);
       const named = normalizeStructTag(coinType);
-      const ownBalance = balancesOf(this.#listed, owner).find((balance) => balance.coinType === named);
+      const ownBalance = sumBalances(this.#listed, owner).find((balance) => balance.coinType === named);
       const none = { coinType: named, balance: 0n, coinBalance: 0n };
       return GrpcTypes.GetBalanceResponse.toBinary({ balance: ownBalance ?? none });
     },
     'sui.rpc.v2.StateService/ListBalances': (bytes) => {
       const { owner = '' } = GrpcTypes.ListBalancesRequest.fromBinary(bytes);
-      return GrpcTypes.ListBalancesResponse.toBinary({ balances: balancesOf(this.#listed, owner) });
+      return GrpcTypes.ListBalancesResponse.toBinary({ balances: sumBalances(this.#listed, owner) });
     },
     'sui.rpc.v2.StateService/ListDynamicFields': (bytes) => {
       const { parent = '', pageToken, pageSize } = GrpcTypes.ListDynamicFieldsRequest.fromBinary(bytes);
@@ -275,11 +275,11 @@ export class LoopbackNode {
       return GrpcTypes.ListPackageVersionsResponse.toBinary({ versions });
     },
     'sui.rpc.v2.MovePackageService/GetFunction': (bytes) => {
-      const described = functionOf(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
+      const described = findFunction(this.#visible, GrpcTypes.GetFunctionRequest.fromBinary(bytes));
       return GrpcTypes.GetFunctionResponse.toBinary({ function: described });
     },
     'sui.rpc.v2.MovePackageService/GetDatatype': (bytes) => {
-      const datatype = datatypeOf(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
+      const datatype = findDatatype(this.#visible, GrpcTypes.GetDatatypeRequest.fromBinary(bytes));
       return GrpcTypes.GetDatatypeResponse.toBinary({ datatype });
     },
     'sui.rpc.v2.SignatureVerificationService/VerifySignature': async (bytes) => {
@@ -386,7 +386,7 @@ export class LoopbackNode {
   }
 
   #object(object: LedgerObject): GrpcTypes.Object {
-    return { ...objectOf(this.lie(object)), ...previous(this.transactions.writerOf(object)) };
+    return { ...toGrpcObject(this.lie(object)), ...previous(this.transactions.writerOf(object)) };
   }
 }
 
@@ -415,11 +415,11 @@ async function callMethod(
     const frames = messages.map((message) => frame(0, message));
     return { body: Buffer.concat([...frames, trailer(GrpcStatusCode.OK)]), isOk: true };
   } catch (error) {
-    const { status, message } = error instanceof Refusal ? error : faultOf(error);
+    const { status, message } = error instanceof Refusal ? error : describeFault(error);
     return { body: trailer(GrpcStatusCode[status], message), isOk: false };
   }
 }
 
-function faultOf(error: unknown): Pick<Refusal, 'status' | 'message'> {
+function describeFault(error: unknown): Pick<Refusal, 'status' | 'message'> {
   return { status: 'INTERNAL', message: `the loopback node failed: ${(error as Error).message}` };
 }

@@ -52,7 +52,7 @@ const PackageObject = bcs.enum('Data', {
 const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
 /** Returns the modules of a package by address and name. @throws RangeError for what is not a module */
-export function modulesOf(some: Package): ReadonlyMap<string, LoadedModule> {
+export function loadModules(some: Package): ReadonlyMap<string, LoadedModule> {
   const cached = loaded.get(some);
   if (cached !== undefined) return cached;
   const modules = some.modules.map((bytes) => ({
@@ -74,22 +74,22 @@ export function originalOf(packages: Packages, id: string): string {
 }
 
 /** The ids of a package's versions, the oldest first. */
-export function versionsOf(packages: Packages, original: string): string[] {
+export function listVersions(packages: Packages, original: string): string[] {
   return [...packages].filter(([, some]) => some.original === original).map(([id]) => id);
 }
 
 /** Returns the version of a package, which counts from 1. */
 export function versionOf(packages: Packages, id: string): number {
-  return isSystem(id) ? 1 : versionsOf(packages, originalOf(packages, id)).indexOf(id) + 1;
+  return isSystem(id) ? 1 : listVersions(packages, originalOf(packages, id)).indexOf(id) + 1;
 }
 
 /** The ids of the versions that introduced the datatypes of a package, by `module::Name`. */
-export function typeOriginsOf(packages: Packages, id: string): ReadonlyMap<string, string> {
-  const versions = versionsOf(packages, originalOf(packages, id));
+export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<string, string> {
+  const versions = listVersions(packages, originalOf(packages, id));
   const origins = new Map<string, string>();
   for (const version of versions.slice(0, versions.indexOf(id) + 1)) {
     const some = packages.get(version);
-    for (const { face } of some === undefined ? [] : modulesOf(some).values()) {
+    for (const { face } of some === undefined ? [] : loadModules(some).values()) {
       for (const name of face.datatypes.keys()) {
         const type = `${face.name}::${name}`;
         if (!origins.has(type)) origins.set(type, version);
@@ -100,7 +100,7 @@ export function typeOriginsOf(packages: Packages, id: string): ReadonlyMap<strin
 }
 
 /** Flat and transitive: for each package below it, by the original id, the one that a package was published with. */
-export function linkageOf(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
+export function findLinkage(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
   const dependencies = packages.get(id)?.dependencies ?? [];
   return new Map(
     dependencies.map((dependency) => {
@@ -114,19 +114,19 @@ export function linkageOf(packages: Packages, id: string): ReadonlyMap<string, U
 /** A package as an object in BCS. */
 export function packageBytes(packages: Packages, id: string): Uint8Array {
   const some = packages.get(id);
-  const modules = some === undefined ? [] : [...modulesOf(some).values()];
+  const modules = some === undefined ? [] : [...loadModules(some).values()];
   const named = modules.map(({ face }, index) => [face.name, some?.modules[index] ?? []] as const);
   return PackageObject.serialize({
     Package: {
       id,
       version: versionOf(packages, id),
       modules: new Map(named),
-      typeOrigins: [...typeOriginsOf(packages, id)].map(([type, origin]) => {
+      typeOrigins: [...findTypeOrigins(packages, id)].map(([type, origin]) => {
         const [module = '', name = ''] = type.split('::');
         return { module, name, package: origin };
       }),
       linkage: new Map(
-        [...linkageOf(packages, id)].map(([original, upgraded]) => [
+        [...findLinkage(packages, id)].map(([original, upgraded]) => [
           original,
           { upgradedId: upgraded.id, upgradedVersion: upgraded.version },
         ]),

@@ -9,13 +9,13 @@ const { Argument_ArgumentKind: Kind } = GrpcTypes;
 export function commandOutputs(results: readonly CommandResult[]): GrpcTypes.CommandResult[] {
   return results.map(({ returned, mutated }) =>
     GrpcTypes.CommandResult.create({
-      returnValues: returned.map((output) => outputOf(output)),
-      mutatedByRef: mutated.map(({ argument, ...output }) => outputOf(output, grpcArgument(argument))),
+      returnValues: returned.map((output) => toGrpcOutput(output)),
+      mutatedByRef: mutated.map(({ argument, ...output }) => toGrpcOutput(output, grpcArgument(argument))),
     }),
   );
 }
 
-function outputOf({ type, content }: Output, argument?: GrpcTypes.Argument): GrpcTypes.CommandOutput {
+function toGrpcOutput({ type, content }: Output, argument?: GrpcTypes.Argument): GrpcTypes.CommandOutput {
   const value = GrpcTypes.Bcs.create({ name: type, value: content });
   return GrpcTypes.CommandOutput.create({ value, ...(argument && { argument }) });
 }
@@ -29,7 +29,7 @@ function grpcArgument(argument: Argument): GrpcTypes.Argument {
 }
 
 /** Returns the balances of an address by currency, in the units of each. */
-export function balancesOf(ledger: Ledger, owner: string) {
+export function sumBalances(ledger: Ledger, owner: string) {
   const totals = new Map<string, bigint>();
   for (const object of ledger.owned(owner).filter((owned) => ledger.isCoin(owned))) {
     const coinType = object.type.slice(object.type.indexOf('<') + 1, -1);

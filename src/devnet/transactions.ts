@@ -32,7 +32,7 @@ export class TransactionLog {
         transaction: { sender, bcs: { name: 'TransactionData', value: bytes } },
         effects: complete,
         checkpoint: BigInt(this.#executed.size + 1),
-        timestamp: timestampOf(atMs),
+        timestamp: toTimestamp(atMs),
       }),
     );
     return complete;
@@ -76,7 +76,7 @@ export class TransactionLog {
 }
 
 /** @param ms since 1970 */
-export function timestampOf(ms: number): { seconds: bigint; nanos: number } {
+export function toTimestamp(ms: number): { seconds: bigint; nanos: number } {
   const whole = Math.floor(ms / 1000);
   return { seconds: BigInt(whole), nanos: Math.floor(ms - whole * 1000) * 1_000_000 };
 }

@@ -3,20 +3,20 @@ import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { toBase64 } from '@mysten/sui/utils';
 import { toZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import { PROFILES } from 'sui-enclave-prover/profile';
-import { type PublicParts, publicInputOf } from 'sui-enclave-prover/public_input';
+import { computePublicInput, type PublicParts } from 'sui-enclave-prover/public_input';
 import { type Groth16Proof, type VerifyingKey, verifyProof } from 'sui-enclave-prover/verify';
 import type { RsaKey } from 'sui-enclave-service/oidc/jwk';
-import { type LoopbackNode, verifierOf } from './node.ts';
+import { chooseVerifier, type LoopbackNode } from './node.ts';
 
 /** Facts by which validators verify the proof of a signature. */
 export interface ProofTrust {
   readonly verifyingKey: VerifyingKey;
   /** The key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such key. */
-  keyOf(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
+  fetchKey(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 
 /** The published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
-export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['keyOf'] {
+export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
   return async (issuer, kid) => {
     const url = jwksUrls[issuer];
     if (url === undefined) throw new Error(`the network does not know the issuer ${issuer}`);
@@ -37,10 +37,10 @@ export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
   return async function (this: LoopbackNode, ...signed) {
     const { iss, inputs, parts } = await verifyAllButProof(this.epoch, signed);
     const { kid } = JSON.parse(Buffer.from(inputs.headerBase64, 'base64url').toString()) as { kid: string };
-    const { n } = await trust.keyOf(iss, kid);
+    const { n } = await trust.fetchKey(iss, kid);
     const modulus = BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`);
     // Both sizes of the circuit have the same public input.
-    const publicInput = publicInputOf({ ...parts, modulus }, PROFILES.full);
+    const publicInput = computePublicInput({ ...parts, modulus }, PROFILES.full);
     // In the words of validators (fastcrypto-zkp).
     if (!isValid(trust.verifyingKey, inputs.proofPoints as Groth16Proof, publicInput)) {
       throw new Error('Signature is not valid: General cryptographic error: Groth16 proof verify failed');
@@ -55,7 +55,7 @@ async function verifyAllButProof(
   const parsed = parseSerializedSignature(signature);
   if (parsed.signatureScheme !== 'ZkLogin') throw new Error('not of zkLogin');
   const { userSignature, maxEpoch, addressSeed, iss, inputs } = parsed.zkLogin;
-  const key = await verifierOf(scope)(data, toBase64(Uint8Array.from(userSignature)));
+  const key = await chooseVerifier(scope)(data, toBase64(Uint8Array.from(userSignature)));
   if (epoch > BigInt(maxEpoch)) throw new Error('expired');
   const identifier = toZkLoginPublicIdentifier(addressSeed, iss, { legacyAddress: false });
   if (identifier.toSuiAddress() !== sender) throw new Error('not of the sender');

@@ -151,7 +151,7 @@ export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): P
     const response = await fetch(url, { ...init, ...options, signal });
     began = true;
     const bytes = await readBody(response, bounds.maxSize);
-    return { ...outcomeOf(response), bytes, type: response.headers.get('content-type') };
+    return { ...toOutcome(response), bytes, type: response.headers.get('content-type') };
   } catch (cause) {
     if (bounds.signal?.aborted && !timeout.aborted) throw bounds.signal.reason;
     if (cause instanceof NoAnswerError) throw cause;
@@ -159,7 +159,7 @@ export async function fetchBytes(url: URL, init: RequestInit, bounds: Bounds): P
   }
 }
 
-function outcomeOf({ status, ok, headers }: Response): Outcome {
+function toOutcome({ status, ok, headers }: Response): Outcome {
   const retryAfter = headers.get('retry-after') ?? '';
   const key = headers.get(ENCLAVE_KEY_HEADER) ?? '';
   return {

@@ -117,7 +117,7 @@ function exchange(
     sent.on('response', (message) => {
       try {
         refuse(message, redirect);
-        resolve(responseOf(sent, message, signal));
+        resolve(createResponse(sent, message, signal));
       } catch (error) {
         reject(error);
         sent.destroy();
@@ -138,7 +138,11 @@ function refuse({ statusCode = 0, headers }: http.IncomingMessage, redirect: Req
   }
 }
 
-function responseOf(sent: http.ClientRequest, message: http.IncomingMessage, signal: AbortSignal): Response {
+function createResponse(
+  sent: http.ClientRequest,
+  message: http.IncomingMessage,
+  signal: AbortSignal,
+): Response {
   const { statusCode = 0, statusMessage = '', rawHeaders } = message;
   const headers = new Headers();
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -147,7 +151,7 @@ function responseOf(sent: http.ClientRequest, message: http.IncomingMessage, sig
   const isBodiless = WITHOUT_BODY.includes(statusCode);
   // The constructor knows no status above; Node's fetch returns what a server sends.
   const status = Math.min(statusCode, 599);
-  const response = new Response(isBodiless ? null : streamOf(sent, message, signal), {
+  const response = new Response(isBodiless ? null : createStream(sent, message, signal), {
     status,
     statusText: statusMessage,
     headers,
@@ -159,7 +163,7 @@ function responseOf(sent: http.ClientRequest, message: http.IncomingMessage, sig
 }
 
 /** Reads no more than is asked for. */
-function streamOf(
+function createStream(
   sent: http.ClientRequest,
   message: http.IncomingMessage,
   signal: AbortSignal,

@@ -255,7 +255,7 @@ export class EngineWorker {
       return;
     }
     this.#asked.delete(id);
-    if (type === REFUSED) pendingRequest.fail(refusalOf(json, pendingRequest.type));
+    if (type === REFUSED) pendingRequest.fail(parseRefusal(json, pendingRequest.type));
     else pendingRequest.answer(json);
   }
 
@@ -271,7 +271,7 @@ export class EngineWorker {
 }
 
 /** The engine's message is about the key or its file. About a witness, its code says enough. */
-function refusalOf(json: unknown, type: number): EngineError {
+function parseRefusal(json: unknown, type: number): EngineError {
   const { success, output } = v.safeParse(Refusal, json);
   if (!success) return new EngineError('refused', 'the engine refused without a reason');
   const reason = type === LOAD ? `${output.code}: ${output.message}` : output.code;

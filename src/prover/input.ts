@@ -11,9 +11,9 @@ import {
 } from 'sui-enclave/zklogin/numbers';
 import type { ProofRequest } from 'sui-enclave/zklogin/services';
 import { KeyClaimError, ProverError } from './errors.ts';
-import { type PayloadProperty, propertiesOf } from './payload.ts';
+import { type PayloadProperty, parseProperties } from './payload.ts';
 import { type CircuitProfile, PROFILES } from './profile.ts';
-import { publicInputOf, splitKey } from './public_input.ts';
+import { computePublicInput, splitKey } from './public_input.ts';
 
 /** The key that signed the token, as an issuer publishes it (RFC 7517). */
 export interface SigningKey {
@@ -75,11 +75,12 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
   if (token.signature >= modulus)
     throw new ProverError('PROVER_TOKEN', "the token's signature was not made with this key");
 
-  const keyClaim = keyClaimOf(token.properties, request.keyClaimName, profile);
+  const keyClaim = requireKeyClaim(token.properties, request.keyClaimName, profile);
   const audience = textClaim(token.properties, 'aud', profile.audience, profile.extendedAudience, profile);
-  const nonce = nonceOf(token.properties, numbers, profile);
-  const emailVerified = request.keyClaimName === 'email' ? emailVerifiedOf(token.properties, profile) : nonce;
-  const issuer = issuerOf(token, profile);
+  const nonce = requireNonce(token.properties, numbers, profile);
+  const emailVerified =
+    request.keyClaimName === 'email' ? requireEmailVerified(token.properties, profile) : nonce;
+  const issuer = requireIssuer(token, profile);
   const addressSeed = genAddressSeed(
     numbers.salt,
     request.keyClaimName,
@@ -88,13 +89,13 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
   );
 
   const { headerBase64 } = token;
-  const { index, length } = positionOf(issuer, token);
+  const { index, length } = computePosition(issuer, token);
   const issBase64Details = {
     value: token.unsigned.slice(index, index + length),
     indexMod4: (index - token.payloadStart) % 4,
   };
   const { key: extendedEphemeralPublicKey, maxEpoch } = numbers;
-  const publicInput = publicInputOf(
+  const publicInput = computePublicInput(
     { extendedEphemeralPublicKey, addressSeed, maxEpoch, issBase64Details, headerBase64, modulus },
     profile,
   );
@@ -190,7 +191,7 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
     );
   }
   const unsigned = `${headerBase64}.${payloadBase64}`;
-  const blocks = blocksOf(unsigned);
+  const blocks = countBlocks(unsigned);
   if (blocks > profile.blocks) {
     throw new ProverError(
       'PROVER_PROFILE',
@@ -210,11 +211,11 @@ function readToken(jwt: string, profile: CircuitProfile): Token {
     payloadStart: headerBase64.length + 1,
     payloadLength: payloadBase64.length,
     signature: integer(signature),
-    properties: propertiesOf(decode(payloadBase64, 'payload')),
+    properties: parseProperties(decode(payloadBase64, 'payload')),
   };
 }
 
-const blocksOf = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING) / BLOCK);
+const countBlocks = (unsigned: string) => Math.ceil((unsigned.length + MIN_PADDING) / BLOCK);
 
 /** Canonical base64url only: the circuit and validators read it bit by bit. */
 function decode(base64url: string, label: string): Buffer {
@@ -245,7 +246,7 @@ function readModulus({ kty, n, e }: SigningKey): bigint {
 
 type Properties = Token['properties'];
 
-function propertyOf(properties: Properties, claim: string): PayloadProperty {
+function requireProperty(properties: Properties, claim: string): PayloadProperty {
   const property = properties.get(claim);
   if (!property) throw new KeyClaimError(claim, 'is missing');
   if (property.text.slice(0, property.nameLength) !== `"${claim}"`) {
@@ -262,7 +263,7 @@ function textClaim(
   maxExtended: number,
   profile: CircuitProfile,
 ): PayloadProperty {
-  const property = propertyOf(properties, claim);
+  const property = requireProperty(properties, claim);
   if (typeof property.value !== 'string') {
     const problem = Array.isArray(property.value) ? 'is a list' : 'is not a string';
     throw new KeyClaimError(claim, `${problem}: the circuit accepts a single string`);
@@ -302,17 +303,17 @@ function fitting(property: PayloadProperty, maxExtended: number, profile: Circui
 const rawValue = ({ text, valueIndex, valueLength }: PayloadProperty) =>
   text.slice(valueIndex, valueIndex + valueLength);
 
-function keyClaimOf(properties: Properties, name: string, profile: CircuitProfile): PayloadProperty {
+function requireKeyClaim(properties: Properties, name: string, profile: CircuitProfile): PayloadProperty {
   const fault = valueFault(name, profile.keyClaimName);
   if (fault !== null) throw new ProverError('PROVER_REQUEST', `keyClaimName ${fault}`);
   return textClaim(properties, name, profile.subject, profile.extendedSubject, profile);
 }
 
-function nonceOf(properties: Properties, numbers: Numbers, profile: CircuitProfile): PayloadProperty {
+function requireNonce(properties: Properties, numbers: Numbers, profile: CircuitProfile): PayloadProperty {
   const { key, maxEpoch, randomness } = numbers;
   const hash = poseidonHash([...splitKey(key), maxEpoch, randomness]);
   const expected = Buffer.from(hash.toString(16).padStart(64, '0').slice(-40), 'hex').toString('base64url');
-  const claim = propertyOf(properties, 'nonce');
+  const claim = requireProperty(properties, 'nonce');
   if (claim.value !== expected) {
     throw new ProverError(
       'PROVER_NONCE',
@@ -322,8 +323,8 @@ function nonceOf(properties: Properties, numbers: Numbers, profile: CircuitProfi
   return textClaim(properties, 'nonce', expected.length + 2, profile.extendedNonce, profile);
 }
 
-function emailVerifiedOf(properties: Properties, profile: CircuitProfile): PayloadProperty {
-  const claim = propertyOf(properties, 'email_verified');
+function requireEmailVerified(properties: Properties, profile: CircuitProfile): PayloadProperty {
+  const claim = requireProperty(properties, 'email_verified');
   if (!['true', '"true"'].includes(rawValue(claim))) {
     throw new KeyClaimError('email_verified', "is not true, so the email can't identify the user");
   }
@@ -331,8 +332,8 @@ function emailVerifiedOf(properties: Properties, profile: CircuitProfile): Paylo
 }
 
 /** The issuer may have escapes, such as `https:\/\/`, since validators decode it. */
-function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
-  const property = propertyOf(token.properties, 'iss');
+function requireIssuer(token: Token, profile: CircuitProfile): PayloadProperty {
+  const property = requireProperty(token.properties, 'iss');
   if (typeof property.value !== 'string') throw new KeyClaimError('iss', 'is not a string');
   // The proof has the token's spelling, and validators do not normalize it.
   const issuer = normalizeIssuer(property.value);
@@ -348,7 +349,7 @@ function issuerOf(token: Token, profile: CircuitProfile): PayloadProperty {
 // --- Signals ---
 
 function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profile: CircuitProfile) {
-  const blocks = blocksOf(unsigned);
+  const blocks = countBlocks(unsigned);
   const padded = Buffer.alloc(BLOCK * profile.blocks);
   padded.write(unsigned, 'latin1');
   padded[unsigned.length] = 0x80;
@@ -362,14 +363,14 @@ function messageSignals({ unsigned, payloadStart, payloadLength }: Token, profil
 }
 
 /** Returns the range of base64 characters in the unsigned token that a property's bytes touch. */
-function positionOf({ start, text }: PayloadProperty, { payloadStart }: Token) {
+function computePosition({ start, text }: PayloadProperty, { payloadStart }: Token) {
   const first = Math.floor((8 * start) / 6);
   const last = Math.floor((8 * (start + text.length) - 1) / 6);
   return { index: payloadStart + first, length: last - first + 1 };
 }
 
 function claimSignals(prefix: string, property: PayloadProperty, token: Token, maxExtended: number) {
-  const { index, length } = positionOf(property, token);
+  const { index, length } = computePosition(property, token);
   const text = Buffer.alloc(maxExtended);
   text.write(property.text, 'latin1');
   return {

@@ -28,7 +28,7 @@ const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s"[\]{},:]+/y;
  * @throws ProverError if it is not a JSON object; KeyClaimError if a name occurs twice, since JSON
  *   doesn't define which one counts
  */
-export function propertiesOf(payload: Uint8Array): Map<string, PayloadProperty> {
+export function parseProperties(payload: Uint8Array): Map<string, PayloadProperty> {
   const parsed = parseObject(payload);
   // One character for each byte. In UTF-8 no byte of a multi-byte character equals an ASCII character.
   const text = Buffer.from(payload).toString('latin1');

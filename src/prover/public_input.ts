@@ -22,7 +22,7 @@ export function splitKey(extendedEphemeralPublicKey: bigint): [bigint, bigint] {
 }
 
 /** Computes the hash that validators compute from a signature (fastcrypto-zkp), below the order of BN254. */
-export function publicInputOf(parts: PublicParts, profile: CircuitProfile): bigint {
+export function computePublicInput(parts: PublicParts, profile: CircuitProfile): bigint {
   const { issBase64Details, headerBase64 } = parts;
   return poseidonHash([
     ...splitKey(parts.extendedEphemeralPublicKey),

@@ -26,7 +26,7 @@ export async function verifyToken(jwt: string, keySet: unknown, at: Date): Promi
         'the keys are not a JWK Set ({"keys": […]}) of valid keys',
       );
     }
-    throw proverErrorOf(error);
+    throw toProverError(error);
   }
 }
 
@@ -49,7 +49,7 @@ const CODES = {
 } as const satisfies Record<OidcCode, ProverCode>;
 
 /** The prover's error for one of the verification; any other error unchanged. */
-export function proverErrorOf(error: unknown): unknown {
+export function toProverError(error: unknown): unknown {
   // The claims about time are not inputs of the circuit.
   if (error instanceof TokenClaimError && !['exp', 'nbf', 'iat'].includes(error.claim)) {
     return new KeyClaimError(error.claim, error.fault);

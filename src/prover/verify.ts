@@ -92,15 +92,19 @@ export function verifyProof(
 
 /** Reads a point on the curve, which has prime order. Refuses the point at infinity: no honest key or proof has it. */
 function readG1(name: string, point: unknown): G1 {
-  const [x, y, z] = listOf(name, point, 3).map((text) => coordinate(name, text)) as [bigint, bigint, bigint];
+  const [x, y, z] = requireList(name, point, 3).map((text) => coordinate(name, text)) as [
+    bigint,
+    bigint,
+    bigint,
+  ];
   if (z !== 1n) throw malformed(name);
   return valid(name, () => bn254.G1.Point.fromAffine({ x, y }));
 }
 
 /** Reads a point on the twist and in the subgroup. */
 function readG2(name: string, point: unknown): G2 {
-  const pairs = listOf(name, point, 3).map((pair) =>
-    listOf(name, pair, 2).map((text) => coordinate(name, text)),
+  const pairs = requireList(name, point, 3).map((pair) =>
+    requireList(name, pair, 2).map((text) => coordinate(name, text)),
   ) as [bigint, bigint][];
   const [x, y, z] = pairs as [[bigint, bigint], [bigint, bigint], [bigint, bigint]];
   if (z[0] !== 1n || z[1] !== 0n) throw malformed(name);
@@ -122,7 +126,7 @@ function valid<Point extends { assertValidity(): void; is0(): boolean }>(
   throw malformed(name);
 }
 
-function listOf(name: string, value: unknown, length: number): unknown[] {
+function requireList(name: string, value: unknown, length: number): unknown[] {
   if (!Array.isArray(value) || value.length !== length) throw malformed(name);
   return value;
 }

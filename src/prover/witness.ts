@@ -63,7 +63,7 @@ export async function generateWitness(
       return witness;
     }
     witness.fill(0);
-    throw faultOf(exit.toString().trim(), timeoutMs);
+    throw createFault(exit.toString().trim(), timeoutMs);
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof ProverError) throw error;
@@ -95,13 +95,13 @@ function startPipeline(generator: readonly string[]) {
  * @param exit the generator's exit code: 1 for an exception in JavaScript and 134 for an abort in C++ are refusals;
  *   empty if the pipeline was killed before it wrote the code
  */
-function faultOf(exit: string, timeoutMs: number): ProverError {
+function createFault(exit: string, timeoutMs: number): ProverError {
   return exit === '1' || exit === '134'
     ? new WitnessRefusal()
-    : new ProverError('PROVER_WITNESS', `the witness generator ${failureOf(exit, timeoutMs)}`);
+    : new ProverError('PROVER_WITNESS', `the witness generator ${describeFailure(exit, timeoutMs)}`);
 }
 
-function failureOf(exit: string, timeoutMs: number): string {
+function describeFailure(exit: string, timeoutMs: number): string {
   if (exit === '') return `did not finish within ${timeoutMs} ms, or was killed`;
   if (exit === '0') return 'wrote no witness';
   // The shell's codes for a program that is missing or can't be executed.

@@ -14,7 +14,7 @@ import { Signer } from './keys/signer.ts';
 import { Clock } from './nsm/clock.ts';
 import { Documents } from './nsm/documents.ts';
 import { Nsm } from './nsm/nsm.ts';
-import { keepClockConfirmed, randomOf, readNsmRegisters } from './nsm/nsm_steps.ts';
+import { keepClockConfirmed, readNsmRegisters, readRandom } from './nsm/nsm_steps.ts';
 import type { NsmTransport } from './nsm/transport.ts';
 import { openHandOff, requirePipe, sendReport } from './pipes.ts';
 import { type BootReport, makeBootReport, readLastEnd } from './reports/boot_report.ts';
@@ -150,7 +150,7 @@ async function startEnclave(options: BootOptions, events: Events | undefined): P
   const { config, log, version = 'development', signingSeed } = options;
   const { nsmRequired } = config;
   const nsm = new Nsm(options.nsm);
-  const random = await randomOf(nsm, nsmRequired);
+  const random = await readRandom(nsm, nsmRequired);
   const entropy = random ? ['kernel', 'nsm'] : ['kernel'];
   const { key, sealingKey } = createKeys(random, signingSeed);
   const { publicKey } = key;

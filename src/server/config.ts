@@ -6,9 +6,9 @@ import type { Origins } from 'sui-enclave-service/http/cors';
 import type { Address, Limits } from 'sui-enclave-service/limits';
 import { FEWEST_CONNECTIONS } from 'sui-enclave-service/open_files';
 import {
+  acceptOneOf,
   type Env,
   integerBetween,
-  oneOf,
   readSettings,
   type SettingTable,
   textThat,
@@ -105,13 +105,13 @@ export const SERVER_SETTINGS = {
       'number of proxies in front of the server that add to `X-Forwarded-For`. With 0, callers have no address. If it is set, make sure that only the proxies can reach the port: others could [write any address](../../SECURITY.md#not-guaranteed)',
   },
   REQUESTS: {
-    schema: oneOf('any', 'sealed'),
+    schema: acceptOneOf('any', 'sealed'),
     default: 'any',
     meaning:
       "`sealed`: the application's endpoints accept [sealed requests](../library/sealing/README.md) only; the server's own endpoints stay open. In an image this setting is measured",
   },
   SECRETS: {
-    schema: oneOf('any', 'sealed'),
+    schema: acceptOneOf('any', 'sealed'),
     default: 'any',
     meaning:
       '`sealed`: secrets are accepted [sealed](../library/sealing/README.md#secrets) only, by `SECRETS_FD` or `POST /secrets`, never from the environment. Needs an NSM. In an image this setting is measured',

@@ -4,10 +4,10 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
 import {
   createGuard,
+  findPaths,
   type Guard,
   type HandlerParts,
   mountRoutes,
-  pathsOf,
 } from 'sui-enclave-service/http/author_routes';
 import { createHttpServer } from 'sui-enclave-service/http/http_server';
 import type { InFlight, RequestEnd } from 'sui-enclave-service/http/in_flight';
@@ -72,8 +72,8 @@ export function createEnclaveServer(parts: ServerParts): Server {
     corsOrigins: config.corsOrigins,
     exposedHeaders: [ENCLAVE_KEY_HEADER],
     trustedProxies,
-    routePaths: routes && pathsOf(routes),
-    onEnd: endOf(parts),
+    routePaths: routes && findPaths(routes),
+    onEnd: createEndObserver(parts),
     routes: (app, inFlight, bodies) => {
       const sealed = new SealedEndpoint(parts.sealingKey, bodies, padding);
       const redact = (message: string) => secrets.redact(message);
@@ -99,7 +99,7 @@ export function createEnclaveServer(parts: ServerParts): Server {
 }
 
 /** @returns undefined if nobody listens */
-function endOf({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
+function createEndObserver({ metrics, events }: ServerParts): ((end: RequestEnd) => void) | undefined {
   if (!metrics && !events) return undefined;
   return (end) => {
     metrics?.ended(end);

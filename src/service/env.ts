@@ -1,9 +1,9 @@
 /** Reads the environment: for applications a variable at a time, and the settings that programs here share. */
 import * as v from 'valibot';
 import {
+  acceptOneOf,
   type Env,
   integerBetween,
-  oneOf,
   readSetting,
   readSettings,
   type SettingTable,
@@ -59,7 +59,7 @@ const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
  */
 export const LOG_SETTINGS = {
   LOG_LEVEL: {
-    schema: oneOf(...LEVELS),
+    schema: acceptOneOf(...LEVELS),
     default: 'info',
     meaning:
       "which lines the log has. At `info`, each failed request has a line with its error's `code`; at `debug`, every request has one. At most 4 MiB of lines wait for a slow reader; further lines are lost, and their number is logged as `lines`",

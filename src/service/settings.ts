@@ -64,7 +64,7 @@ export const integerBetween = (from: number, to: number) =>
     v.description(`be an integer from ${from} to ${to}`),
   );
 
-export const oneOf = <const Words extends readonly [string, string, ...string[]]>(...words: Words) =>
+export const acceptOneOf = <const Words extends readonly [string, string, ...string[]]>(...words: Words) =>
   v.pipe(
     v.picklist(words),
     v.title(words.map((word) => `\`${word}\``).join(', ')),
@@ -72,13 +72,13 @@ export const oneOf = <const Words extends readonly [string, string, ...string[]]
   );
 
 export const trueOrFalse = v.pipe(
-  oneOf('true', 'false'),
+  acceptOneOf('true', 'false'),
   v.transform((word) => word === 'true'),
 );
 
 /** A switch: `1` is true, and `0` is false. */
 export const zeroOrOne = v.pipe(
-  oneOf('0', '1'),
+  acceptOneOf('0', '1'),
   v.transform((digit) => digit === '1'),
 );
 

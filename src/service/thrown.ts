@@ -48,7 +48,7 @@ function describe(error: unknown, withMessages: boolean, depth: number): Record<
     type: classOf(error),
     code: codeOf(error),
     ...((isOurs || withMessages) && { message: messageOf(error) }),
-    ...(isPlaced && (depth === 0 || withMessages) && { stack: placesOf(error) }),
+    ...(isPlaced && (depth === 0 || withMessages) && { stack: findPlaces(error) }),
     ...(isInstance(cause, Error) &&
       depth < MAX_CAUSES && { cause: describe(cause, withMessages, depth + 1) }),
   };
@@ -75,7 +75,7 @@ export function messageOf(thrown: unknown): string | undefined {
 }
 
 /** The stack without the message that precedes it, whose lines could look like locations. */
-export function placesOf(thrown: unknown): string[] | undefined {
+export function findPlaces(thrown: unknown): string[] | undefined {
   const stack = textIn(attempt(() => (thrown as Error).stack));
   const message = textIn(attempt(() => (thrown as Error).message));
   if (stack === undefined || message === undefined) return undefined;

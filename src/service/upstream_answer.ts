@@ -112,7 +112,7 @@ export class UpstreamResponse implements AxiosResponse {
  * @param isParsed whether JSON is wanted as the value that it describes, not as text
  * @returns what can be read of an answer's body, and whether it is all that the request asks for
  */
-export function dataOf(
+export function parseData(
   { status, headers, body }: ExchangeAnswer,
   method: string,
   { responseType, parseReviver }: Config,

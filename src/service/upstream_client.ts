@@ -4,16 +4,16 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { isTimeout } from 'sui-enclave/fetch';
 import { loadAxios } from './axios.cjs';
 import { type Exchange, ExchangeFailed } from './exchange.ts';
-import { dataOf, HIDDEN, isUpstreamError, UpstreamResponse, upstreamError } from './upstream_answer.ts';
+import { HIDDEN, isUpstreamError, parseData, UpstreamResponse, upstreamError } from './upstream_answer.ts';
 import {
-  bodyOf,
   buildHeaders,
+  checkMethod,
   copyBody,
-  methodOf,
-  pathOf,
+  readBody,
   requireHeaders,
   requireOptions,
   requireThat,
+  resolvePath,
 } from './upstream_request.ts';
 
 /** A host, and the bounds of a client for it. */
@@ -55,7 +55,7 @@ const isSuccess = (status: number) => status >= 200 && status < 300;
 /** Groups of default headers: those of all requests, and those of a method. */
 const BUCKETS = ['common', 'delete', 'get', 'head', 'options', 'post', 'put', 'patch', 'query'];
 
-function defaultsOf({ origin }: Site): object {
+function createDefaults({ origin }: Site): object {
   const { AxiosHeaders } = loadAxios();
   return {
     adapter: ADAPTER,
@@ -71,7 +71,7 @@ function defaultsOf({ origin }: Site): object {
 }
 
 /** @returns the instance, and the interceptors of the application, which it calls */
-export function createAxios(site: Site, defaults = defaultsOf(site)) {
+export function createAxios(site: Site, defaults = createDefaults(site)) {
   const { Axios } = loadAxios();
   const axios = new Axios(defaults);
   const { request, response } = axios.interceptors;
@@ -109,7 +109,7 @@ export function createAxios(site: Site, defaults = defaultsOf(site)) {
       throw withoutRequest(error);
     }
   };
-  const getUri: Axios['getUri'] = (config) => uriOf(() => Axios.prototype.getUri.call(axios, config));
+  const getUri: Axios['getUri'] = (config) => buildUri(() => Axios.prototype.getUri.call(axios, config));
   Object.assign(axios, { request: ask, getUri, interceptors: { request: { forEach }, response } });
   return { axios, interceptors: Object.freeze({ request, response }) };
 }
@@ -165,9 +165,9 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
   const { Axios, CanceledError, isCancel } = loadAxios();
   requireThat(typeof (url ?? '') === 'string', 'the url of an upstream request must be a text');
   const named = { url, baseURL, params, paramsSerializer, allowAbsoluteUrls } as object;
-  const uri = uriOf(() => Axios.prototype.getUri.call({ defaults: {} } as Axios, named));
-  const path = pathOf(url, uri, site.origin);
-  const method = methodOf(config);
+  const uri = buildUri(() => Axios.prototype.getUri.call({ defaults: {} } as Axios, named));
+  const path = resolvePath(url, uri, site.origin);
+  const method = checkMethod(config);
   const headers = buildHeaders(config.headers.toJSON(true), config.auth);
   const { validateStatus: accepts = isSuccess } = config;
   let timeoutMs = readTimeout(config, site);
@@ -175,7 +175,7 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
   let late: AbortSignal | undefined;
   try {
     signal?.throwIfAborted();
-    const body = await bodyOf(data, headers, maxBodyLength, () => {
+    const body = await readBody(data, headers, maxBodyLength, () => {
       late = AbortSignal.timeout(timeoutMs);
       return AbortSignal.any([...signals, late]);
     });
@@ -192,7 +192,7 @@ async function send(site: Site, config: Config, isParsed: boolean): Promise<Axio
       timeoutMs,
       maxSize: site.maxSize,
     });
-    const { data: received, isUsable } = dataOf(answer, method, config, isParsed);
+    const { data: received, isUsable } = parseData(answer, method, config, isParsed);
     const response = new UpstreamResponse(answer, received, config);
     const isAccepted = accepts?.(answer.status) ?? true;
     if (!isAccepted) throw upstreamError('status', config, { response });
@@ -231,7 +231,7 @@ function callerSignals({ signal, cancelToken }: Config) {
   };
 }
 
-function uriOf(make: () => string): string {
+function buildUri(make: () => string): string {
   try {
     return make();
   } catch (error) {

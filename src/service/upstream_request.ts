@@ -112,7 +112,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QU
 const RESPONSE_TYPES = [undefined, null, 'json', 'text', 'arraybuffer', 'stream'];
 
 /** Returns the method, after a check of the options whose values depend on nothing else. */
-export function methodOf(config: InternalAxiosRequestConfig): string {
+export function checkMethod(config: InternalAxiosRequestConfig): string {
   const method = String(config.method).toUpperCase();
   const { data = null, signal, cancelToken, responseType, validateStatus } = config;
   const isBodyless = method === 'GET' || method === 'HEAD';
@@ -158,7 +158,7 @@ const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
  * @param url of the request alone, before axios has dropped its fragment
  * @param uri made by axios
  */
-export function pathOf(url: unknown, uri: string, origin: string): string {
+export function resolvePath(url: unknown, uri: string, origin: string): string {
   const target = UNFIT.test(`${url}${uri}`) ? null : URL.parse(uri, origin);
   const path = uri.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/';
   if (target && (target.origin !== origin || target.username !== '' || target.password !== '')) {
@@ -185,7 +185,7 @@ const MAX_READ_BODY = 1024 * 1024;
  * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
  * @throws the reason of `ends`
  */
-export async function bodyOf(
+export async function readBody(
   data: unknown,
   headers: Record<string, string>,
   maxBodyLength: number | undefined,

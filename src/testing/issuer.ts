@@ -30,7 +30,7 @@ const LIFETIME_S = 3600;
 export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
   const { privateKey, publicKey } = await generateKeyPair('RS256');
   const keys = [{ ...(await exportJWK(publicKey)), kid: KID, use: 'sig', alg: 'RS256' }];
-  const request = (claims: object = {}) => requestOf(origin, claims, privateKey);
+  const request = (claims: object = {}) => createRequest(origin, claims, privateKey);
   const { origin, close } = await listenOnLoopback(async ({ url = '' }, response) => {
     const { pathname, searchParams } = new URL(url, 'http://issuer.invalid');
     const answers: Record<string, () => object> = {
@@ -45,7 +45,7 @@ export async function startDevelopmentIssuer(): Promise<DevelopmentIssuer> {
 }
 
 /** Makes a request as a wallet does, with an ephemeral key that is forgotten at once. */
-async function requestOf(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
+async function createRequest(issuer: string, claims: object, signingKey: CryptoKey): Promise<ProofRequest> {
   const ephemeral = new Ed25519Keypair().getPublicKey();
   const jwtRandomness = generateRandomness();
   const iat = Math.floor(Date.now() / 1000);

@@ -58,7 +58,7 @@ function now(): number {
 }
 
 /** Returns a temperature from 0 to 34.9 °C, derived from the SHA-256 of the location, regardless of case. */
-export function temperatureOf(place: string): number {
+export function computeTemperature(place: string): number {
   return (createHash('sha256').update(place.toLowerCase()).digest().readUInt16BE() % 350) / 10;
 }
 
@@ -68,7 +68,7 @@ function reading(place: string, current: object = {}): object {
     location: { name: place.slice(0, 40), country: 'Nowhere', lat: 0, lon: 0, localtime_epoch: epoch },
     current: {
       last_updated_epoch: epoch - (epoch % REFRESH_SECONDS),
-      temp_c: temperatureOf(place),
+      temp_c: computeTemperature(place),
       is_day: 1,
       ...current,
     },

@@ -57,18 +57,19 @@ function find(kind: string, name: string): Manifest {
   return manifest;
 }
 
-const containerOf = (name: string) => find('Deployment', name).spec.template.spec.containers[0] as Container;
-const envOf = (name: string): Settings =>
-  Object.fromEntries(containerOf(name).env.map((entry) => [entry.name, entry.value]));
+const findContainer = (name: string) =>
+  find('Deployment', name).spec.template.spec.containers[0] as Container;
+const readEnvironment = (name: string): Settings =>
+  Object.fromEntries(findContainer(name).env.map((entry) => [entry.name, entry.value]));
 
 /** The settings of each part, by the name of the way to run it. */
 const ways: [string, (part: string) => Settings][] = [
   ['Compose', (part) => services[part]?.environment ?? {}],
-  ['Kubernetes', envOf],
+  ['Kubernetes', readEnvironment],
 ];
 
-describe.each(ways)('%s', (_way, settingsOf) => {
-  const seconds = (part: string, name: string) => Number(settingsOf(part)[name]);
+describe.each(ways)('%s', (_way, readSettings) => {
+  const seconds = (part: string, name: string) => Number(readSettings(part)[name]);
 
   test('HAProxy gives up before the front end does, and a backend ends what nobody waits for', () => {
     const patience = seconds('haproxy', 'QUEUE_SECONDS') + seconds('haproxy', 'PROOF_SECONDS');
@@ -81,12 +82,12 @@ describe.each(ways)('%s', (_way, settingsOf) => {
   });
 
   test('sets only what haproxy.cfg reads', () => {
-    for (const name of Object.keys(settingsOf('haproxy'))) expect(haproxy).toContain(`\${${name}}`);
+    for (const name of Object.keys(readSettings('haproxy'))) expect(haproxy).toContain(`\${${name}}`);
   });
 
   test('sends the front end to HAProxy, and demands no development key', () => {
-    expect(settingsOf('frontend')['PROVER_URI']).toBe('http://haproxy:8080/input');
-    for (const part of PARTS) expect(settingsOf(part)['ALLOW_INSECURE_DEV_KEY'] ?? null).toBeNull();
+    expect(readSettings('frontend')['PROVER_URI']).toBe('http://haproxy:8080/input');
+    for (const part of PARTS) expect(readSettings(part)['ALLOW_INSECURE_DEV_KEY'] ?? null).toBeNull();
   });
 });
 
@@ -131,7 +132,7 @@ describe.each(PARTS)('the %s in Compose', (part) => {
 
 describe.each(PARTS)('the %s in Kubernetes', (part) => {
   const pod = find('Deployment', part).spec.template.spec;
-  const container = containerOf(part);
+  const container = findContainer(part);
 
   test('has no privileges, no token of the cluster, and nothing that it can write but memory', () => {
     expect(pod).toMatchObject({
@@ -180,7 +181,7 @@ describe('the backends in Kubernetes', () => {
     const [, slots] = /presetenv BACKENDS (\d+)/.exec(haproxy) ?? [];
     expect(spec.maxReplicas).toBeLessThanOrEqual(Number(slots));
     const { name, namespace } = find('Service', 'backend').metadata;
-    expect(envOf('haproxy')['BACKEND']).toBe(`${name}.${namespace}.svc.cluster.local`);
+    expect(readEnvironment('haproxy')['BACKEND']).toBe(`${name}.${namespace}.svc.cluster.local`);
   });
 
   test('can call no host', () => {

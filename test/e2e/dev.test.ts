@@ -215,8 +215,8 @@ describe('a save', () => {
     renameSync(`${file}.new`, file);
   }
 
-  const startsOf = (run: { output: string }) => run.output.split('INFO: listening').length - 1;
-  const keyOf = async (url: string) =>
+  const countStarts = (run: { output: string }) => run.output.split('INFO: listening').length - 1;
+  const fetchKey = async (url: string) =>
     ((await (await fetch(new URL('/health_check', url))).json()) as { pk: string }).pk;
 
   test('restarts the make dev that has loaded the file, each time, and no other; the emulated enclave keeps its key', async () => {
@@ -226,7 +226,7 @@ describe('a save', () => {
     ];
     const { url } = await tryIt(weather);
     const { url: saltUrl } = await tryIt(salt);
-    const [key, saltKey] = [await keyOf(url), await keyOf(saltUrl)];
+    const [key, saltKey] = [await fetchKey(url), await fetchKey(saltUrl)];
     // Two beside each other have two keys.
     expect(key).not.toBe(saltKey);
 
@@ -240,24 +240,24 @@ describe('a save', () => {
     for (const [at, word] of ['first', 'second'].entries()) {
       const types = 'src/apps/weather/types.ts';
       saveByRename(types, (text) => text.replace(/'must \w+ a place'/, `'must ${word} a place'`));
-      await expect.poll(() => startsOf(weather), { timeout: 20_000 }).toBe(at + 2);
+      await expect.poll(() => countStarts(weather), { timeout: 20_000 }).toBe(at + 2);
       await expect
         .poll(() => refusal().catch(() => ''), { timeout: 10_000 })
         .toContain(`must ${word} a place`);
-      expect(await keyOf(url)).toBe(key);
+      expect(await fetchKey(url)).toBe(key);
     }
-    expect(startsOf(weather)).toBe(3);
-    expect(startsOf(salt)).toBe(1);
-    expect(await keyOf(saltUrl)).toBe(saltKey);
+    expect(countStarts(weather)).toBe(3);
+    expect(countStarts(salt)).toBe(1);
+    expect(await fetchKey(saltUrl)).toBe(saltKey);
 
     // Both have loaded this one.
     saveByRename('src/server/boot.ts', (text) => `${text}\n`);
-    await expect.poll(() => [startsOf(weather), startsOf(salt)], { timeout: 20_000 }).toEqual([4, 2]);
-    await expect.poll(() => keyOf(saltUrl).catch(() => ''), { timeout: 10_000 }).toBe(saltKey);
+    await expect.poll(() => [countStarts(weather), countStarts(salt)], { timeout: 20_000 }).toEqual([4, 2]);
+    await expect.poll(() => fetchKey(saltUrl).catch(() => ''), { timeout: 10_000 }).toBe(saltKey);
 
     weather.child.kill('SIGTERM');
     await weather.ended;
     const again = dev({ ATTEST: 'emulated' }, copy);
-    expect(await keyOf((await tryIt(again)).url)).not.toBe(key);
+    expect(await fetchKey((await tryIt(again)).url)).not.toBe(key);
   });
 });

@@ -105,14 +105,14 @@ const file = (name: string) => fileURLToPath(new URL(name, trustFolder()));
 const root = () => ['--root', file('dev-root.pem')];
 const pcrs = () => ['--pcrs', file('dev.pcrs')];
 
-async function startServerOf(image: number): Promise<TestServer> {
+async function startImageServer(image: number): Promise<TestServer> {
   const trust = DevelopmentTrust.load(trustFolder(), 'weather', { image });
   trust.save();
   return (await startWeather({ nsm: trust.nsm })).server;
 }
 
 async function startEnclave(): Promise<string> {
-  return (await startServerOf(1)).url;
+  return (await startImageServer(1)).url;
 }
 
 const vector = (name: string) =>
@@ -369,7 +369,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
   test('a rollout replaces the enclave of an image by that of the next', async (context) => {
     needsRegistration(context);
     const { registrar } = await done('add_registrar', [operator.toSuiAddress()]);
-    const [old, successor] = [await startServerOf(1), await startServerOf(2)];
+    const [old, successor] = [await startImageServer(1), await startImageServer(2)];
     await done('register_enclave', [old.url, ...root()]);
     const stopping = createServer((_, response) => void old.close().then(() => response.end()));
     await once(stopping.listen(0, '127.0.0.1'), 'listening');

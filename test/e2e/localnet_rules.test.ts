@@ -4,7 +4,7 @@
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { effectOn, makeObjects, type Probe, probeOf } from '../../scripts/check/rules/case.ts';
+import { createProbe, effectOn, makeObjects, type Probe } from '../../scripts/check/rules/case.ts';
 import { CASES } from '../../scripts/check/rules/cases.ts';
 import { type OpenNode, openNode } from '../../scripts/check/rules/node.ts';
 import { compileProbe, SOURCES } from '../../scripts/check/rules/probe.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
   node = await openNode({ url, faucet });
   world = new World(node.urls);
   await world.fund(2);
-  probe = probeOf(world, await world.publish(await compileProbe(SOURCES.probe)));
+  probe = createProbe(world, await world.publish(await compileProbe(SOURCES.probe)));
 }, 60_000);
 afterAll(async () => await node.close());
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { fakeGenerator, inputOf, keyFile } from '../src/prover/backend/support.ts';
+import { createInput, fakeGenerator, keyFile } from '../src/prover/backend/support.ts';
 import { fakeWorker, LOADS, PROVES } from '../src/prover/fake_worker.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -38,7 +38,7 @@ async function start() {
     fetch(`${url}/input`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(inputOf(5).circuit),
+      body: JSON.stringify(createInput(5).circuit),
     });
   return { backend, post, enginePid };
 }

@@ -33,7 +33,7 @@ function answerWith(document: Uint8Array): Uint8Array {
 }
 
 /** The answer around a document with these fields. */
-function answerOf(fields: Fields | object): Uint8Array {
+function createAnswer(fields: Fields | object): Uint8Array {
   return answerAround(encode(fields));
 }
 
@@ -41,7 +41,7 @@ function answerAround(payload: Uint8Array): Uint8Array {
   return answerWith(encodeCose({ payload, signature: new Uint8Array(96) }));
 }
 
-function fieldsOf(document: Uint8Array): Fields {
+function decodeFields(document: Uint8Array): Fields {
   const cose: unknown[] = decode(document, { tags: { 18: (content) => content() } });
   return decode(cose[2] as Uint8Array, { useMaps: true }) as Fields;
 }
@@ -95,7 +95,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     ['qemu-unsigned', '1795154233000'],
     ['evervault-debug', '1695049410860'],
   ])('is that of %s, with the nonce that it was made for', (name, ms) => {
-    const nonce = fieldsOf(vector(name)).get('nonce') as Uint8Array;
+    const nonce = decodeFields(vector(name)).get('nonce') as Uint8Array;
     expect(times(nonce, [answerWith(vector(name))])).toEqual([ms]);
     expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
   });
@@ -105,14 +105,14 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     ['nautilus-twitter', '1744731537935'],
   ])('is that of %s, once its document has a nonce', (name, ms) => {
     expect(times(NONCE, [answerWith(vector(name))])).toEqual(['none']);
-    expect(times(NONCE, [answerOf(fieldsOf(vector(name)).set('nonce', NONCE))])).toEqual([ms]);
+    expect(times(NONCE, [createAnswer(decodeFields(vector(name)).set('nonce', NONCE))])).toEqual([ms]);
   });
 
   test('may be of 2020 to 2099, in milliseconds', () => {
     const first = Date.UTC(2020, 0);
     const end = Date.UTC(2100, 0);
     const stamps = [0, 0xffff_ffff, Math.trunc(AT / 1000), first - 1, first, end - 1, end, AT * 1000];
-    const answers = stamps.map((timestamp) => answerOf({ timestamp, nonce: NONCE }));
+    const answers = stamps.map((timestamp) => createAnswer({ timestamp, nonce: NONCE }));
     const good = [first, end - 1].map(String);
     expect(times(NONCE, answers)).toEqual(['none', 'none', 'none', 'none', ...good, 'none', 'none']);
   });
@@ -125,30 +125,30 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
     };
     const forged = Buffer.concat([encode('timestamp'), encode(AT)]);
     const refused: Uint8Array[] = [
-      answerOf({ nonce: NONCE }),
-      answerOf({ timestamp: AT }),
-      answerOf({ timestamp: AT, nonce: null }),
-      answerOf({ timestamp: AT, nonce: NONCE.subarray(1) }),
-      answerOf({ timestamp: AT, nonce: Uint8Array.from([...NONCE, 0]) }),
-      answerOf({ timestamp: AT, nonce: Buffer.from(NONCE).toString('latin1') }),
-      answerOf({ timestamp: `${AT}`, nonce: NONCE }),
-      answerOf({ timestamp: -AT, nonce: NONCE }),
-      answerOf({ timestamp: AT + 0.5, nonce: NONCE }),
-      answerOf({ timestamp: [AT], nonce: NONCE }),
+      createAnswer({ nonce: NONCE }),
+      createAnswer({ timestamp: AT }),
+      createAnswer({ timestamp: AT, nonce: null }),
+      createAnswer({ timestamp: AT, nonce: NONCE.subarray(1) }),
+      createAnswer({ timestamp: AT, nonce: Uint8Array.from([...NONCE, 0]) }),
+      createAnswer({ timestamp: AT, nonce: Buffer.from(NONCE).toString('latin1') }),
+      createAnswer({ timestamp: `${AT}`, nonce: NONCE }),
+      createAnswer({ timestamp: -AT, nonce: NONCE }),
+      createAnswer({ timestamp: AT + 0.5, nonce: NONCE }),
+      createAnswer({ timestamp: [AT], nonce: NONCE }),
       // What looks like the time is part of another field.
-      answerOf({ user_data: forged, nonce: NONCE }),
-      answerOf({ pcrs: { timestamp: AT }, nonce: NONCE }),
+      createAnswer({ user_data: forged, nonce: NONCE }),
+      createAnswer({ pcrs: { timestamp: AT }, nonce: NONCE }),
       twice('timestamp', AT),
       twice('nonce', NONCE),
       encode({ Error: 'InternalError' }),
       encode({ GetRandom: { random: NONCE } }),
-      encode({ Attestation: { document: answerOf(ours), more: 1 } }),
+      encode({ Attestation: { document: createAnswer(ours), more: 1 } }),
       encode({ Attestation: { document: 'text' } }),
-      Buffer.concat([answerOf(ours), Buffer.of(0)]),
+      Buffer.concat([createAnswer(ours), Buffer.of(0)]),
       answerWith(encode([new Uint8Array(4), new Map(), encode(ours)])),
       answerWith(encode(ours)),
     ];
-    expect(times(NONCE, [answerOf(ours), ...refused])).toEqual([`${AT}`, ...refused.map(() => 'none')]);
+    expect(times(NONCE, [createAnswer(ours), ...refused])).toEqual([`${AT}`, ...refused.map(() => 'none')]);
   });
 
   test('is read past whatever the other fields hold', () => {
@@ -159,7 +159,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
       deep: Array.from({ length: 5 }).reduce<unknown[]>((inner) => [inner], []),
     };
     const fields = { ...before, timestamp: AT, nonce: NONCE };
-    expect(times(NONCE, [answerOf(fields)])).toEqual([`${AT}`]);
+    expect(times(NONCE, [createAnswer(fields)])).toEqual([`${AT}`]);
     const open = Object.entries({ ...fields, pcrs: {} }).map(([name, value]): MapEntry => {
       const pcrs = encodeMap([[0, encode(new Uint8Array(48))]], 'indefinite');
       return [name, name === 'pcrs' ? pcrs : encode(value)];
@@ -174,7 +174,7 @@ describe.runIf(canRun)("the time of the NSM's documents", () => {
 
   test('is not read from an answer that is cut anywhere, and never wrongly from one with wrong bytes', () => {
     const document = vector('qemu-unsigned');
-    const nonce = fieldsOf(document).get('nonce') as Uint8Array;
+    const nonce = decodeFields(document).get('nonce') as Uint8Array;
     const answer = answerWith(document);
     const cut = Array.from(answer, (_, at) => answer.subarray(0, at));
     expect(new Set(times(nonce, cut))).toEqual(new Set(['none']));

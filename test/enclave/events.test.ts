@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { closed } from '../closed.ts';
 import { canRun, freePort, type Role, startRole, temporaryFolder } from './init.ts';
 
-const lineOf = (number: number, length = 40) => {
+const formatLine = (number: number, length = 40) => {
   const start = `{"event":"application","n":${number},"x":"`;
   return `${start}${'x'.repeat(Math.max(0, length - start.length - 3))}"}\n`;
 };
@@ -80,33 +80,33 @@ describe.runIf(canRun)('the events', () => {
   test('arrive in order on one connection, and end with their writer', async () => {
     const { port, got } = await receiver();
     const { role, write, end } = start(port);
-    write(lineOf(1) + lineOf(2));
-    await expect.poll(() => got).toEqual([lineOf(1) + lineOf(2)]);
-    write(lineOf(3).slice(0, 10));
-    write(`${lineOf(3).slice(10)}${lineOf(4)}{"cut`);
+    write(formatLine(1) + formatLine(2));
+    await expect.poll(() => got).toEqual([formatLine(1) + formatLine(2)]);
+    write(formatLine(3).slice(0, 10));
+    write(`${formatLine(3).slice(10)}${formatLine(4)}{"cut`);
     end();
     expect(await role.ended).toBe(0);
-    await expect.poll(() => got).toEqual([lineOf(1) + lineOf(2) + lineOf(3) + lineOf(4)]);
+    await expect.poll(() => got).toEqual([formatLine(1) + formatLine(2) + formatLine(3) + formatLine(4)]);
   });
 
   test('wait for a receiver', async () => {
     const port = await freePort();
     const { write } = start(port);
-    write(lineOf(1));
+    write(formatLine(1));
     await new Promise((done) => setTimeout(done, 300));
     const { got } = await receiver(port);
-    await expect.poll(() => got).toEqual([lineOf(1)]);
+    await expect.poll(() => got).toEqual([formatLine(1)]);
   });
 
   test('go on over another connection when the first one broke, with whole lines', async () => {
     const { port, got, sockets } = await receiver();
     const { write } = start(port);
-    write(lineOf(1));
-    await expect.poll(() => got).toEqual([lineOf(1)]);
+    write(formatLine(1));
+    await expect.poll(() => got).toEqual([formatLine(1)]);
     sockets[0]?.resetAndDestroy();
     await new Promise((done) => setTimeout(done, 100));
-    write(lineOf(2));
-    await expect.poll(() => got).toEqual([lineOf(1), lineOf(2)]);
+    write(formatLine(2));
+    await expect.poll(() => got).toEqual([formatLine(1), formatLine(2)]);
   });
 
   test('never block their writer, whose receiver reads nothing: what is dropped is counted', async () => {
@@ -115,7 +115,7 @@ describe.runIf(canRun)('the events', () => {
     // 20 MB: more than any buffer on the way. A writer that had to wait would never come to its end.
     const count = 20_000;
     for (let at = 0; at < count; at += 50) {
-      write(Array.from({ length: 50 }, (_, more) => lineOf(at + more, 1000)).join(''));
+      write(Array.from({ length: 50 }, (_, more) => formatLine(at + more, 1000)).join(''));
     }
     const reading = read();
     // Read on, and the loss is told without another event.
@@ -137,7 +137,7 @@ describe.runIf(canRun)('the events', () => {
     const { role, write } = start(port);
     const kilobytes = () =>
       Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${role.child.pid}/status`, 'utf8'))?.[1]);
-    const batch = Array.from({ length: 60 }, (_, at) => lineOf(at, 1000)).join('');
+    const batch = Array.from({ length: 60 }, (_, at) => formatLine(at, 1000)).join('');
     for (let at = 0; at < 10; at += 1) write(batch);
     const before = kilobytes();
     for (let at = 0; at < 490; at += 1) write(batch);
@@ -154,27 +154,27 @@ describe.runIf(canRun)('the events', () => {
     write(`${'x'.repeat(1025)}\n`);
     write('{"event":"\x1b[2J"}\n');
     write('{"event":"ä"}\n');
-    write(lineOf(1));
+    write(formatLine(1));
     await expect
       .poll(text)
       .toBe(
-        `{"event":"lost","events":1}\n{"event":"lost","events":1}\n{"event":"lost","events":1}\n${lineOf(1)}`,
+        `{"event":"lost","events":1}\n{"event":"lost","events":1}\n{"event":"lost","events":1}\n${formatLine(1)}`,
       );
   });
 
   test('ignore what the receiver says', async () => {
     const { port, text, sockets } = await receiver();
     const { write } = start(port);
-    write(lineOf(1));
-    await expect.poll(text).toBe(lineOf(1));
+    write(formatLine(1));
+    await expect.poll(text).toBe(formatLine(1));
     sockets[0]?.write('x'.repeat(1_000_000));
-    write(lineOf(2));
-    await expect.poll(text).toBe(lineOf(1) + lineOf(2));
+    write(formatLine(2));
+    await expect.poll(text).toBe(formatLine(1) + formatLine(2));
   });
 
   test('end although nobody receives them', async () => {
     const { role, write, end } = start(await freePort());
-    write(lineOf(1));
+    write(formatLine(1));
     end();
     expect(await role.ended).toBe(0);
   });

@@ -3,7 +3,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { deriveObjectID } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
+import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
 const KEY_TYPE = '0x0::enclave::EnclaveKey';
@@ -25,7 +25,7 @@ function derive(parent: string, key: Uint8Array, lengthBytes: 4 | 8): string {
   return hash(Uint8Array.of(0xf0), bcs.Address.serialize(parent).toBytes(), length, key, type);
 }
 
-function keyOf(version: bigint): Uint8Array {
+function encodeKey(version: bigint): Uint8Array {
   return EnclaveKey.serialize({ config_version: version, pk: PUBLIC_KEY }).toBytes();
 }
 
@@ -36,7 +36,7 @@ test('an Enclave is where its config, version and public key say', async () => {
   // The second object that the transaction makes.
   const config = hash(Uint8Array.of(0xf1), digest, bcs.u64().serialize(1n).toBytes());
 
-  const run = await testPackage('enclave', frameworkOf(process.env), {
+  const run = await testPackage('enclave', chooseFramework(process.env), {
     extra: {
       ...withoutOwnTests('enclave'),
       'tests/address.move': `#[test_only]
@@ -51,11 +51,11 @@ fun as_computed() {
     assert!(object::id_address(&config) == @${config});
     let pk = x"${PUBLIC_KEY.toString('hex')}";
     let first = config.new_enclave_for_testing(&cap, pk);
-    assert!(object::id_address(&first) == @${derive(config, keyOf(0n), 4)});
+    assert!(object::id_address(&first) == @${derive(config, encodeKey(0n), 4)});
     let (pcr0, pcr1, pcr2) = (*config.pcr0(), *config.pcr1(), *config.pcr2());
     config.update_pcrs(&cap, pcr0, pcr1, pcr2);
     let second = config.new_enclave_for_testing(&cap, pk);
-    assert!(object::id_address(&second) == @${derive(config, keyOf(1n), 4)});
+    assert!(object::id_address(&second) == @${derive(config, encodeKey(1n), 4)});
     first.destroy_enclave_for_testing();
     second.destroy_enclave_for_testing();
     config.destroy_config_for_testing();
@@ -66,5 +66,5 @@ fun as_computed() {
   });
 
   expect(run.output).toContain('[ PASS    ] enclave::address::as_computed');
-  expect(deriveObjectID(config, KEY_TYPE, keyOf(1n))).toBe(derive(config, keyOf(1n), 8));
+  expect(deriveObjectID(config, KEY_TYPE, encodeKey(1n))).toBe(derive(config, encodeKey(1n), 8));
 });

@@ -1,7 +1,7 @@
 /** The contract that src/library/sui/README.md shows: it compiles without a warning, and does what the page says. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
+import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
 
 const README = readFileSync(new URL('../../src/library/sui/README.md', import.meta.url), 'utf8');
 const [, source = ''] = /```move\n(module app::rewards;\n.*?)```/s.exec(README) ?? [];
@@ -104,7 +104,7 @@ fun nobody_else_opens_rewards_for_a_config() {
 `;
 
 test('the contract of the page pins its config and awards each order once', async () => {
-  const run = await testPackage('weather', frameworkOf(process.env), {
+  const run = await testPackage('weather', chooseFramework(process.env), {
     extra: { 'sources/rewards.move': source, 'tests/rewards_tests.move': TESTS },
   });
   expect(run.output).not.toMatch(/^(warning|error)/m);

@@ -6,7 +6,7 @@ import { blake2b } from '@noble/hashes/blake2.js';
 import { expect, test } from 'vitest';
 import { ENCLAVE_EVENTS, readConfig, readEnclave, readRegistrar } from '../../src/library/sui/index.ts';
 import { SourceContent } from '../../src/library/sui/structs.ts';
-import { buildPackage, frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
+import { buildPackage, chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
 import { Config, Enclave, Registrar } from '../src/devnet/structs.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
@@ -15,14 +15,14 @@ const APPLICATION = `${PACKAGE}::weather::WEATHER`;
 const TRANSACTION = 9n;
 
 /** The id of the object that the test's transaction makes as its first, second, … */
-function idOf(index: number): string {
+function computeId(index: number): string {
   const digest = Buffer.alloc(32);
   digest.writeBigUInt64LE(TRANSACTION);
   const bytes = Buffer.concat([Buffer.of(0xf1), digest, bcs.u64().serialize(index).toBytes()]);
   return `0x${Buffer.from(blake2b(bytes, { dkLen: 32 })).toString('hex')}`;
 }
 
-const [CAP, CONFIG, REGISTRAR] = [idOf(0), idOf(1), idOf(2)] as const;
+const [CAP, CONFIG, REGISTRAR] = [computeId(0), computeId(1), computeId(2)] as const;
 // Derived from the config's, by a hash that has another width in WebAssembly: see address.test.ts.
 const ENCLAVE = `0x${'d'.repeat(64)}`;
 const PCR = new Uint8Array(48).fill(1);
@@ -123,7 +123,7 @@ function assertEmitted(name: string): string {
 }
 
 test('in the Move VM objects and events have these bytes', async () => {
-  const run = await testPackage('enclave', frameworkOf(process.env), {
+  const run = await testPackage('enclave', chooseFramework(process.env), {
     extra: {
       ...withoutOwnTests('enclave'),
       'tests/layout.move': `#[test_only]
@@ -183,7 +183,9 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
     const row = readme.split('\n').find(isRow) ?? '';
     return Number(row.split('|').at(-2)?.replace(/\D/g, ''));
   };
-  const builds = await Promise.all(['enclave', 'weather'].map((name) => buildPackage(name, frameworkOf({}))));
+  const builds = await Promise.all(
+    ['enclave', 'weather'].map((name) => buildPackage(name, chooseFramework({}))),
+  );
   const bytes = builds
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
@@ -201,7 +203,7 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
 });
 
 /** A client whose node has one object. */
-function clientOf(struct: string, objectId: string, content: Uint8Array): ClientWithCoreApi {
+function createClient(struct: string, objectId: string, content: Uint8Array): ClientWithCoreApi {
   const type = `${PACKAGE}::enclave::${struct}<${APPLICATION}>`;
   const getObjects = async () => ({ objects: [{ objectId, type, content }] });
   return { core: { getObjects } } as unknown as ClientWithCoreApi;
@@ -210,7 +212,7 @@ function clientOf(struct: string, objectId: string, content: Uint8Array): Client
 test('they are read from these bytes', async () => {
   const contract = { enclavePackage: PACKAGE, application: APPLICATION };
   const pcr = '01'.repeat(48);
-  expect(await readConfig(clientOf('EnclaveConfig', CONFIG, config), CONFIG)).toEqual({
+  expect(await readConfig(createClient('EnclaveConfig', CONFIG, config), CONFIG)).toEqual({
     ...contract,
     id: CONFIG,
     name: 'testing',
@@ -224,7 +226,7 @@ test('they are read from these bytes', async () => {
     isRetired: true,
     packageVersion: 1n,
   });
-  expect(await readEnclave(clientOf('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
+  expect(await readEnclave(createClient('Enclave', ENCLAVE, enclave), ENCLAVE)).toEqual({
     ...contract,
     id: ENCLAVE,
     publicKey: KEY,
@@ -232,7 +234,7 @@ test('they are read from these bytes', async () => {
     configVersion: 2n,
     registeredAtMs: 1744683923696n,
   });
-  expect(await readRegistrar(clientOf('RegistrarCap', REGISTRAR, registrar), REGISTRAR)).toEqual({
+  expect(await readRegistrar(createClient('RegistrarCap', REGISTRAR, registrar), REGISTRAR)).toEqual({
     ...contract,
     id: REGISTRAR,
     configId: CONFIG,
@@ -257,8 +259,8 @@ test.each([
   for (const changed of [content.subarray(0, length - 1), Buffer.concat([content, Buffer.of(0)])]) {
     const reading =
       name === 'config'
-        ? readConfig(clientOf('EnclaveConfig', CONFIG, changed), CONFIG)
-        : readEnclave(clientOf('Enclave', ENCLAVE, changed), ENCLAVE);
+        ? readConfig(createClient('EnclaveConfig', CONFIG, changed), CONFIG)
+        : readEnclave(createClient('Enclave', ENCLAVE, changed), ENCLAVE);
     await expect(reading).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   }
 });

@@ -1,11 +1,11 @@
 /** From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's VM. */
 import { describe, expect, test } from 'vitest';
-import { frameworkOf, testPackage } from '../../src/toolchain/move/packages.ts';
+import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
 import { startWeather } from '../src/server/support.ts';
 import { moveText } from './vectors.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
-const framework = frameworkOf(process.env);
+const framework = chooseFramework(process.env);
 
 interface Answer {
   readonly response: {

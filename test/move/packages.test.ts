@@ -1,11 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { buildPackage, frameworkOf, packageNames, testPackage } from '../../src/toolchain/move/packages.ts';
+import {
+  buildPackage,
+  chooseFramework,
+  packageNames,
+  testPackage,
+} from '../../src/toolchain/move/packages.ts';
 import { enclaveVectors, realDocumentTests, weatherVectors } from './vectors.ts';
 import { withoutOwnTests } from './without_own_tests.ts';
 
-const framework = frameworkOf(process.env);
+const framework = chooseFramework(process.env);
 
 const MOVE = new URL('../../move/', import.meta.url);
 
@@ -58,13 +63,13 @@ describe.each(packageNames())('move/%s', (name) => {
 
 test('for code that uses a module which the stub lacks, the error names where to get it', async () => {
   const extra = { 'sources/reader.move': 'module app::reader;\n\nuse sui::bcs;\n' };
-  const run = await testPackage('weather', frameworkOf({}), { extra });
+  const run = await testPackage('weather', chooseFramework({}), { extra });
   expect(run.passed).toBe(false);
   expect(run.output).toContain("Unbound module: 'sui::bcs'");
   expect(run.output).toMatch(/stub of Sui's framework: set FRAMEWORK=fetch, or SUI_FRAMEWORK_DIR/);
   // A mistake in the code itself is not blamed on the framework.
   const readerFile = { 'sources/reader.move': 'module app::reader;\n\nuse app::nothing;\n' };
-  const { output } = await testPackage('weather', frameworkOf({}), { extra: readerFile });
+  const { output } = await testPackage('weather', chooseFramework({}), { extra: readerFile });
   expect(output).toContain('app::nothing');
   expect(output).not.toContain('FRAMEWORK=fetch');
 });
@@ -74,13 +79,13 @@ test.each([
   ['3u64.do!(|_| ());', /FRAMEWORK=fetch/],
 ])('for a macro that the stub lacks too: %s', async (line, advice) => {
   const extra = { 'sources/reader.move': `module app::reader;\n\nfun read() { ${line} }\n` };
-  expect((await testPackage('weather', frameworkOf({}), { extra })).output).toMatch(advice);
+  expect((await testPackage('weather', chooseFramework({}), { extra })).output).toMatch(advice);
 });
 
 test('but not for a method that a type of the package lacks', async () => {
   const line = 'public struct Point has drop { x: u64 }\n\nfun read(point: &Point) { point.move_by(1) }';
   const extra = { 'sources/reader.move': `module app::reader;\n\n${line}\n` };
-  const { output } = await testPackage('weather', frameworkOf({}), { extra });
+  const { output } = await testPackage('weather', chooseFramework({}), { extra });
   expect(output).toContain("No known method 'move_by'");
   expect(output).not.toContain('FRAMEWORK=fetch');
 });
@@ -158,7 +163,7 @@ describe('the runner', () => {
 
 describe('the choice of a framework', () => {
   test('is the stub by default, and its description names it', () => {
-    expect(frameworkOf({})).toMatchObject({
+    expect(chooseFramework({})).toMatchObject({
       isStub: true,
       description: expect.stringContaining("a stub of Sui's framework"),
     });
@@ -166,11 +171,11 @@ describe('the choice of a framework', () => {
 
   test('SUI_FRAMEWORK_DIR does not make a framework of the stub', () => {
     const dir = fileURLToPath(new URL('../../src/devnet/move_framework', import.meta.url));
-    expect(frameworkOf({ SUI_FRAMEWORK_DIR: dir }).isStub).toBe(true);
+    expect(chooseFramework({ SUI_FRAMEWORK_DIR: dir }).isStub).toBe(true);
   });
 
   test('FRAMEWORK=fetch fetches it from GitHub', () => {
-    expect(frameworkOf({ FRAMEWORK: 'fetch' }).isStub).toBe(false);
+    expect(chooseFramework({ FRAMEWORK: 'fetch' }).isStub).toBe(false);
   });
 
   test.each([
@@ -185,7 +190,7 @@ describe('the choice of a framework', () => {
       vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void) =>
         setImmediate(run)) as never);
       onTestFinished(() => void vi.restoreAllMocks());
-      await expect(buildPackage('enclave', frameworkOf({ FRAMEWORK: 'fetch' }))).rejects.toMatchObject({
+      await expect(buildPackage('enclave', chooseFramework({ FRAMEWORK: 'fetch' }))).rejects.toMatchObject({
         code: 'FRAMEWORK_UNREACHABLE',
         message: expect.stringMatching(new RegExp(`github\\.com.*${reason.source}.*SUI_FRAMEWORK_DIR`)),
       });
@@ -197,6 +202,6 @@ describe('the choice of a framework', () => {
     [{ FRAMEWORK: 'real' }, 'FRAMEWORK must be fetch, or not set'],
     [{ FRAMEWORK: 'fetch', SUI_FRAMEWORK_DIR: '/nowhere' }, 'not both'],
   ])('%j is refused', (env, message) => {
-    expect(() => frameworkOf(env)).toThrow(message);
+    expect(() => chooseFramework(env)).toThrow(message);
   });
 });

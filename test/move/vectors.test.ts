@@ -2,7 +2,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { describe, expect, test } from 'vitest';
-import { celsiusOf } from '../../src/apps/weather/calls.ts';
+import { toCelsius } from '../../src/apps/weather/calls.ts';
 import { Temperature, WeatherResponse } from '../../src/apps/weather/types.ts';
 import { u64 } from '../../src/library/wire/bcs.ts';
 import { signedType } from '../../src/library/wire/intent.ts';
@@ -53,7 +53,7 @@ describe('a reading in tenths of a degree', () => {
     const message = Temperature.message.serialize({ intent: 1, timestamp_ms, payload }).toBytes();
     expect(Buffer.from(message).toString('hex')).toBe(bytes);
     expect(verifies(message, signature, public_key)).toBe(true);
-    expect(celsiusOf(tenths_plus_100000)).toBe(celsius);
+    expect(toCelsius(tenths_plus_100000)).toBe(celsius);
   });
 });
 

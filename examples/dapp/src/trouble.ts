@@ -40,7 +40,7 @@ export function staleTrouble(why: Staleness): Trouble {
 
 /** @param error what `EnclaveClient` threw @param url of the enclave */
 export function enclaveTrouble(error: unknown, url: string): Trouble {
-  const detail = detailOf(error);
+  const detail = describeDetail(error);
   if (isSilence(error)) {
     return {
       kind: 'silent',
@@ -88,14 +88,14 @@ function isLie(error: unknown): boolean {
 /** @param error what a wallet, the node or the page itself threw */
 export function otherTrouble(error: unknown): Trouble {
   const suiError = suiErrorIn(error);
-  const code = codeOf(suiError);
+  const code = findCode(suiError);
   const words = WORDS[code ?? ''];
   return {
     kind: 'other',
     title: words?.title ?? 'That did not work',
     text: words?.text ?? (suiError instanceof Error ? suiError.message : String(suiError)),
     advice: words?.advice ?? 'Try again.',
-    ...detailOf(suiError),
+    ...describeDetail(suiError),
   };
 }
 
@@ -131,11 +131,11 @@ function suiErrorIn(error: unknown): unknown {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+function findCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-function detailOf(error: unknown): { readonly detail?: string } {
-  const code = codeOf(error);
+function describeDetail(error: unknown): { readonly detail?: string } {
+  const code = findCode(error);
   return error instanceof Error && code !== undefined ? { detail: `${code}: ${error.message}` } : {};
 }

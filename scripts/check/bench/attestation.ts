@@ -42,7 +42,7 @@ function verifications(): EcdsaInput[] {
 }
 
 /** The median time of one call, in milliseconds, after as many to warm up. */
-async function timeOf(rounds: number, call: () => Promise<unknown>): Promise<number> {
+async function measureTime(rounds: number, call: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
     const start = performance.now();
@@ -55,12 +55,12 @@ async function timeOf(rounds: number, call: () => Promise<unknown>): Promise<num
 /** The medians in milliseconds, and of the five verifications as `floor`. */
 export async function measureVerification(rounds: number) {
   const inputs = verifications();
-  const floor = await timeOf(rounds, async () => {
+  const floor = await measureTime(rounds, async () => {
     for (const input of inputs) if (!(await verifyEcdsa(input))) throw new Error('a signature does not hold');
   });
-  const verify = await timeOf(rounds, () => verifyAttestation(bytes, { now, policy }));
-  const predict = await timeOf(rounds, () => predictRegistration(bytes, now));
-  const decode = await timeOf(rounds, async () => decodeAttestation(bytes));
+  const verify = await measureTime(rounds, () => verifyAttestation(bytes, { now, policy }));
+  const predict = await measureTime(rounds, () => predictRegistration(bytes, now));
+  const decode = await measureTime(rounds, async () => decodeAttestation(bytes));
   return { floor, verify, predict, decode };
 }
 

@@ -7,7 +7,15 @@ import { EphemeralKey } from '../../../src/server/keys/key.ts';
 import { Nsm } from '../../../src/server/nsm/nsm.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
 import type { Ask, Load } from './load.ts';
-import { type Cost, compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
+import {
+  type Cost,
+  compareRates,
+  measureCost,
+  type Server,
+  startServer,
+  stop,
+  takeTurns,
+} from './servers.ts';
 import type { Comparison } from './table.ts';
 
 const TURNS = 3;
@@ -48,7 +56,7 @@ export async function benchAttestation(load: Load, weather: Server): Promise<Com
   const fields = { publicKey: randomBytes(32), userData: randomBytes(64), nonce: randomBytes(16) };
   const ask: Ask = { path: `/get_attestation?nonce=${fields.nonce.toString('hex')}` };
   const bare = () => costOfCalls(() => nsm.attestation(fields));
-  const ours = () => costOf(load, weather, ask, SERVER_TURN);
+  const ours = () => measureCost(load, weather, ask, SERVER_TURN);
   const names = { name: '/get_attestation with a nonce', floorName: 'emulated NSM' };
   return compareRates(names, await takeTurns(TURNS, bare, ours));
 }
@@ -79,7 +87,7 @@ export async function benchSalt(load: Load): Promise<Comparison> {
   const salt = await startServer('./salt.ts', { TOKEN_KEY: JSON.stringify(jwk) });
   try {
     const names = { name: '/get_salt', floorName: 'RSA verification' };
-    return compareRates(names, await takeTurns(TURNS, bare, () => costOf(load, salt, ask, SERVER_TURN)));
+    return compareRates(names, await takeTurns(TURNS, bare, () => measureCost(load, salt, ask, SERVER_TURN)));
   } finally {
     stop([salt]);
   }

@@ -2,7 +2,7 @@
 import { quantity } from '../../../src/library/wording.ts';
 import { type Ask, COLD, type Load, PONG, WARM } from './load.ts';
 import { median, residentMegabytes } from './measure.ts';
-import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
+import { compareRates, measureCost, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
 
 const WARM_CONNECTIONS = 32;
@@ -60,7 +60,7 @@ export async function benchWarm(
   const cost =
     (server: Server, ask: Ask, of = amount) =>
     () =>
-      costOf(load, server, ask, of);
+      measureCost(load, server, ask, of);
   const warm = await takeTurns(turns, cost(echo, WARM), cost(weather, WARM));
   const memory = await benchMemory(load, { echo, weather }, more);
   const pong = await takeTurns(turns, cost(echo, PONG, short), cost(weather, PONG, short));
@@ -118,7 +118,7 @@ export async function benchCold(load: Load, { cold, signing, weather }: HttpServ
   const rows: Comparison[] = [];
   for (const [connections, least] of COLD_LOADS) {
     const name = `/process_data, cold, ${connections} connections`;
-    const cost = (server: Server) => () => costOf(load, server, COLD, { connections, seconds: 2 });
+    const cost = (server: Server) => () => measureCost(load, server, COLD, { connections, seconds: 2 });
     const bare = await takeTurns(COLD_TURNS, cost(cold), cost(weather));
     rows.push(compareRates({ name, floorName: 'bare proxy' }, bare, least));
     const signed = await takeTurns(COLD_TURNS, cost(signing), cost(weather));

@@ -55,7 +55,7 @@ async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amo
   const folder = mkdtempSync(join(tmpdir(), 'bench-'));
   try {
     const script = join(folder, 'ask.lua');
-    writeFileSync(script, luaOf(ask, nextLoad()));
+    writeFileSync(script, writeLuaScript(ask, nextLoad()));
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, origin + ask.path];
     return parseWrk((await run('wrk', args)).stdout);
   } finally {
@@ -64,7 +64,7 @@ async function loadByWrk(origin: string, ask: Ask, { connections, seconds }: Amo
 }
 
 /** wrk's script: nothing for a fixed request, which wrk then makes only once. */
-export function luaOf({ bodies }: Ask, load: string): string {
+export function writeLuaScript({ bodies }: Ask, load: string): string {
   if (!bodies) return '';
   const list = bodies.map((body) => `[==[${body}]==]`).join(', ');
   const head = `wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n`;
@@ -100,14 +100,19 @@ export function parseWrk(report: string): LoadResult {
 export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount): Promise<LoadResult> {
   const { connections, seconds } = amount;
   const url = origin + ask.path;
-  const result = await autocannon({ url, connections, duration: seconds, ...optionsOf(ask, nextLoad()) });
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    ...createLoadOptions(ask, nextLoad()),
+  });
   const { non2xx, errors, duration, latency } = result;
   if (non2xx > 0 || errors > 0) throw new Error(`autocannon: ${non2xx} refused, ${errors} failed`);
   return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
 }
 
 /** As with wrk, a fixed request is made only once. */
-function optionsOf({ bodies }: Ask, load: string): Partial<autocannon.Options> {
+function createLoadOptions({ bodies }: Ask, load: string): Partial<autocannon.Options> {
   if (!bodies) return {};
   const [body = ''] = bodies;
   const post = { method: 'POST', headers: JSON_HEADERS } as const;

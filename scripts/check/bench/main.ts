@@ -19,7 +19,7 @@ import { benchPlaces } from './places.ts';
 import { benchRelay } from './relay.ts';
 import { LIMIT, measureSealing } from './sealing.ts';
 import { benchStart } from './start.ts';
-import { type Comparison, formatTable, isMet, rowsOf } from './table.ts';
+import { type Comparison, formatTable, isMet, toRows } from './table.ts';
 
 const OUT = new URL('../../../out/', import.meta.url);
 const TURNS = 5;
@@ -108,14 +108,14 @@ async function report(
   const rows = comparisons.map((comparison) => ({ ...comparison, met: isMet(comparison) ?? null }));
   const text = [
     `${title}. Ours / floor, medians; CPU of the server's process for each request.`,
-    formatTable(rowsOf(comparisons)),
-    ...Object.entries(peers).flatMap(([name, peer]) => linesOf(name, peer)),
+    formatTable(toRows(comparisons)),
+    ...Object.entries(peers).flatMap(([name, peer]) => formatLines(name, peer)),
     `chart: ${fileURLToPath(chart)}`,
   ];
   return { json: { title, rows, peers }, text: text.join('\n') };
 }
 
-function linesOf(name: string, { skipped, asked: ratesByAsk = {}, megabytes }: PeerResult): string[] {
+function formatLines(name: string, { skipped, asked: ratesByAsk = {}, megabytes }: PeerResult): string[] {
   if (skipped !== undefined) return [`${name}: skipped, ${skipped}`];
   const lines = Object.entries(ratesByAsk).map(([ask, result]) => {
     if ('skipped' in result) return `${name}, ${ask}: skipped, ${result.skipped}`;

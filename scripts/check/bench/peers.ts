@@ -147,7 +147,7 @@ async function compare(
   peer: Server,
   ask: Ask,
 ): Promise<Rates | { skipped: string }> {
-  const status = await statusOf(peer, ask);
+  const status = await requestStatus(peer, ask);
   if (status !== 200) return { skipped: `its answer is ${status}` };
   const turns: Rates[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
@@ -160,7 +160,7 @@ async function compare(
   };
 }
 
-async function statusOf({ origin }: Server, { path, bodies }: Ask): Promise<number | string> {
+async function requestStatus({ origin }: Server, { path, bodies }: Ask): Promise<number | string> {
   const [body] = bodies ?? [];
   const post = body !== undefined && {
     method: 'POST',

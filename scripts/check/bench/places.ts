@@ -42,7 +42,7 @@ async function repeat(ask: AskNew, count: number): Promise<void> {
 }
 
 /** Microseconds of CPU for one request: the median of the steps. */
-async function cpuOf(ask: AskNew): Promise<number> {
+async function measureCpu(ask: AskNew): Promise<number> {
   const steps: number[] = [];
   for (let step = 0; step < STEPS; step++) {
     const before = process.cpuUsage();
@@ -57,10 +57,10 @@ export async function benchPlaces(): Promise<Comparison> {
   await repeat(createApplication(), WARM_UP);
   const ask = createApplication();
   await repeat(ask, FEW);
-  const floor = await cpuOf(ask);
+  const floor = await measureCpu(ask);
   // The budget of calls allows no more than MANY in a minute.
   await repeat(ask, MANY - FEW - 2 * STEP * STEPS);
-  const ours = await cpuOf(ask);
+  const ours = await measureCpu(ask);
   return {
     name: `CPU of a new place after ${MANY} others`,
     floorName: `after ${FEW}`,

@@ -20,8 +20,8 @@ import {
   builtArtifacts,
   CIRCUIT_SOURCES,
   ENGINE,
-  generatorOf,
-  wasmGeneratorOf,
+  locateGenerator,
+  locateWasmGenerator,
 } from '../../../src/toolchain/prover/artifacts.ts';
 import { type Cost, measureProcess, median } from './measure.ts';
 import { formatTable } from './table.ts';
@@ -56,7 +56,7 @@ export const main = command({
   async run({ args: { size: named } }, { env, io }) {
     const sizes = named.length > 0 ? named : circuitSize.options;
     const rapidsnark = env['RAPIDSNARK_BIN'];
-    if (rapidsnark) io.log(`rapidsnark: ${rapidsnark}, SHA-256 ${digestOf(rapidsnark)}`);
+    if (rapidsnark) io.log(`rapidsnark: ${rapidsnark}, SHA-256 ${readDigest(rapidsnark)}`);
     const benches: Bench[] = [];
     for (const size of sizes) benches.push(await benchSize(size, rapidsnark, io));
     const isFastEnough = benches.every(({ verification }) => verification.warmMs <= VERIFY_LIMIT_MS);
@@ -75,7 +75,7 @@ interface Bench {
   readonly verification: { readonly warmMs: number; readonly firstMs: number };
 }
 
-function digestOf(program: string): string {
+function readDigest(program: string): string {
   try {
     return createHash('sha256').update(readFileSync(program)).digest('hex');
   } catch (error) {
@@ -131,8 +131,8 @@ function writeInput(size: CircuitSize, file: string): bigint {
 type Command = readonly string[];
 
 function generators(artifacts: Artifacts, { input, witness }: Files): Record<string, Command> {
-  const native = generatorOf(artifacts);
-  const wasm = wasmGeneratorOf(artifacts);
+  const native = locateGenerator(artifacts);
+  const wasm = locateWasmGenerator(artifacts);
   return {
     'witness, WebAssembly': [...wasm, input, witness],
     ...(native[0] !== wasm[0] && { 'witness, C++': [...native, input, witness] }),

@@ -89,11 +89,11 @@ async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
   const memory = new Memory(prover.backend.pid);
   try {
     // The first one has connections to make and the issuer's keys to get.
-    await timeOf(prover.url, issuer);
+    await measureTime(prover.url, issuer);
     lines.length = 0;
     const alone: number[] = [];
-    for (let request = 0; request < requests; request++) alone.push(await timeOf(prover.url, issuer));
-    const share = sharesOf(lines, alone);
+    for (let request = 0; request < requests; request++) alone.push(await measureTime(prover.url, issuer));
+    const share = computeShares(lines, alone);
     const start = performance.now();
     const together = await askAtOnce(prover.url, issuer, requests);
     const minutes = (performance.now() - start) / 60_000;
@@ -116,7 +116,7 @@ async function benchSize(size: CircuitSize, requests: number): Promise<Bench> {
 }
 
 /** Seconds until a proof for a new user. */
-async function timeOf(url: string, issuer: DevelopmentIssuer): Promise<number> {
+async function measureTime(url: string, issuer: DevelopmentIssuer): Promise<number> {
   const request = await issuer.request();
   const start = performance.now();
   await getProof(url, request, { timeoutMs: TIMEOUT_MS });
@@ -127,13 +127,13 @@ async function askAtOnce(url: string, issuer: DevelopmentIssuer, requests: numbe
   const times: number[] = [];
   let left = requests;
   const caller = async () => {
-    while (left-- > 0) times.push(await timeOf(url, issuer));
+    while (left-- > 0) times.push(await measureTime(url, issuer));
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
   return times;
 }
 
-function sharesOf(lines: readonly Line[], seconds: readonly number[]): Record<string, number> {
+function computeShares(lines: readonly Line[], seconds: readonly number[]): Record<string, number> {
   const total = 1000 * seconds.reduce((sum, part) => sum + part, 0);
   const sum = (part: (line: Line) => number | undefined) =>
     lines.reduce((all, line) => all + (part(line) ?? 0), 0);
@@ -171,12 +171,12 @@ class Memory {
 
   #sample(): void {
     // The engine is started first; what comes later are pipelines of witness generators.
-    const [engine = 0, ...generators] = childrenOf(this.#backend);
+    const [engine = 0, ...generators] = readChildren(this.#backend);
     const parts = {
       'front end, with this client': process.memoryUsage.rss() / 2 ** 20,
-      backend: megabytesOf([this.#backend]),
-      engine: megabytesOf([engine]),
-      'witness generator': megabytesOf(generators.flatMap(withDescendants)),
+      backend: readMegabytes([this.#backend]),
+      engine: readMegabytes([engine]),
+      'witness generator': readMegabytes(generators.flatMap(withDescendants)),
     };
     const all = Object.values(parts).reduce((sum, part) => sum + part, 0);
     for (const [name, megabytes] of Object.entries({ ...parts, 'all at once': all })) {
@@ -186,15 +186,15 @@ class Memory {
 }
 
 function withDescendants(pid: number): number[] {
-  return [pid, ...childrenOf(pid).flatMap(withDescendants)];
+  return [pid, ...readChildren(pid).flatMap(withDescendants)];
 }
 
-function childrenOf(pid: number): number[] {
+function readChildren(pid: number): number[] {
   const children = unlessEnded(() => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')) ?? '';
   return children.split(' ').filter(Boolean).map(Number);
 }
 
-function megabytesOf(pids: readonly number[]): number {
+function readMegabytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + (unlessEnded(() => residentMegabytes(pid)) ?? 0), 0);
 }
 

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { quantity } from '../../../src/library/wording.ts';
 import { type Amount, type Load, PONG } from './load.ts';
 import { freePort, waitForPort } from './ports.ts';
-import { compareRates, costOf, type Server, startServer, stop, takeTurns } from './servers.ts';
+import { compareRates, measureCost, type Server, startServer, stop, takeTurns } from './servers.ts';
 import type { Comparison } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -29,7 +29,7 @@ export async function benchRelay(load: Load): Promise<Comparison[]> {
   const direct = await startServer('./echo.ts', { HOST: `${NETWORK}.${ENCLAVE}` });
   const relay = await startRelay(direct);
   const turnsBy = (by: Load, amount: Amount) => {
-    const cost = ({ origin }: Server) => costOf(by, { ...direct, origin }, PONG, amount);
+    const cost = ({ origin }: Server) => measureCost(by, { ...direct, origin }, PONG, amount);
     return takeTurns(
       TURNS,
       () => cost(direct),

@@ -41,7 +41,7 @@ export interface Cost {
   readonly cpu: number;
 }
 
-export async function costOf(load: Load, server: Server, ask: Ask, amount: Amount): Promise<Cost> {
+export async function measureCost(load: Load, server: Server, ask: Ask, amount: Amount): Promise<Cost> {
   const before = cpuSeconds(server.child.pid);
   const { requests, perSecond, p99Ms } = await load(server.origin, ask, amount);
   return { perSecond, p99: p99Ms, cpu: ((cpuSeconds(server.child.pid) - before) / requests) * 1e6 };

@@ -43,7 +43,7 @@ export function isMet({ target, ...figures }: Comparison): boolean | undefined {
 }
 
 /** The comparisons as rows of a table. */
-export function rowsOf(comparisons: readonly Comparison[]): Record<string, object> {
+export function toRows(comparisons: readonly Comparison[]): Record<string, object> {
   return Object.fromEntries(
     comparisons.map((comparison) => [
       comparison.name,
@@ -51,7 +51,7 @@ export function rowsOf(comparisons: readonly Comparison[]): Record<string, objec
         ours: withUnit(comparison.ours, comparison.unit),
         floor: `${withUnit(comparison.floor, comparison.unit)} ${comparison.floorName}`,
         ratio: comparison.ratio.toFixed(2),
-        target: targetOf(comparison),
+        target: formatTarget(comparison),
         met: { true: 'yes', false: 'no', undefined: '' }[`${isMet(comparison)}`],
         'p99 ms': comparison.p99
           ? `${comparison.p99.ours.toFixed(1)} / ${comparison.p99.floor.toFixed(1)}`
@@ -64,7 +64,7 @@ export function rowsOf(comparisons: readonly Comparison[]): Record<string, objec
   );
 }
 
-function targetOf({ target, unit }: Comparison): string {
+function formatTarget({ target, unit }: Comparison): string {
   if (!target) return '';
   return `${target.bound} ${target.of === 'ratio' ? target.value.toFixed(2) : withUnit(target.value, unit)}`;
 }

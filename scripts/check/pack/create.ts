@@ -27,28 +27,28 @@ function read(folder: string, file: string): Lock {
 
 /** @param tarballs the packages that a new repository depends on */
 export function packCreate(version: string, channel: Channel, tarballs: readonly Tarball[]): Tarball {
-  const createManifest = readManifest('create');
+  const packageManifest = readManifest('create');
   layOut({ folder: FOLDER, entries: [CREATE_ENTRY] });
   for (const name of ['templates', 'bin.cjs']) {
     cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
   }
-  const manifest = manifestOf(version);
-  const pinned = { manifest, lock: lockOf(manifest, tarballs), tarballs: tarballsOf(tarballs) };
+  const manifest = createRepositoryManifest(version);
+  const pinned = { manifest, lock: createLock(manifest, tarballs), tarballs: listTarballs(tarballs) };
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
-  writeFileSync(join(FOLDER, 'README.md'), readme(createManifest.name, version));
+  writeFileSync(join(FOLDER, 'README.md'), readme(packageManifest.name, version));
   return makeTarball({
     folder: FOLDER,
-    own: createManifest,
+    own: packageManifest,
     version,
     channel,
     node: NODE,
     peerDependencies: {},
-    bin: { [createManifest.name]: './create/bin.cjs' },
+    bin: { [packageManifest.name]: './create/bin.cjs' },
     entries: {},
   });
 }
 
-function tarballsOf(tarballs: readonly Tarball[]): Readonly<Record<string, string>> {
+function listTarballs(tarballs: readonly Tarball[]): Readonly<Record<string, string>> {
   return Object.fromEntries(tarballs.map(({ name, file }) => [name, basename(file)]));
 }
 
@@ -58,7 +58,7 @@ interface RepositoryManifest {
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-function manifestOf(version: string): RepositoryManifest {
+function createRepositoryManifest(version: string): RepositoryManifest {
   const versions = (names: readonly string[]) =>
     names.map((name): [string, string] => [name, pinnedVersion(name)]);
   const sorted = (entries: [string, string][]) =>
@@ -91,7 +91,7 @@ function pinnedVersion(name: string): string {
  * the lockfile of this repository: what both need has the same version. The tarballs are those that are published, and
  * their digests those of the registry.
  */
-function lockOf(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
+function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));
   try {
     const files = new Map(tarballs.map(({ name, file }) => [name, `file:${join(ROOT, file)}`]));

@@ -17,7 +17,7 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
   const lock = readLock(ROOT);
   const needed = neededByImage(ROOT, undefined, lock);
   const sources = imageSources(needed, undefined);
-  for (const path of [...sources, ...FILES].flatMap(filesOf)) {
+  for (const path of [...sources, ...FILES].flatMap(listFiles)) {
     mkdirSync(dirname(join(to, path)), { recursive: true });
     cpSync(join(ROOT, path), join(to, path));
   }
@@ -34,7 +34,7 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
 }
 
 /** A file, or the files in a folder without its packages. */
-function filesOf(path: string): string[] {
+function listFiles(path: string): string[] {
   const inside = globSync(`${path}/**`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return inside.filter((file) => statSync(join(ROOT, file)).isFile());
 }

@@ -14,13 +14,13 @@ const ONLY_IN_A_CHECKOUT = './built_addon';
 export const NODE = '>=22.18';
 
 /** Its public entries, and their modules from `src`, without extension. */
-function entriesOf({ exports }: Manifest): [entry: string, module: string][] {
+function listEntries({ exports }: Manifest): [entry: string, module: string][] {
   return Object.entries(exports)
     .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)
     .map(([entry, path]) => [entry, withoutExtension(join('server', path))]);
 }
 
-export const serverEntries = () => entriesOf(readManifest('server')).map(([, module]) => module);
+export const serverEntries = () => listEntries(readManifest('server')).map(([, module]) => module);
 
 /** @returns the names of its modules in the package, by their paths from `src` without extension */
 export function layOutServer(): ReadonlyMap<string, string> {
@@ -28,14 +28,14 @@ export function layOutServer(): ReadonlyMap<string, string> {
   layOut({ folder: FOLDER, entries: serverEntries(), declared: 'all' });
   return new Map([
     ...modulesIn(FOLDER).map((module) => [module, `${manifest.name}/internal/${module}`] as const),
-    ...entriesOf(manifest).map(([entry, module]) => [module, join(manifest.name, entry)] as const),
+    ...listEntries(manifest).map(([entry, module]) => [module, join(manifest.name, entry)] as const),
   ]);
 }
 
 /** @param internal modules that are exported for the toolchain, whose exact peer it is, under `./internal` */
 export function packServer(version: string, channel: Channel, internal: readonly string[]): Tarball {
   const manifest = readManifest('server');
-  const entries = entriesOf(manifest);
+  const entries = listEntries(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
   const hidden = internal.filter((module) => !isPublic(module));
   // Whoever builds an image compiles it, against the Node of that image.

@@ -85,8 +85,8 @@ function published(content: Content): object {
   const { name, description, license, type, sideEffects } = manifest;
   const imported = importedPackages(folder);
   const isPeer = (name: string) => Object.hasOwn(peerDependencies, name);
-  const versions = (names: readonly string[], versionOf: (name: string) => string | undefined) =>
-    Object.fromEntries(names.map((name) => [name, versionOf(name)]));
+  const versions = (names: readonly string[], findVersion: (name: string) => string | undefined) =>
+    Object.fromEntries(names.map((name) => [name, findVersion(name)]));
   return {
     name,
     version,

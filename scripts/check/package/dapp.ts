@@ -52,7 +52,7 @@ async function listen(server: Server): Promise<string> {
 }
 
 /** A host that passes on what an enclave answers. */
-function hostOf(enclave: () => string, change: (answer: string) => string = (answer) => answer): Server {
+function createHost(enclave: () => string, change: (answer: string) => string = (answer) => answer): Server {
   return createServer(async (request, response) => {
     response
       .setHeader('access-control-allow-origin', '*')
@@ -198,7 +198,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         ...pageSettings.enclave.image,
         pcr0: `${pcr0.startsWith('0') ? '1' : '0'}${pcr0.slice(1)}`,
       };
-      const host = hostOf(
+      const host = createHost(
         () => servers().enclave,
         (answer) => answer.replace(/("tenths_plus_100000":"?)\d+/, '$1100999'),
       );
@@ -233,7 +233,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     async 'it reports another key of the enclave until the user goes on with it'() {
       const pageSettings = settings(servers());
       let enclave = servers().enclave;
-      const host = hostOf(() => enclave);
+      const host = createHost(() => enclave);
       const url = await listen(host);
       await open({ ...pageSettings, enclave: { ...pageSettings.enclave, url } }, async (page) => {
         const report = page.getByRole('alert').filter({ hasText: 'The enclave has another key' });

@@ -60,7 +60,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     return printed;
   }
 
-  const urlOf = (label: string, printed: string) =>
+  const findUrl = (label: string, printed: string) =>
     urlIn(printed, new RegExp(`(http://127\\.0\\.0\\.1:\\d+) {2}${label}`));
 
   const urlIn = (printed: string, pattern: RegExp) => {
@@ -76,16 +76,16 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
   /** As src/library/sui/README.md has it, "On one machine". */
   async function startChain(): Promise<Chain> {
     const printed = await start('dev_sui', { FAUCET_PORT: '0' });
-    const [node, faucet] = [urlOf('a MODEL', printed), urlOf('the faucet', printed)];
+    const [node, faucet] = [findUrl('a MODEL', printed), findUrl('the faucet', printed)];
     const [enclave, unregistered, services] = await Promise.all([
       startEnclave(),
       startEnclave(),
       start('dev_wallet', { XDG_CACHE_HOME: join(out, 'cache') }),
     ]);
     const login = {
-      issuer: urlOf('the OpenID provider', services),
-      saltUrl: urlOf('the salt service', services),
-      proverUrl: urlOf('the prover', services),
+      issuer: findUrl('the OpenID provider', services),
+      saltUrl: findUrl('the salt service', services),
+      proverUrl: findUrl('the prover', services),
     };
     const root = join(out, 'dev-root.pem');
     const env = environment({

@@ -5,7 +5,7 @@ import { type Call, type Case, object } from './case.ts';
 const [LAST_SIZE, FIRST_REFUSED] = [16_383, 16_384];
 
 /** A pure input of so many bytes: a vector with its length before it. */
-function vectorOf(tx: Transaction, bytes: number) {
+function createVector(tx: Transaction, bytes: number) {
   return tx.pure.vector('u8', new Array(bytes - 2 - (bytes > FIRST_REFUSED + 1 ? 1 : 0)).fill(1));
 }
 
@@ -88,12 +88,12 @@ export const ARGUMENT_CASES: readonly Case[] = [
   {
     name: 'the largest argument',
     outcome: 'done',
-    build: (tx, { call }) => call(tx, 'bytes', [vectorOf(tx, LAST_SIZE)]),
+    build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, LAST_SIZE)]),
   },
   {
     name: 'an argument of a byte more',
     outcome: /^refused: .*maximum pure argument size is 16384/,
-    build: (tx, { call }) => call(tx, 'bytes', [vectorOf(tx, FIRST_REFUSED)]),
+    build: (tx, { call }) => call(tx, 'bytes', [createVector(tx, FIRST_REFUSED)]),
   },
   {
     name: 'a change of bytes that a later command sees',

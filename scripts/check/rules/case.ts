@@ -29,7 +29,7 @@ export interface Case {
   readonly effects?: readonly ('deleted' | 'gone' | 'changed' | 'untouched')[];
 }
 
-export function probeOf(world: World, packageId: string): Probe {
+export function createProbe(world: World, packageId: string): Probe {
   const call: Call = (tx, name, args = [], types = []) =>
     tx.moveCall({
       target: `${packageId}::probe::${name}`,

@@ -1,7 +1,7 @@
 /** Move packages that probe the rules of transactions, as sources and as bytecode. */
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
 import { readModule } from '../../../src/devnet/bytecode/module_bytecode.ts';
-import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
 
 const PROBE = `
 module own::probe;
@@ -137,7 +137,7 @@ async function compile(
     'sources/own.move': source,
     ...Object.fromEntries(dependencies),
   };
-  const { fetcher } = frameworkOf(env);
+  const { fetcher } = chooseFramework(env);
   const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
   if ('error' in result) throw new Error(result.error);
   const modules = result.modules.map((module) => Uint8Array.from(Buffer.from(module, 'base64')));

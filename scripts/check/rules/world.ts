@@ -59,7 +59,7 @@ export class World {
     try {
       bytes = await tx.build({ client: this.client });
     } catch (error) {
-      return { ...REFUSED, outcome: outcomeOf(error) };
+      return { ...REFUSED, outcome: describeOutcome(error) };
     }
     return await this.sendBytes(bytes);
   }
@@ -78,14 +78,14 @@ export class World {
       return {
         outcome: status.success
           ? 'done'
-          : outcomeOf({ message: status.error.message, executionError: status.error }),
+          : describeOutcome({ message: status.error.message, executionError: status.error }),
         digest,
         changed: effects.changedObjects,
         types: objectTypes,
         events,
       };
     } catch (error) {
-      return { ...REFUSED, outcome: outcomeOf(error) };
+      return { ...REFUSED, outcome: describeOutcome(error) };
     }
   }
 
@@ -166,7 +166,7 @@ interface Failure {
 const CLEVER = 1n << 63n;
 
 /** `Problem at command.argument`, `abort module::function code`, the name of an error, or a node's refusal. */
-export function outcomeOf(error: unknown): string {
+export function describeOutcome(error: unknown): string {
   const { message, executionError } = error as Failure;
   const { MoveAbort: abort, command } = executionError ?? {};
   if (abort !== undefined) {

@@ -20,20 +20,20 @@ export class SaltTokenVerifier {
 
   constructor(
     clients: readonly SaltClient[],
-    keysOf: (client: SaltClient) => IssuerKeys,
+    findKeys: (client: SaltClient) => IssuerKeys,
     semaphore: Semaphore,
   ) {
-    this.#verifier = new oidc.TokenVerifier(clients, keysOf, { limit: (work) => semaphore.run(work) });
+    this.#verifier = new oidc.TokenVerifier(clients, findKeys, { limit: (work) => semaphore.run(work) });
   }
 
   /** @throws SaltError with any code but SALT_RATE_LIMITED */
   async verify(token: string): Promise<VerifiedUser> {
     const { client, issuer, payload } = await this.#verifier.verify(token).catch(refuse);
-    return { client, issuer, subject: subjectOf(payload.sub) };
+    return { client, issuer, subject: checkSubject(payload.sub) };
   }
 }
 
-function subjectOf(sub: unknown): string {
+function checkSubject(sub: unknown): string {
   if (typeof sub !== 'string') throw new SaltError('SALT_TOKEN_CLAIM', 'the token\'s "sub" must be a string');
   const fault = valueFault(sub, SUI_V1.subject);
   if (fault !== null)

@@ -2,7 +2,7 @@
 import type { Transaction, TransactionArgument, TransactionResult } from '@mysten/sui/transactions';
 import { type ObjectInput, objectArgument } from 'sui-enclave/sui/arguments';
 import { type SubmittedAnswer, signedArguments } from 'sui-enclave/sui/signed';
-import { addressOf, identifierOf } from 'sui-enclave/sui/values';
+import { checkAddress, checkIdentifier } from 'sui-enclave/sui/values';
 import { text, type U64Input, u64 } from 'sui-enclave/wire/bcs';
 import { signedType } from 'sui-enclave/wire/intent';
 import { struct } from 'sui-enclave/wire/struct';
@@ -62,7 +62,7 @@ export function updateTemperature(tx: Transaction, call: WeatherCall<Temperature
 }
 
 /** Degrees Celsius of a reading, exact to a tenth: 99996 is -0.4. */
-export function celsiusOf(tenths_plus_100000: U64Input): number {
+export function toCelsius(tenths_plus_100000: U64Input): number {
   return (Number(tenths_plus_100000) - 100_000) / 10;
 }
 
@@ -71,9 +71,9 @@ function moveCall(
   name: string,
   { call, signed }: { call: WeatherCall<unknown>; signed: TransactionArgument[] },
 ): TransactionResult {
-  const module = identifierOf('the module', call.moduleName ?? 'weather');
+  const module = checkIdentifier('the module', call.moduleName ?? 'weather');
   return tx.moveCall({
-    target: `${addressOf('the package of the application', call.appPackage)}::${module}::${name}`,
+    target: `${checkAddress('the package of the application', call.appPackage)}::${module}::${name}`,
     arguments: [
       ...signed,
       objectArgument(tx, 'enclave', call.enclaveId),

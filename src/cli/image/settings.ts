@@ -20,7 +20,7 @@ export interface Forward {
 }
 
 /** One for each endpoint of app.yaml, in its order. */
-export function forwardsOf({ endpoints }: Manifest): Forward[] {
+export function listForwards({ endpoints }: Manifest): Forward[] {
   return endpoints.map((host, at) => ({
     host,
     address: `127.0.0.${FIRST_ADDRESS + at}`,
@@ -91,7 +91,7 @@ export function makeEnvironment(
 export function makeSettings(manifest: Manifest, environment: readonly string[]): string {
   return [
     ...environment.map((line) => `env ${line}`),
-    ...forwardsOf(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
+    ...listForwards(manifest).map(({ address, port }) => `forward tcp:${address}:443 vsock:${port}`),
     ...inboundTo(environment),
     ...(environment.includes('EVENTS=true') ? ['events'] : []),
     ...(manifest.secrets.length > 0 ? ['secrets'] : []),
@@ -113,6 +113,6 @@ export function environmentIn(settings: string): Record<string, string> {
 
 /** /etc/hosts: an endpoint's name resolves to its bridge, and no other name resolves. */
 export function makeHosts(manifest: Manifest): string {
-  const lines = forwardsOf(manifest).map(({ address, host }) => `${address} ${host}\n`);
+  const lines = listForwards(manifest).map(({ address, host }) => `${address} ${host}\n`);
   return `127.0.0.1 localhost\n${lines.join('')}`;
 }

@@ -1,6 +1,6 @@
 /** Decides from what several nodes show: a change is made only if all of them show the same need for it. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Alert, causeOf } from './alerts.ts';
+import { type Alert, findCause } from './alerts.ts';
 import { type Decision, decide, type Registered, type Rules, type Seen } from './decide.ts';
 
 /** The state that one node shows. */
@@ -109,7 +109,7 @@ function reportConfigs(readings: readonly [Reading, ...Reading[]]): Alert {
 }
 
 function reportSilence({ node, error }: Silence): Alert {
-  const { code, reason } = causeOf(error);
+  const { code, reason } = findCause(error);
   return { code: 'NODE_UNREADABLE', subject: node, message: `${code}: ${reason}` };
 }
 

@@ -49,12 +49,12 @@ export function isAlarm({ code }: Alert): boolean {
 }
 
 /** A line for the log. */
-export function lineOf({ code, subject, message }: Alert): string {
+export function formatLine({ code, subject, message }: Alert): string {
   return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
 }
 
 /** One fault, such as in what an enclave sent, must not end the round of the others. */
-export function causeOf(error: unknown): { readonly code: string; readonly reason: string } {
+export function findCause(error: unknown): { readonly code: string; readonly reason: string } {
   // The message of any other error may contain anything.
   if (!isEnclaveError(error)) return { code: 'INTERNAL', reason: 'an internal error' };
   return { code: error.code, reason: error.message };

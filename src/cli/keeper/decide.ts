@@ -92,7 +92,7 @@ export function decide(seen: Seen, rules: Rules): Decision {
     const alerts: Alert[] = [{ code: 'REGISTERS_DIFFER', subject: config.id, message }];
     return { actions: [], alerts, accepted, silent: [], unregistered: [] };
   }
-  const running = runningOf(seen);
+  const running = listRunning(seen);
   const keys = new Set(running.map(({ answer }) => toHex(answer.publicKey)));
   const silent = accepted.filter(({ publicKey }) => !keys.has(toHex(publicKey)));
   const free = running.filter((enclave) => enclave.state === 'free');
@@ -129,7 +129,7 @@ interface Running {
 }
 
 /** Keeps each key once: several URLs may reach one enclave. */
-function runningOf({ config, enclaves, destroyed, answers }: Seen): Running[] {
+function listRunning({ config, enclaves, destroyed, answers }: Seen): Running[] {
   const running = new Map<string, Running>();
   for (const answer of answers) {
     if (!answer.trusted) continue;

@@ -4,7 +4,7 @@
  */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
-import { suiErrorOf } from 'sui-enclave/sui/failures';
+import { toSuiError } from 'sui-enclave/sui/failures';
 import { type Enclave, type EnclaveConfig, listEnclaves } from 'sui-enclave/sui/objects';
 import { fromNode } from '../sui/chain.ts';
 import type { Registered } from './decide.ts';
@@ -82,7 +82,7 @@ async function listMissing(
 /** @throws SuiError for an object that the node does not tell of */
 function isMissing(object: unknown): boolean {
   if (!(object instanceof Error)) return false;
-  const error = suiErrorOf(object);
+  const error = toSuiError(object);
   if (error instanceof ObjectNotFoundError) return true;
   throw error;
 }

@@ -5,14 +5,14 @@ import { pause } from '../pause.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
-import { isAlarm, lineOf } from './alerts.ts';
+import { formatLine, isAlarm } from './alerts.ts';
 import { GasBudget, NO_RECORD } from './budget.ts';
 import { type KeeperFile, parseKeeperFile } from './file.ts';
-import { linesOf, repeat } from './loop.ts';
+import { formatLines, repeat } from './loop.ts';
 import { Metrics } from './metrics.ts';
 import { openRecord } from './record.ts';
 import { Keeper, type Report } from './round.ts';
-import { type Signing, worldOf } from './world.ts';
+import { createWorld, type Signing } from './world.ts';
 
 export const main = command({
   name: 'keep',
@@ -57,8 +57,8 @@ interface Start {
 
 const clock = () => performance.now();
 
-async function keeperOf({ file, path, record, signing }: Start, { env, io }: Context) {
-  const world = await worldOf(file, path, signing, env, (budget) => gas.spend(budget));
+async function createKeeper({ file, path, record, signing }: Start, { env, io }: Context) {
+  const world = await createWorld(file, path, signing, env, (budget) => gas.spend(budget));
   const gas = new GasBudget(file.gasADay, clock, signing['dry-run'] ? NO_RECORD : openRecord(record));
   if (file.root !== undefined) io.log(`Trusts the certificates of ${file.root} in place of AWS's root.`);
   const keeper = new Keeper(world, { ...file, random: Math.random, now: Date.now, clock });
@@ -66,7 +66,7 @@ async function keeperOf({ file, path, record, signing }: Start, { env, io }: Con
 }
 
 async function runOnce(start: Start, context: Context): Promise<Result> {
-  const { keeper } = await keeperOf(start, context);
+  const { keeper } = await createKeeper(start, context);
   const report = await keeper.round(new AbortController().signal);
   const isAlarmed = report.alerts.some(isAlarm);
   return {
@@ -78,18 +78,18 @@ async function runOnce(start: Start, context: Context): Promise<Result> {
       accepted: report.accepted,
       silent: report.silent,
     },
-    text: summaryOf(report).join('\n'),
+    text: formatSummary(report).join('\n'),
   };
 }
 
-function summaryOf(report: Report): string[] {
-  const lines = [...linesOf(report), ...report.alerts.map(lineOf)];
+function formatSummary(report: Report): string[] {
+  const lines = [...formatLines(report), ...report.alerts.map(formatLine)];
   return lines.length === 0 ? ['Nothing to do.'] : lines;
 }
 
 async function watch(start: Start, context: Context): Promise<Result> {
   const { file } = start;
-  const { keeper, gas } = await keeperOf(start, context);
+  const { keeper, gas } = await createKeeper(start, context);
   const metrics = new Metrics(gas);
   const { metricsPort } = file;
   const listener = metricsPort === undefined ? undefined : await metrics.serve(metricsPort);

@@ -1,5 +1,5 @@
 /** Repeats rounds until it is stopped, and logs what changes. */
-import { type Alert, lineOf } from './alerts.ts';
+import { type Alert, formatLine } from './alerts.ts';
 import { type Pauses, pauseAfter } from './pauses.ts';
 import type { Report } from './round.ts';
 
@@ -21,7 +21,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
     let report: Report | undefined;
     try {
       report = await loop.round(stop);
-      for (const line of linesOf(report)) loop.log(line);
+      for (const line of formatLines(report)) loop.log(line);
       // A round that was stopped early has not looked at everything: its alerts would seem to be over.
       if (!stop.aborted) saidOf(report.alerts);
     } catch {
@@ -35,7 +35,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
 }
 
 /** A line for each action of a round. */
-export function linesOf({ done }: Report): string[] {
+export function formatLines({ done }: Report): string[] {
   return done.map(({ kind, subject, result }) => {
     const verb = kind === 'register' ? 'registered' : 'destroyed';
     if (result === 'simulated') return `would have ${verb} ${subject}`;
@@ -48,7 +48,7 @@ function alertLog(log: (line: string) => void): (alerts: readonly Alert[]) => vo
   let lasting = new Set<string>();
   return (alerts) => {
     const present = new Map(alerts.map((alert) => [`${alert.code} ${alert.subject}`, alert]));
-    for (const [name, alert] of present) if (!lasting.has(name)) log(lineOf(alert));
+    for (const [name, alert] of present) if (!lasting.has(name)) log(formatLine(alert));
     for (const name of lasting) if (!present.has(name)) log(`over: ${name}`);
     lasting = new Set(present.keys());
   };

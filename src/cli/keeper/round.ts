@@ -1,7 +1,7 @@
 /** One round of a keeper after the other: read, attest, decide, act. */
 import { type SuiCode, SuiError } from 'sui-enclave/sui/errors';
 import { decideTogether, type Reading, type Readings, type Silence } from './agreement.ts';
-import { type Alert, causeOf } from './alerts.ts';
+import { type Alert, findCause } from './alerts.ts';
 import { GasADayError } from './budget.ts';
 import {
   type Action,
@@ -75,7 +75,7 @@ export class Keeper {
     if (chain === undefined) return empty;
     if (!isReadable(chain)) {
       const error = chain.silences[0]?.error;
-      const alerts = [alertOf('CONFIG_UNREADABLE', this.#settings.configId, error)];
+      const alerts = [createAlert('CONFIG_UNREADABLE', this.#settings.configId, error)];
       return { ...empty, alerts, hasFailed: true };
     }
     const { readings } = chain;
@@ -123,7 +123,7 @@ export class Keeper {
       this.#away.delete(url);
       return answer;
     } catch (error) {
-      const answer: Untrusted = { url, trusted: false, ...causeOf(error) };
+      const answer: Untrusted = { url, trusted: false, ...findCause(error) };
       const failures = (away?.failures ?? 0) + 1;
       const askAt = this.#settings.clock() + pauseAfter(failures, this.#settings);
       this.#away.set(url, { failures, askAt, answer });
@@ -162,7 +162,7 @@ export class Keeper {
           alerts.push({ code: 'GAS_A_DAY', subject: config.id, message: error.message });
           break;
         }
-        alerts.push(alertOf('ACTION_FAILED', subject, error));
+        alerts.push(createAlert('ACTION_FAILED', subject, error));
         if (error instanceof SuiError && ENDS_ROUND.includes(error.code)) {
           return { done, alerts, hasFailed: true };
         }
@@ -200,7 +200,7 @@ async function unlessStopped<T>(work: Promise<T>, stop: AbortSignal): Promise<T 
   }
 }
 
-function alertOf(code: 'CONFIG_UNREADABLE' | 'ACTION_FAILED', subject: string, error: unknown): Alert {
-  const { code: cause, reason } = causeOf(error);
+function createAlert(code: 'CONFIG_UNREADABLE' | 'ACTION_FAILED', subject: string, error: unknown): Alert {
+  const { code: cause, reason } = findCause(error);
   return { code, subject, message: `${cause}: ${reason}` };
 }

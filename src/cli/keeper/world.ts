@@ -5,10 +5,10 @@ import { MoveAbortError, ObjectNotFoundError, type SuiCode, SuiError } from 'sui
 import { type Enclave, type EnclaveConfig, readConfig, readEnclave } from 'sui-enclave/sui/objects';
 import { destroyOldEnclave } from 'sui-enclave/sui/transactions';
 import type { Environment } from '../command.ts';
-import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
+import { askForAttestation, readAttestedKey } from '../sui/attest.ts';
 import { Chain, fromNode } from '../sui/chain.ts';
 import { checkContract, checkNotDevelopment, readRoots } from '../sui/contract.ts';
-import { nodeOf } from '../sui/network.ts';
+import { chooseNode } from '../sui/network.ts';
 import type { CommonOptions } from '../sui/options.ts';
 import { type Candidate, register } from '../sui/registration.ts';
 import type { Registered, Trusted } from './decide.ts';
@@ -46,7 +46,7 @@ export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
  * @param beforeSigning is called with the gas budget, in MIST, of each transaction; what it throws keeps it from being signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
-export async function worldOf(
+export async function createWorld(
   file: KeeperFile,
   path: string,
   signing: Signing,
@@ -88,7 +88,7 @@ export async function worldOf(
 
   return {
     nodes: nodes.map((url, index) => ({
-      name: new URL(nodeOf(file.network, url).url).host,
+      name: new URL(chooseNode(file.network, url).url).host,
       async read(signal) {
         const chain = connectTo(url);
         const { client } = chain;
@@ -103,7 +103,7 @@ export async function worldOf(
     async attest(url) {
       const attested = await askForAttestation(url, roots?.[0], connect());
       const expected = { images: [image], roots, configId, deployments: undefined };
-      const publicKey = await attestedKeyOf(attested, expected);
+      const publicKey = await readAttestedKey(attested, expected);
       const { document } = attested;
       const { timestamp: attestedAtMs } = decodeAttestation(document);
       return { url, trusted: true, document, publicKey, attestedAtMs };
@@ -113,7 +113,7 @@ export async function worldOf(
         try {
           const target = { enclavePackage, config, deployments: undefined };
           const { status } = await register(chain, target, [candidate], registrarId);
-          return status === 'unchanged' ? 'theirs' : doneOf(status);
+          return status === 'unchanged' ? 'theirs' : toDone(status);
         } catch (error) {
           if (isAbort(error, 'enclave::EAlreadyRegistered')) return 'theirs';
           throw error;
@@ -129,7 +129,7 @@ export async function worldOf(
             title: `destroy the enclave ${enclaveId}`,
             fields: { enclave: enclaveId },
           });
-          return doneOf(status);
+          return toDone(status);
         } catch (error) {
           if (await isGone(chain, enclaveId, error)) return 'theirs';
           throw error;
@@ -138,7 +138,7 @@ export async function worldOf(
   };
 }
 
-function doneOf(status: string): Done {
+function toDone(status: string): Done {
   return status === 'dry-run' ? 'simulated' : 'done';
 }
 

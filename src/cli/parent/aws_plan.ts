@@ -281,10 +281,10 @@ function quoteText(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The argument with its variables replaced. @param resultOf throws for a variable without a value yet */
-export function fillArgument(argument: Argument, resultOf: (variable: string) => string): string {
+/** The argument with its variables replaced. @param findResult throws for a variable without a value yet */
+export function fillArgument(argument: Argument, findResult: (variable: string) => string): string {
   return parts(argument)
-    .map((part) => (typeof part === 'string' ? part : resultOf(part.variable)))
+    .map((part) => (typeof part === 'string' ? part : findResult(part.variable)))
     .join('');
 }
 

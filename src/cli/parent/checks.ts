@@ -14,7 +14,7 @@ import { ParentError } from './errors.ts';
 import { memoryFor, type RunningEnclave, runningEnclaves } from './nitro_cli.ts';
 import { portHolder, vsockHolders } from './ports.ts';
 import { find, run } from './programs.ts';
-import { relayOf } from './relay.ts';
+import { findRelay } from './relay.ts';
 
 export interface Finding {
   readonly ok: boolean;
@@ -128,7 +128,7 @@ function examineProgram(env: Environment, name: string, advice: string, versionO
 
 function examineRelay(eif: string): Finding {
   try {
-    return { ok: true, text: `the relay is ${relayOf(eif)}` };
+    return { ok: true, text: `the relay is ${findRelay(eif)}` };
   } catch (error) {
     return { ok: false, text: (error as Error).message };
   }

@@ -14,7 +14,7 @@ import { readRegularFile } from '../read_file.ts';
 import { path } from '../values.ts';
 import { type Argument, fillArgument, formatPlan, planInstance, type Step } from './aws_plan.ts';
 import { ParentError } from './errors.ts';
-import { INSTEAD, refusalOf } from './instance_types.ts';
+import { describeRefusal, INSTEAD } from './instance_types.ts';
 import { run } from './programs.ts';
 
 const USER_DATA = fileURLToPath(new URL('./user_data.sh', import.meta.url));
@@ -25,8 +25,8 @@ const matching = (pattern: RegExp, message: string) => v.pipe(v.string(), v.rege
 const instanceType = v.pipe(
   matching(/^[a-z0-9][a-z0-9-]*\.[a-z0-9-]+$/, 'must be a type such as m5.xlarge'),
   v.check(
-    (type) => refusalOf(type) === undefined,
-    ({ input }) => `must have enclaves on x86-64: ${input} ${refusalOf(input)}. Choose ${INSTEAD}`,
+    (type) => describeRefusal(type) === undefined,
+    ({ input }) => `must have enclaves on x86-64: ${input} ${describeRefusal(input)}. Choose ${INSTEAD}`,
   ),
 );
 
@@ -128,13 +128,13 @@ function checkSecretsFile(path: string): string {
 
 function apply(steps: readonly Step[], { env, io }: Context): Result {
   const variables = new Map<string, string>();
-  const resultOf = (name: string): string => {
+  const findResult = (name: string): string => {
     const value = variables.get(name);
     if (value === undefined) throw new ParentError('PROGRAM_FAILED', `${name} is not known yet`);
     return value;
   };
   const results: object[] = [];
-  const fill = (argument: Argument) => fillArgument(argument, resultOf);
+  const fill = (argument: Argument) => fillArgument(argument, findResult);
   for (const step of steps) {
     const existing = look(env, step.find.map(fill));
     const result = existing ?? make(env, step, fill);

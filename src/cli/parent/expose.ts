@@ -8,7 +8,7 @@ import { METRICS_PORT } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
 import {
   confNames,
-  confOf,
+  createConf,
   type ListenLine,
   passToEnclave,
   type RelayConf,
@@ -71,7 +71,7 @@ export async function exposedConf(
     if (!isOurs) await requireFree(line);
   }
   const keptLines = listens.filter((old) => !lines.some(({ vsockPort }) => vsockPort === old.vsockPort));
-  return confOf(cid, manifest, [...keptLines, ...lines]);
+  return createConf(cid, manifest, [...keptLines, ...lines]);
 }
 
 /** Takes a port from the other enclave to which it is forwarded. @returns whether there was one */
@@ -172,7 +172,7 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
     if (performance.now() > until) {
       throw new ParentError(
         'PROGRAM_FAILED',
-        `the server does not answer at ${urlOf(listen)}, which the relay forwards to it`,
+        `the server does not answer at ${formatUrl(listen)}, which the relay forwards to it`,
       );
     }
     await new Promise((done) => setTimeout(done, POLL_MS));
@@ -183,7 +183,7 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
     const bounds = { timeoutMs: 5000, maxSize: MAX_READINESS_BYTES };
-    const { status, text } = await fetchText(new URL('/readyz', urlOf(listen)), {}, bounds);
+    const { status, text } = await fetchText(new URL('/readyz', formatUrl(listen)), {}, bounds);
     return { status, body: JSON.parse(text) };
   } catch {
     return {};
@@ -191,6 +191,6 @@ async function readiness(listen: Listen): Promise<{ status?: number; body?: unkn
 }
 
 /** Returns the URL at which the server answers on this machine. */
-export function urlOf({ address, port }: Listen): string {
+export function formatUrl({ address, port }: Listen): string {
   return `http://${address === '0.0.0.0' ? '127.0.0.1' : address}:${port}`;
 }

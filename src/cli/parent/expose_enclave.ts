@@ -14,11 +14,11 @@ import { readProvisionerKey } from '../provision/files.ts';
 import { readRegularFile } from '../read_file.ts';
 import { enclaveName, integer, ipv4, path, text } from '../values.ts';
 import { ParentError } from './errors.ts';
-import { checkSecrets, exposedConf, handOver, isReady, type Listen, urlOf } from './expose.ts';
-import { type EnclaveImage, loadImage, manifestOf, serverConfigOf } from './image.ts';
+import { checkSecrets, exposedConf, formatUrl, handOver, isReady, type Listen } from './expose.ts';
+import { type EnclaveImage, loadImage, readConfig, readManifest } from './image.ts';
 import { enclavesNamed, type RunningEnclave } from './nitro_cli.ts';
 import { run } from './programs.ts';
-import { ensureRelay, relayOf, reportsFolder, requireRelay, writeConf } from './relay.ts';
+import { ensureRelay, findRelay, reportsFolder, requireRelay, writeConf } from './relay.ts';
 import { lastEnd, reportsPath } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -106,8 +106,8 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     if (options['metrics-port'] === port)
       throw new UsageError('give --metrics-port another port than --port');
     const image = loadImage(options.eif);
-    const manifest = manifestOf(image.eif);
-    const config = serverConfigOf(image.eif);
+    const manifest = readManifest(image.eif);
+    const config = readConfig(image.eif);
     const isBehindProxy = config.trustedProxies > 0;
     const metricsPort = options['metrics-port'];
     if (metricsPort !== undefined && config.metricsPort === undefined) {
@@ -122,7 +122,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
     const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
     stateFolder(env, options.name);
     const reports = reportsPath(reportsFolder(env, options.name));
-    const program = relayOf(options.eif);
+    const program = findRelay(options.eif);
     const exposure = { cid, manifest, listen, metricsPort, takesPort: options['take-port'] };
     writeConf(env, options.name, await exposedConf(env, options.name, exposure));
     const state = await ensureRelay(env, options.eif, options.name);
@@ -215,7 +215,7 @@ async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
   { relay, cid, listen }: { relay: { env: Environment; program: string }; cid: number; listen: Listen },
 ): Promise<void> {
-  const http = { base: new URL(`${urlOf(listen)}/`), timeoutMs: ATTEST_MS };
+  const http = { base: new URL(`${formatUrl(listen)}/`), timeoutMs: ATTEST_MS };
   const { sealingKey, state } = await attest(http, requirements);
   const { json } = await sealSecrets(secrets, sealingKey, state, { provisioner });
   await handOver(relay, cid, json, listen);

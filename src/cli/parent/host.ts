@@ -84,7 +84,7 @@ export function requireStartable(path: string): void {
 }
 
 /** The units of an enclave, in the order of their start. */
-export function unitsOf(name: string): [enclave: string, expose: string] {
+export function nameUnits(name: string): [enclave: string, expose: string] {
   return [`sui-enclave@${name}.service`, `sui-enclave-expose@${name}.service`];
 }
 
@@ -178,13 +178,13 @@ export interface Settings {
 }
 
 /** The settings of an installed enclave, as written. */
-export function settingsOf({ root }: Host, name: string): string {
+export function readSettings({ root }: Host, name: string): string {
   return readFileSync(join(root, FOLDERS.settings, name, 'settings.env'), 'utf8');
 }
 
 /** The memory in MiB that the settings give an enclave. */
 export function memoryOfSettings(host: Host, name: string): number | undefined {
-  const [, memory] = /^RUN_OPTIONS=.*--memory (\d+)/m.exec(settingsOf(host, name)) ?? [];
+  const [, memory] = /^RUN_OPTIONS=.*--memory (\d+)/m.exec(readSettings(host, name)) ?? [];
   return memory === undefined ? undefined : Number(memory);
 }
 
@@ -196,7 +196,7 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
   if (secrets === undefined) return;
   // Root's alone: systemd gives the service a copy, in memory.
   replaceFile(join(folder, 'secrets.json'), secrets, 0o600);
-  const dropIn = join(root, FOLDERS.units, `${unitsOf(name)[1]}.d`);
+  const dropIn = join(root, FOLDERS.units, `${nameUnits(name)[1]}.d`);
   mkdirSync(dropIn, { recursive: true, mode: 0o755 });
   const lines = [
     '[Service]',
@@ -230,7 +230,7 @@ export function enable(host: Host, name: string): void {
     '--quiet',
     'sui-enclave-relay.service',
     'sui-enclave-relay.path',
-    ...unitsOf(name),
+    ...nameUnits(name),
   );
 }
 
@@ -241,7 +241,7 @@ export function removeFiles(host: Host, name: string): void {
   for (const path of [
     join(FOLDERS.settings, name),
     join(FOLDERS.images, name),
-    join(FOLDERS.units, `${unitsOf(name)[1]}.d`),
+    join(FOLDERS.units, `${nameUnits(name)[1]}.d`),
     join(TMPFILES, `sui-enclave-${name}.conf`),
     ...(isLast ? [join(FOLDERS.images, 'relay'), USERS] : []),
     ...(isLast ? [...SHARED_UNITS, ...TEMPLATES].map((unit) => join(FOLDERS.units, unit)) : []),
@@ -265,7 +265,7 @@ export function removeFiles(host: Host, name: string): void {
 /** Stops and disables the units of an enclave; with the last one, the relay. */
 export function disable(host: Host, name: string): void {
   const isLast = installed(host).every((installedName) => installedName === name);
-  const [enclave, expose] = unitsOf(name);
+  const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
   // A unit that has failed would be listed on, without its file.
@@ -292,7 +292,7 @@ export function removeTree(host: Host, ...paths: string[]): void {
 /** Returns whether the unit of the enclave is started, starting or stopping. */
 export function isActive({ env }: Host, name: string): boolean {
   if (!find(env, 'systemctl')) return false;
-  const { stdout } = run(env, 'systemctl', ['is-active', unitsOf(name)[0]]);
+  const { stdout } = run(env, 'systemctl', ['is-active', nameUnits(name)[0]]);
   return !['inactive', 'failed', 'unknown', ''].includes(stdout.trim());
 }
 

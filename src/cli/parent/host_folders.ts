@@ -76,14 +76,14 @@ d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
  */
 function moveRelayFiles(host: Host, name: string): void {
   const [from, to] = [join(host.root, FOLDERS.state, name), join(host.root, FOLDERS.relayState, name)];
-  const folder = statusOf(from);
+  const folder = readStatus(from);
   if (folder === undefined) return;
   // First: from here on, entries stay as they are.
   if (!folder.isDirectory() || (folder.mode & 0o022) !== 0) {
     throw new ParentError('PROGRAM_FAILED', `${from} must be a folder that only its owner can write`);
   }
   for (const file of readdirSync(from)) {
-    const status = statusOf(join(from, file));
+    const status = readStatus(join(from, file));
     if (status === undefined || status.uid === folder.uid || status.uid === 0) continue;
     if (REPORTS.includes(file) && status.isFile()) moveReports(join(from, file), join(to, file));
     else removeTree(host, join(from, file));
@@ -92,7 +92,7 @@ function moveRelayFiles(host: Host, name: string): void {
 
 /** The relay may have begun a new file: then the older one is kept beside it. */
 function moveReports(from: string, to: string): void {
-  const free = statusOf(to) === undefined ? to : `${to}.${Date.now()}`;
+  const free = readStatus(to) === undefined ? to : `${to}.${Date.now()}`;
   try {
     renameSync(from, free);
   } catch (error) {
@@ -104,7 +104,7 @@ function moveReports(from: string, to: string): void {
   }
 }
 
-function statusOf(path: string): Stats | undefined {
+function readStatus(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
@@ -113,7 +113,7 @@ function statusOf(path: string): Stats | undefined {
  * version has written what is in effect.
  */
 function restartOlderRelay(host: Host): boolean {
-  if (statusOf(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;
+  if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;
   if (run(host.env, 'systemctl', ['is-active', RELAY_UNIT]).stdout.trim() !== 'active') return false;
   must(host, 'systemctl', 'restart', RELAY_UNIT);
   return true;

@@ -10,17 +10,17 @@ import {
   installed,
   isInstalled,
   must,
+  nameUnits,
   placeImage,
   readFiles,
+  readSettings,
   requireName,
-  settingsOf,
   thisHost,
-  unitsOf,
   writeSettings,
 } from './host.ts';
 import { setUp } from './host_folders.ts';
-import { manifestOf, serverConfigOf } from './image.ts';
-import { memoryOf, SIZE_OPTIONS } from './nitro_cli.ts';
+import { readConfig, readManifest } from './image.ts';
+import { chooseMemory, SIZE_OPTIONS } from './nitro_cli.ts';
 
 export interface InstallOptions {
   readonly eif: string;
@@ -83,7 +83,7 @@ another machine.`,
     const secrets = file === undefined ? undefined : String(await readFileArgument(file));
     const { pcr0 } = install(host, name, { ...options, secrets });
     io.log(`${name} is installed: PCR0 ${pcr0}`);
-    const [enclave] = unitsOf(name);
+    const [enclave] = nameUnits(name);
     if (start) must(host, 'systemctl', 'start', enclave);
     else io.log(`Next: systemctl start ${enclave}`);
     return { json: { name, pcr0, unit: enclave, started: start } };
@@ -101,8 +101,8 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
   }
   const files = readFiles(options.eif);
   const { image } = files;
-  const memoryMib = memoryOf(options.memory, image.bytes);
-  const manifest = manifestOf(image.eif);
+  const memoryMib = chooseMemory(options.memory, image.bytes);
+  const manifest = readManifest(image.eif);
   const { secrets, 'secret-id': id, cpus, port } = options;
   if (secrets !== undefined && id !== undefined) throw new UsageError('give either --secrets or --secret-id');
   if (secrets !== undefined) checkSecrets(secrets, manifest);
@@ -112,7 +112,7 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
       'this image takes secrets from the provisioners of its app.yaml only: run provision on another machine',
     );
   }
-  const config = serverConfigOf(image.eif);
+  const config = readConfig(image.eif);
   const metrics = options['metrics-port'];
   if (metrics !== undefined && config.metricsPort === undefined) {
     throw new UsageError(
@@ -141,7 +141,7 @@ export function install(host: Host, name: string, options: InstallOptions): { pc
 /** @throws ParentError: WRONG_STATE, if another enclave has the port at any address */
 function requirePort(host: Host, port: number): void {
   const holder = installed(host).find((name) =>
-    settingsOf(host, name)
+    readSettings(host, name)
       .match(/-port \d+/g)
       ?.includes(`-port ${port}`),
   );

@@ -25,16 +25,16 @@ users. Refuses while the enclave runs.`,
 /** @throws ParentError: WRONG_STATE, if it is not installed, or runs and must not be stopped */
 export function remove(host: Host, name: string, stop: boolean): void {
   requireInstalled(host, name);
-  if (!stop && (isActive(host, name) || enclavesOf(host, name).length > 0)) {
+  if (!stop && (isActive(host, name) || findEnclaves(host, name).length > 0)) {
     throw new ParentError('WRONG_STATE', `${name} runs: give --stop to end it, and lose its key`);
   }
   disable(host, name);
   // One that its unit does not watch any longer.
-  for (const { EnclaveID } of enclavesOf(host, name)) terminateEnclave(host.env, EnclaveID);
+  for (const { EnclaveID } of findEnclaves(host, name)) terminateEnclave(host.env, EnclaveID);
   removeFiles(host, name);
 }
 
-function enclavesOf({ env }: Host, name: string): RunningEnclave[] {
+function findEnclaves({ env }: Host, name: string): RunningEnclave[] {
   return find(env, 'nitro-cli') ? enclavesNamed(env, name) : [];
 }
 

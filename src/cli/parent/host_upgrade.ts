@@ -5,14 +5,14 @@ import {
   type Host,
   isActive,
   memoryOfSettings,
+  nameUnits,
   placeImage,
   readFiles,
   requireInstalled,
   thisHost,
-  unitsOf,
 } from './host.ts';
 import { setUp } from './host_folders.ts';
-import { memoryOf } from './nitro_cli.ts';
+import { chooseMemory } from './nitro_cli.ts';
 
 export const main = command({
   name: 'host_upgrade',
@@ -35,7 +35,7 @@ to a folder of its own, and it is restarted, which ends connections but no encla
     io.log(`The next start of ${name} runs PCR0 ${pcr0}.`);
     if (isRunning) {
       io.log(
-        `The enclave that runs keeps its image and its key. Its next start makes a new key, to be registered: systemctl restart ${unitsOf(name)[0]}`,
+        `The enclave that runs keeps its image and its key. Its next start makes a new key, to be registered: systemctl restart ${nameUnits(name)[0]}`,
       );
     }
     if (isRelayRestarted) {
@@ -62,7 +62,7 @@ interface Upgrade {
 export function upgrade(host: Host, name: string, eif: string): Upgrade {
   requireInstalled(host, name);
   const files = readFiles(eif);
-  memoryOf(memoryOfSettings(host, name), files.image.bytes);
+  chooseMemory(memoryOfSettings(host, name), files.image.bytes);
   const { isNewRelay } = placeImage(host, name, files);
   const isRelayRestarted = setUp(host, name);
   return {

@@ -35,13 +35,13 @@ export function loadImage(path: string): EnclaveImage {
 }
 
 /** The application's endpoints and secrets, as they are measured: in older images as app.yaml. @throws UsageError */
-export function manifestOf(eif: Eif): Manifest {
+export function readManifest(eif: Eif): Manifest {
   const { path, text } = fileIn(eif, 'app/app.json', 'app/app.yaml');
   return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
 }
 
 /** The settings of the image's server, as they are measured. @throws UsageError */
-export function serverConfigOf(eif: Eif): Config {
+export function readConfig(eif: Eif): Config {
   return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
 }
 

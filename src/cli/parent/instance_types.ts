@@ -9,7 +9,7 @@ const SMALL = /^(nano|micro|small|medium|large)$/;
 export const INSTEAD = 'm5.xlarge, c6i.xlarge or a larger type of these families';
 
 /** Returns the reason why the type can't run an image; undefined if none is known. */
-export function refusalOf(type: string): string | undefined {
+export function describeRefusal(type: string): string | undefined {
   const [family = '', size = ''] = type.split('.');
   if (GRAVITON.test(family)) return 'is arm64 (Graviton), and images are built for x86-64';
   if (/^(t\d|mac)/.test(family) || size.startsWith('metal') || WITHOUT_NITRO.test(family)) {

@@ -91,7 +91,7 @@ export function memoryFor(eifBytes: number): number {
 }
 
 /** The enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too little */
-export function memoryOf(option: number | undefined, eifBytes: number): number {
+export function chooseMemory(option: number | undefined, eifBytes: number): number {
   const needed = memoryFor(eifBytes);
   const memoryMib = option ?? needed;
   if (memoryMib >= needed) return memoryMib;

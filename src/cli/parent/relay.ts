@@ -17,7 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Manifest } from 'sui-enclave-server/manifest';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import type { Environment } from '../command.ts';
-import { forwardsOf } from '../image/settings.ts';
+import { listForwards } from '../image/settings.ts';
 import { ParentError } from './errors.ts';
 import { readRelayFile } from './relay_files.ts';
 import { ensureRunning, requireRunning, signalService, stateBase, stopServices } from './services.ts';
@@ -67,7 +67,7 @@ export interface RelayConf {
 }
 
 /** The program of an image, which lies beside it. @throws ParentError: PROGRAM_FAILED, if it does not */
-export function relayOf(eif: string): string {
+export function findRelay(eif: string): string {
   // Where the image is, not a link to it.
   const path = resolve(dirname(realpathSync(eif)), NAME);
   try {
@@ -89,8 +89,8 @@ export function relayFolder(env: Environment): string {
 }
 
 /** @param listens none before the enclave is exposed */
-export function confOf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
-  return { cid, upstreams: forwardsOf(manifest).map(({ port, host }) => ({ port, host })), listens };
+export function createConf(cid: number, manifest: Manifest, listens: readonly ListenLine[]): RelayConf {
+  return { cid, upstreams: listForwards(manifest).map(({ port, host }) => ({ port, host })), listens };
 }
 
 export function formatConf({ cid, upstreams, listens }: RelayConf): string {
@@ -203,7 +203,7 @@ async function startOrSignal(env: Environment, eif: string): Promise<'started' |
     return 'running';
   }
   if (signalService(dir, NAME, 'SIGHUP')) return 'running';
-  await ensureRunning(env, dir, [{ name: NAME, command: [relayOf(eif), 'serve', dir, stateBase(env)] }]);
+  await ensureRunning(env, dir, [{ name: NAME, command: [findRelay(eif), 'serve', dir, stateBase(env)] }]);
   return 'started';
 }
 

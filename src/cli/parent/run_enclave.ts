@@ -14,17 +14,17 @@ import {
 import { enclaveName, path } from '../values.ts';
 import { ParentError } from './errors.ts';
 import { notifyReady, recordImage, runningEnclave, runningImagePath, watchEnclave } from './foreground.ts';
-import { loadImage, manifestOf } from './image.ts';
+import { loadImage, readManifest } from './image.ts';
 import {
+  chooseMemory,
   enclavesNamed,
-  memoryOf,
   type RunningEnclave,
   runEnclave,
   runningEnclaves,
   SIZE_OPTIONS,
   terminateEnclave,
 } from './nitro_cli.ts';
-import { confOf, ensureRelay, freeCid, readConf, removeConf, reportsFolder, writeConf } from './relay.ts';
+import { createConf, ensureRelay, freeCid, readConf, removeConf, reportsFolder, writeConf } from './relay.ts';
 import { lastEnd, reportsSize } from './reports.ts';
 import { stateFolder } from './services.ts';
 
@@ -55,8 +55,8 @@ makes a new key.`,
       eif: content,
       registers: { pcr0 },
     } = loadImage(eif);
-    const memoryMib = memoryOf(memory, bytes);
-    const start = { name, eif, manifest: manifestOf(content), cpus, memoryMib, debug };
+    const memoryMib = chooseMemory(memory, bytes);
+    const start = { name, eif, manifest: readManifest(content), cpus, memoryMib, debug };
     if (foreground) {
       if (debug) throw new UsageError('give either --foreground or --debug');
       return await runInForeground(start, pcr0, context);
@@ -137,7 +137,7 @@ async function connect(
   if (Measurements?.PCR0 === pcr0 || !existsSync(runningImagePath(dir))) recordImage(dir, eif);
   const imagePath = runningImagePath(dir);
   if (readConf(env, name)?.cid !== EnclaveCID) {
-    writeConf(env, name, confOf(EnclaveCID, manifestOf(loadImage(imagePath).eif), []));
+    writeConf(env, name, createConf(EnclaveCID, readManifest(loadImage(imagePath).eif), []));
   }
   await ensureRelay(env, imagePath, name);
 }
@@ -161,7 +161,7 @@ async function startEnclave(env: Environment, options: Start): Promise<RunningEn
     runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
   );
   // Before the enclave boots, so that its first reports are kept.
-  writeConf(env, name, confOf(cid, manifest, []));
+  writeConf(env, name, createConf(cid, manifest, []));
   await ensureRelay(env, eif, name);
   const before = reportsSize(reports);
   try {

@@ -93,7 +93,7 @@ async function start(env: Environment, dir: string, { name, command }: Service):
   child.unref();
   const pid = child.pid as number;
   // Empty if it has ended already: no process starts at 0.
-  return { pid, startedAt: startOf(pid) ?? '', command: [...command] };
+  return { pid, startedAt: readStart(pid) ?? '', command: [...command] };
 }
 
 /** @throws ParentError: PROGRAM_FAILED, for a service that has ended since its start */
@@ -141,11 +141,11 @@ function readRecord(dir: string, name: string): ServiceRecord | undefined {
 }
 
 function isAlive({ pid, startedAt }: ServiceRecord): boolean {
-  return startOf(pid) === startedAt;
+  return readStart(pid) === startedAt;
 }
 
 /** proc(5): field 22, counted after the name in parentheses, which may hold anything. Undefined for a process that has ended. */
-function startOf(pid: number): string | undefined {
+function readStart(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

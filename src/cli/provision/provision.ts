@@ -96,7 +96,7 @@ command line, or a file that can't be read or that others can read); 3 it does n
 can't be reached; 5 unconfirmed: /readyz, which a host can forge, says that the enclave has secrets, so nothing was sent`,
   // A message may contain a part of a secret.
   handlesSecrets: true,
-  exitOf,
+  chooseExit,
   report(error, failure) {
     if (failure === undefined || !hasServerCode(error)) return failure;
     return { ...failure, json: { ...failure.json, serverCode: error.serverCode } };
@@ -191,7 +191,7 @@ function hasServerCode(error: unknown): error is { readonly serverCode: string |
   return error instanceof Error && 'serverCode' in error;
 }
 
-function exitOf(error: EnclaveError): number | undefined {
+function chooseExit(error: EnclaveError): number | undefined {
   if (error instanceof EnclaveUnreachableError) return UNREACHABLE;
   if (error instanceof AttestationError) {
     // A file of registers or of roots that can't be used: nothing was tried.

@@ -140,7 +140,7 @@ export interface Plan {
 export function parsePlan(yaml: string, path: string): Plan {
   const output = parseYamlFile(PlanYaml, yaml, path, RolloutPlanError);
   const folder = resolve(dirname(path));
-  const sideOf = ({ pcrs, enclaves }: v.InferOutput<typeof side>): Side => ({
+  const toSide = ({ pcrs, enclaves }: v.InferOutput<typeof side>): Side => ({
     pcrs: resolve(folder, pcrs),
     urls: enclaves,
   });
@@ -151,8 +151,8 @@ export function parsePlan(yaml: string, path: string): Plan {
     nodes: output.node ?? [],
     registrarId: output.registrar,
     root: output.root === undefined ? undefined : resolve(folder, output.root),
-    old: sideOf(output.old),
-    new: sideOf(output.new),
+    old: toSide(output.old),
+    new: toSide(output.new),
     balancer: output.balancer,
     sourceUrl: output.source_url,
     commands: { ...output.commands, provision: output.commands.provision ?? [] },

@@ -17,7 +17,7 @@ import {
   stepsBack,
   stepsForward,
 } from './steps.ts';
-import { type Signing, worldOf } from './world.ts';
+import { createWorld, type Signing } from './world.ts';
 
 export const main = command({
   name: 'rollout',
@@ -40,7 +40,7 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
     const plan = parsePlan((await readFileArgument(args.plan)).toString(), args.plan);
     const { back: isBack, 'dry-run': isDry, ...signing } = options;
     await readSigner(context.env, signing);
-    const rollout = await rolloutOf(plan, signing, context);
+    const rollout = await createRollout(plan, signing, context);
     await forgetEnded(rollout);
     if (isBack) checkWayBack(rollout);
     else await checkBeginning(rollout);
@@ -48,21 +48,21 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
     if (isDry) return await findAll(steps);
     const done = await doAll(steps, rollout);
     if (isBack) rollout.memory.forget();
-    return resultOf(done, isBack);
+    return createResult(done, isBack);
   },
 });
 
-async function rolloutOf(plan: Plan, signing: Signing, { env, io }: Context): Promise<Rollout> {
+async function createRollout(plan: Plan, signing: Signing, { env, io }: Context): Promise<Rollout> {
   const deployments = new Deployments(plan.network, env, plan.app);
-  const world = await worldOf({ plan, deployments, signing, env, io });
+  const world = await createWorld({ plan, deployments, signing, env, io });
   const [app, { config }] = deployments.application();
   const file = join(dirname(deployments.path), `${plan.network}.${app}.rollout.json`);
   // A plan may be corrected during its rollout, except for what it is from and to.
   const subject = [
     config?.id,
-    world.registersOf('old'),
+    world.findRegisters('old'),
     plan.old.urls,
-    world.registersOf('new'),
+    world.findRegisters('new'),
     plan.new.urls,
   ];
   const digest = createHash('sha256').update(JSON.stringify(subject)).digest('hex');
@@ -97,7 +97,7 @@ async function findAll(steps: readonly Step[]): Promise<Result> {
   };
 }
 
-function resultOf(steps: readonly Done[], isBack: boolean): Result {
+function createResult(steps: readonly Done[], isBack: boolean): Result {
   const text = isBack
     ? 'Callers reach the old enclaves, and the new ones are stopped.'
     : 'Callers reach the new enclaves, and the old ones are stopped.';

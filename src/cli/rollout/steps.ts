@@ -37,10 +37,10 @@ export async function checkBeginning(rollout: Rollout): Promise<void> {
       `the config ${id} does not list the registrar ${plan.registrarId}: it was revoked, or is of another config`,
     );
   }
-  if (world.sideOf(config) === 'old' && isOverlapping(config, world.now())) {
+  if (world.findSide(config) === 'old' && isOverlapping(config, world.now())) {
     throw new RolloutError(
       'ROLLOUT_CONFIG',
-      `the config ${id} has an overlap until ${untilOf(config)}, so the admin can't begin another: wait, or have it ended (${world.adminCommand('end_overlap')})`,
+      `the config ${id} has an overlap until ${formatEnd(config)}, so the admin can't begin another: wait, or have it ended (${world.adminCommand('end_overlap')})`,
     );
   }
 }
@@ -49,7 +49,7 @@ export async function checkBeginning(rollout: Rollout): Promise<void> {
 export async function forgetEnded(rollout: Rollout): Promise<void> {
   const { world, memory } = rollout;
   if (memory.steps.stopped === undefined) return;
-  if (world.sideOf(await readConfig(rollout)) === 'old') memory.forget();
+  if (world.findSide(await readConfig(rollout)) === 'old') memory.forget();
 }
 
 /** The steps to the new enclaves. */
@@ -57,7 +57,7 @@ export function stepsForward(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   const notStarted = async () => unlessEmpty(await silent(world, 'new'), 'do not answer');
   const notProvisioned = async () => unlessEmpty(await notReady(world, 'new'), 'are not ready');
-  const isAllowed = async () => world.sideOf(await readConfig(rollout)) === 'new';
+  const isAllowed = async () => world.findSide(await readConfig(rollout)) === 'new';
   return [
     {
       name: 'start',
@@ -122,8 +122,8 @@ export function stepsForward(rollout: Rollout): Step[] {
       async missing() {
         const config = await readConfig(rollout);
         if (!isOverlapping(config, world.now())) return undefined;
-        if (plan.isEndedByAdmin) return `contracts accept the old enclaves until ${untilOf(config)}`;
-        world.log(`The overlap ends by itself, at ${untilOf(config)}.`);
+        if (plan.isEndedByAdmin) return `contracts accept the old enclaves until ${formatEnd(config)}`;
+        world.log(`The overlap ends by itself, at ${formatEnd(config)}.`);
         return undefined;
       },
       async act() {
@@ -161,19 +161,19 @@ export function stepsBack(rollout: Rollout): Step[] {
     {
       name: 'allow_old',
       missing: async () =>
-        world.sideOf(await readConfig(rollout)) === 'old' ? undefined : 'the config allows the new image',
+        world.findSide(await readConfig(rollout)) === 'old' ? undefined : 'the config allows the new image',
       async act() {
         const config = await readConfig(rollout);
         if (isOverlapping(config, world.now())) {
           world.log(
-            `Contracts accept the old enclaves until ${untilOf(config)}, unless the admin acts before.`,
+            `Contracts accept the old enclaves until ${formatEnd(config)}, unless the admin acts before.`,
           );
         }
         // Also those that contracts accept no longer: the transaction registers them again.
         const urls = await running(world, 'old');
         if (urls.length === 0) throw notServing('old', ['none of them answers']);
         const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));
-        await awaitAdmin(rollout, command, async () => world.sideOf(await readConfig(rollout)) === 'old');
+        await awaitAdmin(rollout, command, async () => world.findSide(await readConfig(rollout)) === 'old');
       },
     },
     registration(rollout, 'old'),
@@ -202,10 +202,10 @@ export function checkWayBack({ memory: { steps } }: Rollout): void {
 function registration(rollout: Rollout, side: SideName): Step {
   const { plan, world } = rollout;
   const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
-    if (world.sideOf(config) !== side) return [];
+    if (world.findSide(config) !== side) return [];
     const looks = await Promise.all(plan[side].urls.map((url) => world.look(url, side)));
     const candidates = looks.flatMap((look) => (look.answers ? [look.candidate] : []));
-    const states = await Promise.all(candidates.map((candidate) => world.stateOf(candidate, config)));
+    const states = await Promise.all(candidates.map((candidate) => world.readState(candidate, config)));
     return candidates.filter((_, index) => states[index] === 'free');
   };
   const missing = async () => {
@@ -284,7 +284,7 @@ interface Serving {
 async function servingAt(world: World, url: string, side: SideName, config: EnclaveConfig): Promise<Serving> {
   const look = await world.look(url, side);
   if (!look.answers) return { url, fault: `does not answer (${look.reason})` };
-  const state = await world.stateOf(look.candidate, config);
+  const state = await world.readState(look.candidate, config);
   if (state !== 'accepted') return { url, fault: FAULTS[state] };
   return { url, fault: (await world.isReady(url)) ? undefined : 'is not ready' };
 }
@@ -323,7 +323,7 @@ function unlessEmpty(subjects: readonly string[], verb: string): string | undefi
   return subjects.length === 0 ? undefined : `${subjects.join(', ')} ${verb}`;
 }
 
-function untilOf({ overlap }: EnclaveConfig): string {
+function formatEnd({ overlap }: EnclaveConfig): string {
   return new Date(Number(overlap?.untilMs)).toISOString();
 }
 

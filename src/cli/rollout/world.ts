@@ -16,7 +16,7 @@ import type { Environment, Io } from '../command.ts';
 import { isAbort } from '../keeper/world.ts';
 import { PROGRAM } from '../places.ts';
 import { needsSecrets } from '../provision/enclave.ts';
-import { askForAttestation, attestedKeyOf } from '../sui/attest.ts';
+import { askForAttestation, readAttestedKey } from '../sui/attest.ts';
 import { Chain } from '../sui/chain.ts';
 import {
   checkContract,
@@ -45,16 +45,16 @@ export interface World {
   /** @throws RolloutError: ROLLOUT_CONFIG if it allows neither image; EnclaveError */
   config(): Promise<EnclaveConfig>;
   /** Returns the registers of a side's image. */
-  registersOf(side: SideName): Image;
+  findRegisters(side: SideName): Image;
   /** The side whose image the config allows. */
-  sideOf(config: EnclaveConfig): SideName;
+  findSide(config: EnclaveConfig): SideName;
   /** Attests with a nonce of its own. @throws EnclaveError if what answers is not an enclave of the side's image */
   look(url: string, side: SideName): Promise<Found>;
   /** Returns whether an enclave of the side's image answers. */
   isRunning(url: string, side: SideName): Promise<boolean>;
   /** Returns whether the enclave reports that it has its secrets. */
   isReady(url: string): Promise<boolean>;
-  stateOf(candidate: Candidate, config: EnclaveConfig): Promise<KeyState>;
+  readState(candidate: Candidate, config: EnclaveConfig): Promise<KeyState>;
   /** Registers all candidates in one transaction. @throws EnclaveError */
   register(candidates: readonly Candidate[], config: EnclaveConfig): Promise<void>;
   /** Runs the plan's commands of this name, one after the other. @throws RolloutError: ROLLOUT_COMMAND */
@@ -90,7 +90,7 @@ const AGREE_MS = 60_000;
 /**
  * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError, RolloutPlanError
  */
-export async function worldOf({
+export async function createWorld({
   plan,
   deployments,
   signing,
@@ -146,7 +146,7 @@ export async function worldOf({
 
   const world: World = {
     plan,
-    registersOf: (side) => images[side],
+    findRegisters: (side) => images[side],
     async config() {
       const config = await readAgreed(async (current) => {
         const read = await readConfig(current.client, configId);
@@ -154,10 +154,10 @@ export async function worldOf({
         return read;
       });
       checkNotRetired(config);
-      world.sideOf(config);
+      world.findSide(config);
       return config;
     },
-    sideOf({ id, image }) {
+    findSide({ id, image }) {
       if (isSameImage(image, images.new)) return 'new';
       if (isSameImage(image, images.old)) return 'old';
       throw new RolloutError(
@@ -169,7 +169,7 @@ export async function worldOf({
       const expected = { images: [images[side]], roots, configId, deployments };
       try {
         const attested = await askForAttestation(url, roots?.[0], connect());
-        const publicKey = await attestedKeyOf(attested, expected);
+        const publicKey = await readAttestedKey(attested, expected);
         return { url, answers: true, candidate: { url, document: attested.document, publicKey } };
       } catch (error) {
         if (!isNoAnswer(error)) throw error;
@@ -194,7 +194,7 @@ export async function worldOf({
         },
       );
     },
-    async stateOf({ publicKey }, config) {
+    async readState({ publicKey }, config) {
       return await readAgreed(async ({ client }): Promise<KeyState> => {
         const { enclaveId, state } = await findRegistration(client, config, publicKey);
         if (state !== 'registered') return state;

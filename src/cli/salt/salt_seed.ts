@@ -74,7 +74,7 @@ function writeNew(path: string, text: string): void {
   }
 }
 
-function fingerprintsOf(path: string): string[] {
+function readFingerprints(path: string): string[] {
   return parseSeeds(readText(path)).map(fingerprint);
 }
 
@@ -84,7 +84,7 @@ function wrote(path: string, fingerprints: readonly string[]): Result {
 
 function generate(path: string): Result {
   writeNew(path, randomBytes(32).toString('hex'));
-  return wrote(path, fingerprintsOf(path));
+  return wrote(path, readFingerprints(path));
 }
 
 async function splitSeeds(
@@ -212,8 +212,8 @@ combine      restores the file, and compares its fingerprints with those on the 
     checkPaths(action, paths);
     if (action === 'generate') return generate(firstPath);
     if (action === 'combine') return await combineShares(firstPath, paths.slice(1));
-    if (action === 'split') return await splitSeeds(firstPath, two, countsOf(shares, threshold));
-    const fingerprints = fingerprintsOf(firstPath);
+    if (action === 'split') return await splitSeeds(firstPath, two, requireCounts(shares, threshold));
+    const fingerprints = readFingerprints(firstPath);
     return { json: { fingerprints }, text: fingerprints.join(',') };
   },
 });
@@ -225,7 +225,7 @@ function checkPaths(action: Action, paths: readonly string[]): void {
   if (unexpected !== undefined) throw new UsageError(`unexpected argument: ${unexpected}`);
 }
 
-function countsOf(shares: number | undefined, threshold: number | undefined) {
+function requireCounts(shares: number | undefined, threshold: number | undefined) {
   if (shares === undefined || threshold === undefined) {
     throw new UsageError('split requires both --shares and --threshold');
   }

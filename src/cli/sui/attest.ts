@@ -51,7 +51,7 @@ export async function askForAttestation(
 }
 
 /** The key that the document attests, for one of these images. @throws AttestationError */
-export async function attestedKeyOf(
+export async function readAttestedKey(
   { document, nonce, now }: Attested,
   expected: Expected,
 ): Promise<Uint8Array> {
@@ -61,13 +61,16 @@ export async function attestedKeyOf(
     return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
   } catch (error) {
     if (!(error instanceof AttestationError) || error.code !== 'POLICY_PCRS') throw error;
-    const message = `${error.message}\n${await applicationsOf(document, expected)}`;
+    const message = `${error.message}\n${await describeApplications(document, expected)}`;
     throw new AttestationError('POLICY_PCRS', message, { cause: error });
   }
 }
 
 /** Names the applications of an enclave with other registers and of the config, if known. Verifies the document. */
-async function applicationsOf(document: Uint8Array, { configId, deployments }: Expected): Promise<string> {
+async function describeApplications(
+  document: Uint8Array,
+  { configId, deployments }: Expected,
+): Promise<string> {
   let runs: string;
   try {
     runs = readUserData(decodeAttestation(document)).application;

@@ -5,16 +5,16 @@ import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
 import { buildTransaction } from 'sui-enclave/sui/build';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
-import { failureOf, suiErrorOf } from 'sui-enclave/sui/failures';
+import { toFailure, toSuiError } from 'sui-enclave/sui/failures';
 import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
 import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
 import { describeTransaction } from './describe_transaction.ts';
 import { SuiCommandError } from './errors.ts';
-import { expiryOf, withoutExpiry } from './expiry.ts';
+import { describeExpiry, withoutExpiry } from './expiry.ts';
 import { CHAIN_IDS, connect, type Network, type NodeConnection } from './network.ts';
 import type { CommonOptions } from './options.ts';
 import type { Outcome } from './outcome.ts';
-import { readSigner, senderOf } from './signer.ts';
+import { findSender, readSigner } from './signer.ts';
 
 /** 1 SUI: many times what any command needs, and what an honest node proposes. */
 const MAX_PROPOSED_BUDGET = 1_000_000_000n;
@@ -96,7 +96,7 @@ export class Chain {
 
   /** @throws SuiCommandError: NO_SENDER or SIGNER; SuiError */
   sender(): string {
-    return senderOf(this.#env, this.#options);
+    return findSender(this.#env, this.#options);
   }
 
   get #connected(): NodeConnection {
@@ -116,7 +116,7 @@ export class Chain {
     if (CHAIN_IDS[this.network ?? ''] !== undefined) await this.id();
     const built = await this.#build(tx, sender);
     const bytes = this.#options['unsigned'] ? await this.#lasting(built) : built;
-    const expires = expiryOf(bytes);
+    const expires = describeExpiry(bytes);
     const { commands, gasData } = tx.getData();
     const calls = commands.map(({ MoveCall: call }) => call).filter((call) => call !== undefined);
     const all = {
@@ -170,7 +170,7 @@ export class Chain {
 
   /** Bytes to be signed elsewhere, without the node's expiry where nothing depends on it. */
   async #lasting(built: Uint8Array): Promise<Uint8Array> {
-    const expires = expiryOf(built);
+    const expires = describeExpiry(built);
     if (expires === null) return built;
     // Without an answer, the bytes stay as they are.
     const lasting = await withoutExpiry(this.client, built).catch(() => null);
@@ -199,7 +199,7 @@ export class Chain {
     // Also of a failed transaction, which has changed the gas coin.
     await this.#visible(digest);
     const { error } = executed.status;
-    if (error !== null) throw failureOf(error);
+    if (error !== null) throw toFailure(error);
     return {
       digest,
       gas,
@@ -286,7 +286,7 @@ export async function fromNode<T>(promise: PromiseLike<T>): Promise<T> {
   } catch (error) {
     let suiError: SuiError;
     try {
-      suiError = suiErrorOf(error);
+      suiError = toSuiError(error);
     } catch (cause) {
       // The client has no error of its own for an answer that it can't use.
       throw new SuiError(

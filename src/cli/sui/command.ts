@@ -24,10 +24,10 @@ import { objectId } from '../values.ts';
 import { Chain } from './chain.ts';
 import { Deployments } from './deployments.ts';
 import { checkWitness, type IdName, type Ids, idOptions, idsIn, optionFor } from './ids.ts';
-import { nodeOf } from './network.ts';
+import { chooseNode } from './network.ts';
 import { COMMON, type CommonOptions, READING } from './options.ts';
-import { type Outcome, resultOf } from './outcome.ts';
-import { readSigner, senderOf } from './signer.ts';
+import { createResult, type Outcome } from './outcome.ts';
+import { findSender, readSigner } from './signer.ts';
 
 export interface Input<
   A extends Arguments = Arguments,
@@ -84,10 +84,10 @@ export function suiCommand<
   const O extends Options,
   const N extends IdName = never,
 >(spec: SuiCommand<A, O, N>): Main {
-  return mainOf(spec as unknown as AnyCommand);
+  return createMain(spec as unknown as AnyCommand);
 }
 
-function mainOf(spec: AnyCommand): Main {
+function createMain(spec: AnyCommand): Main {
   const { ids, isReader } = spec;
   return command({
     ...spec,
@@ -98,7 +98,7 @@ function mainOf(spec: AnyCommand): Main {
       const common = options as CommonOptions;
       if (common['dry-run'] && common.unsigned) throw new UsageError('give either --dry-run or --unsigned');
       const { env, io } = context;
-      const deployments = deploymentsOf(common, env);
+      const deployments = openDeployments(common, env);
       const optionIds = idsIn(ids, options);
       const missing = ids.filter((name) => optionIds[name] === undefined);
       const filled = { ...optionIds, ...idsOfFile(missing, deployments) } as Ids;
@@ -109,7 +109,7 @@ function mainOf(spec: AnyCommand): Main {
       const notes = deployments?.contradictions(optionIds, isFilled) ?? [];
       return await execute(spec, input, notes, context);
     },
-    exitOf,
+    chooseExit,
   });
 }
 
@@ -140,7 +140,7 @@ function idsOfFile(missing: readonly IdName[], deployments: Deployments | undefi
   );
 }
 
-function deploymentsOf({ network, app }: CommonOptions, env: Environment): Deployments | undefined {
+function openDeployments({ network, app }: CommonOptions, env: Environment): Deployments | undefined {
   return network === undefined ? undefined : new Deployments(network, env, app);
 }
 
@@ -151,9 +151,9 @@ async function checkNodeAndSigner(
   env: Environment,
 ): Promise<void> {
   const { network, 'rpc-url': rpcUrl, address, keystore, 'dry-run': isDry } = options;
-  if (network !== undefined || rpcUrl !== undefined || !isDry) nodeOf(network, rpcUrl);
+  if (network !== undefined || rpcUrl !== undefined || !isDry) chooseNode(network, rpcUrl);
   if (isReader) return;
-  if (!isDry || env['SUI_PRIVATE_KEY'] || address !== undefined) senderOf(env, { address });
+  if (!isDry || env['SUI_PRIVATE_KEY'] || address !== undefined) findSender(env, { address });
   if (!isDry && !options.unsigned) await readSigner(env, { address, keystore });
 }
 
@@ -174,7 +174,7 @@ async function execute(
     const outcome = await spec.run(input, chain);
     if (!asJson) printNotes(chain, io);
     const plan = isDry ? chain.plan : null;
-    return { ...resultOf(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
+    return { ...createResult(outcome, chain.notes, plan), exit: outcome.alarm ? EXIT.failed : EXIT.done };
   } catch (thrown) {
     const error = withNode(thrown, chain);
     if (!isDry || !isEnclaveError(error)) throw error;
@@ -194,8 +194,8 @@ function failedDryRun(error: EnclaveError, chain: Chain): Result {
   const fields = isUnchecked ? { notChecked: message } : { code, error: message };
   const title = isUnchecked ? 'Not checked on the chain.' : 'It would fail.';
   // Without a node, a dry run checks the arguments only.
-  const exit = isUnchecked && !chain.isNamed ? EXIT.done : exitOf(error);
-  return { ...resultOf({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
+  const exit = isUnchecked && !chain.isNamed ? EXIT.done : chooseExit(error);
+  return { ...createResult({ status: 'dry-run', title, fields }, chain.notes, chain.plan), exit };
 }
 
 /** An error of the node, as the reports have it: with the node's address, and why it did not answer. */
@@ -207,7 +207,7 @@ class NodeError extends EnclaveError {
     const why = failure === null ? '' : `, which failed with ${failure}`;
     super(`${error.message}. The node: ${description}${why}`, { cause: error });
     this.code = error.code;
-    this.exit = exitOf(error);
+    this.exit = chooseExit(error);
   }
 }
 
@@ -228,7 +228,7 @@ const NOT_TRIED = {
   client: ['CLIENT_OPTION', 'CLIENT_UNREACHABLE'] as readonly ClientCode[],
 };
 
-function exitOf(error: EnclaveError): number {
+function chooseExit(error: EnclaveError): number {
   if ('exit' in error && typeof error.exit === 'number') return error.exit;
   const isTried = !(
     isConfigError(error) ||

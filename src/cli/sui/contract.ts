@@ -14,7 +14,7 @@ import {
 } from 'sui-enclave/sui/objects';
 import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import type { Source } from 'sui-enclave/sui/structs';
-import { addressOf } from 'sui-enclave/sui/values';
+import { checkAddress } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
 import { readFileArgument } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
@@ -168,12 +168,12 @@ async function describeImage(
   }
   const tree = unchanged_tree === false ? ', with changes that were not committed' : '';
   const note = `The image in ${path}: ${application}, built from ${commit ?? 'no git repository'}${tree} (${channel}).`;
-  const origin = originOf(beside, text, parsed.output);
+  const origin = describeOrigin(beside, text, parsed.output);
   if (channel === 'stable' && unchanged_tree === true) return { note, doubt: null, origin };
   return { note, doubt: `is of an experimental image${tree}`, origin };
 }
 
-function originOf(
+function describeOrigin(
   path: string,
   text: string,
   { commit, unchanged_tree, folder, framework_version, node_version }: v.InferOutput<typeof Measurements>,
@@ -303,7 +303,7 @@ export async function checkContract(
   const isIntroducedBy = async (origin: string, packageId: string, datatype: string) =>
     origin === packageId || origin === (await readTypeOrigin(chain.client, packageId, datatype));
   if (expectedNames.enclavePackage !== undefined) {
-    const packageId = addressOf('<enclave_package_id>', expectedNames.enclavePackage);
+    const packageId = checkAddress('<enclave_package_id>', expectedNames.enclavePackage);
     if (!(await isIntroducedBy(object.enclavePackage, packageId, 'enclave::EnclaveConfig'))) {
       throw new WrongObjectTypeError(object.id, `of the package ${packageId}`, `of ${object.enclavePackage}`);
     }

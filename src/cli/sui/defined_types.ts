@@ -26,10 +26,10 @@ async function defined(chain: Chain, naming: NamingPackage, tag: StructTag): Pro
   for (const inner of tag.typeParams) {
     typeParams.push(typeof inner === 'string' ? inner : await defined(chain, naming, inner));
   }
-  return { ...tag, address: await originOf(chain, naming, first, `${module}::${name}`), typeParams };
+  return { ...tag, address: await findOrigin(chain, naming, first, `${module}::${name}`), typeParams };
 }
 
-async function originOf(
+async function findOrigin(
   chain: Chain,
   { originalId, typeOrigins, linkage }: NamingPackage,
   first: string,

@@ -7,7 +7,7 @@ import { MAX_TIME_MS } from 'sui-enclave/sui/structs';
 type TransactionData = (typeof bcs.TransactionData.$inferType)['V1'];
 
 /** Describes the time until which a transaction can be executed; null if it does not expire. */
-export function expiryOf(bytes: Uint8Array): string | null {
+export function describeExpiry(bytes: Uint8Array): string | null {
   const { expiration } = bcs.TransactionData.parse(bytes).V1;
   if (expiration.Epoch !== undefined) return `at the end of epoch ${expiration.Epoch}`;
   const window = expiration.ValidDuring ?? expiration.Validity;

@@ -5,7 +5,7 @@ import { AttestationError } from 'sui-enclave/attestation';
 import { fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { type Enclave, type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
-import { attestedKeyOf, type Expected } from './attest.ts';
+import { type Expected, readAttestedKey } from './attest.ts';
 import type { Chain } from './chain.ts';
 import { enclaveAt } from './contract.ts';
 
@@ -59,7 +59,7 @@ async function attest(
   let publicKey: Uint8Array;
   try {
     const attested = { ...(await fetchAttestation(enclaveAt(url))), now: Date.now() };
-    publicKey = await attestedKeyOf(attested, expected);
+    publicKey = await readAttestedKey(attested, expected);
   } catch (error) {
     if (!isVerdict(error)) throw error;
     return { url, trusted: false, code: error.code, reason: error.message };

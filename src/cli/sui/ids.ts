@@ -74,7 +74,7 @@ export function idsIn(names: readonly IdName[], options: Readonly<Record<string,
 }
 
 /** The type that names an application on chain: its one-time witness. */
-export function applicationOf({
+export function findApplication({
   appPackage,
   module,
   witness,

@@ -120,14 +120,14 @@ export interface Naming {
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION
  */
-export function signedTypeOf(
+export function createSignedType(
   module: ModuleInterface,
   call: MoveCall,
   { intent, struct, fields }: Naming,
   otherModules: readonly ModuleInterface[] = [],
 ): { readonly names: readonly string[]; readonly schema: SignedType<Answer, Answer> } {
   const { values } = call;
-  const names = fields ?? namesOf(module, call, struct, otherModules);
+  const names = fields ?? findNames(module, call, struct, otherModules);
   if (names.length !== values.length || new Set(names).size < names.length) {
     const types = values.join(', ');
     throw unfit(
@@ -143,7 +143,7 @@ export function signedTypeOf(
   return { names, schema: signedType(intent, payload) };
 }
 
-function namesOf(
+function findNames(
   module: ModuleInterface,
   { values, packed }: MoveCall,
   struct: string | undefined,

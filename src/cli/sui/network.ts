@@ -75,7 +75,7 @@ export interface NodeConnection extends Node {
  * @param rpcUrl a node in place of that one
  * @throws SuiCommandError: NO_NETWORK; SuiError
  */
-export function nodeOf(network: Network | undefined, rpcUrl: string | undefined): Node {
+export function chooseNode(network: Network | undefined, rpcUrl: string | undefined): Node {
   if (network === undefined && rpcUrl === undefined) throw noNetwork();
   const url = checkUrl(rpcUrl ?? (network === undefined ? '' : NODES[network]));
   const isPublic = network !== undefined && network !== 'localnet';
@@ -92,7 +92,7 @@ export function connect(
   rpcUrl: string | undefined,
   timeoutMs = TIMEOUT_MS,
 ): NodeConnection {
-  const node = nodeOf(network, rpcUrl);
+  const node = chooseNode(network, rpcUrl);
   let failure: string | null = null;
   const client = new SuiGrpcClient({
     network: network ?? 'custom',

@@ -18,13 +18,13 @@ export interface Outcome {
 }
 
 /** @param plan the commands of the transaction of a dry run */
-export function resultOf(
+export function createResult(
   { status, title, fields, text, summary, isWhole }: Outcome,
   notes: readonly string[],
   plan: readonly string[] | null,
 ): Result {
   const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-  const whole = [title, ...linesOf(fields)];
+  const whole = [title, ...formatLines(fields)];
   const lines = summary === undefined ? whole : [summary, ...(isWhole ? ['', ...whole] : [])];
   if (plan) {
     if (plan.length > 0) lines.unshift('It would send:', ...plan.map((line) => `  - ${line}`), '');
@@ -34,16 +34,16 @@ export function resultOf(
 }
 
 /** Properties as lines of name and value, lists and objects below their name. */
-function linesOf(fields: object, indent = '  '): string[] {
+function formatLines(fields: object, indent = '  '): string[] {
   const width = Math.max(...Object.keys(fields).map((name) => name.length)) + 2;
   return Object.entries(fields).flatMap(([name, field]) => {
     const value = field instanceof Date ? field.toISOString() : field;
     if (typeof value !== 'object' || value === null) return [`${indent}${name.padEnd(width)}${value ?? '-'}`];
-    if (!Array.isArray(value)) return [`${indent}${name}`, ...linesOf(value, `${indent}  `)];
+    if (!Array.isArray(value)) return [`${indent}${name}`, ...formatLines(value, `${indent}  `)];
     if (value.length === 0) return [`${indent}${name.padEnd(width)}none`];
     const items = value.flatMap((item) =>
       typeof item === 'object'
-        ? [`${indent}  -`, ...linesOf(item, `${indent}    `)]
+        ? [`${indent}  -`, ...formatLines(item, `${indent}    `)]
         : [`${indent}  - ${item}`],
     );
     return [`${indent}${name}`, ...items];

@@ -5,9 +5,9 @@ import { enclaveUrl, objectId } from '../values.ts';
 import { suiCommand } from './command.ts';
 import { checkContract, checkNotRetired, readLatestConfig, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { applicationOf, formerIds } from './ids.ts';
+import { findApplication, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
-import { askAll, candidatesOf, checkUrls, register } from './registration.ts';
+import { askAll, checkUrls, readCandidates, register } from './registration.ts';
 
 /** @throws SuiCommandError: WOULD_ABORT */
 function checkRegistrar({ id, registrars }: EnclaveConfig, registrarId: string | undefined): void {
@@ -43,7 +43,7 @@ export const main = suiCommand({
   check: ({ args }) => checkUrls(args.urls),
   async run({ ids, args, options, deployments }, chain) {
     const { enclavePackage, configId } = ids;
-    const application = applicationOf(ids);
+    const application = findApplication(ids);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const config = await readLatestConfig(chain, configId, deployments);
@@ -51,7 +51,7 @@ export const main = suiCommand({
     checkNotRetired(config);
     checkRegistrar(config, options.registrar);
     const expected = { images: [config.image], roots, configId: config.id, deployments };
-    const candidates = await candidatesOf(documents, expected);
+    const candidates = await readCandidates(documents, expected);
     return await register(chain, { enclavePackage, config, deployments }, candidates, options.registrar);
   },
 });

@@ -5,7 +5,7 @@ import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
 import { loadAttestation, registerEnclave, registerEnclaveAsRegistrar } from 'sui-enclave/sui/transactions';
 import { quantity } from 'sui-enclave/wording';
 import { UsageError } from '../command.ts';
-import { type Attested, askForAttestation, attestedKeyOf, type Expected } from './attest.ts';
+import { type Attested, askForAttestation, type Expected, readAttestedKey } from './attest.ts';
 import type { Chain } from './chain.ts';
 import type { Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
@@ -46,13 +46,13 @@ export async function askAll(
 }
 
 /** Returns the enclaves that the documents attest, each once: several URLs may reach one. @throws AttestationError */
-export async function candidatesOf(
+export async function readCandidates(
   documents: readonly (Attested & { readonly url: string })[],
   expected: Expected,
 ): Promise<Candidate[]> {
   const candidatesByKey = new Map<string, Candidate>();
   for (const { url, ...attested } of documents) {
-    const publicKey = await attestedKeyOf(attested, expected);
+    const publicKey = await readAttestedKey(attested, expected);
     const name = toHex(publicKey);
     if (!candidatesByKey.has(name))
       candidatesByKey.set(name, { url, document: attested.document, publicKey });
@@ -61,7 +61,7 @@ export async function candidatesOf(
 }
 
 /** Such as "the enclave at http://…" or "2 enclaves". */
-export function titleOf(candidates: readonly Pick<Candidate, 'url'>[]): string {
+export function describeCandidates(candidates: readonly Pick<Candidate, 'url'>[]): string {
   const [only, ...moreCandidates] = candidates;
   return only && moreCandidates.length === 0
     ? `the enclave at ${only.url}`
@@ -69,7 +69,7 @@ export function titleOf(candidates: readonly Pick<Candidate, 'url'>[]): string {
 }
 
 /** Results for one enclave as they are, and for several as a list. */
-export function fieldsOf(
+export function toFields(
   enclaves: readonly { readonly url: string; readonly enclave: string; readonly publicKey: string }[],
 ): Record<string, unknown> {
   const [only, ...moreEnclaves] = enclaves;
@@ -106,7 +106,7 @@ export async function register(
     all.push({ candidate, state, report: { url: candidate.url, enclave: enclaveId, publicKey } });
   }
   const missing = all.filter(({ state }) => state === 'free');
-  const fields = { ...fieldsOf(all.map(({ report }) => report)), config: configId, configVersion };
+  const fields = { ...toFields(all.map(({ report }) => report)), config: configId, configVersion };
   if (missing.length === 0) {
     const title = all.length === 1 ? 'This enclave is' : 'These enclaves are';
     return { status: 'unchanged', title: `${title} registered already: nothing to do.`, fields };
@@ -121,7 +121,7 @@ export async function register(
     else registerEnclaveAsRegistrar(tx, { ...call, registrarId });
   }
   const outcome = await chain.submit(tx, {
-    title: `register ${titleOf(missing.map(({ candidate }) => candidate))} for ${application}`,
+    title: `register ${describeCandidates(missing.map(({ candidate }) => candidate))} for ${application}`,
     fields: {
       ...fields,
       ...(registrarId === undefined ? { capability: capId } : { registrar: registrarId }),

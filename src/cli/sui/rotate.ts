@@ -29,12 +29,12 @@ import type { Outcome } from './outcome.ts';
 import {
   askAll,
   type Candidate,
-  candidatesOf,
   checkUrls,
-  fieldsOf,
+  describeCandidates,
+  readCandidates,
   register,
   type Target,
-  titleOf,
+  toFields,
 } from './registration.ts';
 
 export const main = suiCommand({
@@ -61,7 +61,7 @@ export const main = suiCommand({
     const { image } = allowed;
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
-    const candidates = await candidatesOf(documents, { images: [image], roots, configId, deployments });
+    const candidates = await readCandidates(documents, { images: [image], roots, configId, deployments });
     const config = await readLatestConfig(chain, configId, deployments);
     await checkContract(chain, config, ids);
     checkNotRetired(config);
@@ -115,9 +115,9 @@ async function allowAndRegister(
     publicKey: toHex(publicKey),
   }));
   const outcome = await chain.submit(tx, {
-    title: `allow the image for ${application}, and register ${titleOf(candidates)}`,
+    title: `allow the image for ${application}, and register ${describeCandidates(candidates)}`,
     fields: {
-      ...fieldsOf(enclaves),
+      ...toFields(enclaves),
       config: configId,
       configVersion,
       capability: capId,

@@ -4,7 +4,7 @@ import { decodeSuiPrivateKey, type Keypair } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
-import { addressOf } from 'sui-enclave/sui/values';
+import { checkAddress } from 'sui-enclave/sui/values';
 import { readRegularFile } from '../read_file.ts';
 import { SuiCommandError } from './errors.ts';
 
@@ -30,8 +30,8 @@ interface SignerOptions {
  *
  * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
  */
-export function senderOf(env: Environment, { address }: SignerOptions): string {
-  const named = address === undefined ? undefined : addressOf('--address', address);
+export function findSender(env: Environment, { address }: SignerOptions): string {
+  const named = address === undefined ? undefined : checkAddress('--address', address);
   const environmentAddress = environmentKey(env)?.toSuiAddress();
   if (environmentAddress !== undefined && named !== undefined && environmentAddress !== named) {
     throw new SuiCommandError(
@@ -48,7 +48,7 @@ export function senderOf(env: Environment, { address }: SignerOptions): string {
 
 /** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `senderOf` */
 export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
-  const sender = senderOf(env, options);
+  const sender = findSender(env, options);
   return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));
 }
 

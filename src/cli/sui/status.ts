@@ -22,7 +22,7 @@ import { ROOT_OPTION } from './options.ts';
 const MINUTE = 60_000;
 
 /** Such as "2 d 3 h", "5 h 20 min" or "7 min". */
-function ageOf(ms: number): string {
+function formatAge(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / MINUTE));
   const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
   if (days > 0) return `${days} d ${hours % 24} h`;
@@ -36,7 +36,7 @@ interface Asked {
 }
 
 /** The URLs to ask: the arguments, or those that the deployment file has for the config. */
-function urlsOf({ args: { urls }, isFilled, deployments }: Asked): string[] {
+function listUrls({ args: { urls }, isFilled, deployments }: Asked): string[] {
   if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
@@ -61,15 +61,15 @@ const isAccepted = (answer: Answering, { accepted }: Pick<Found, 'accepted'>) =>
 /** Such as ", and at version 3 until 2026-01-01T12:00:00.000Z", or nothing. */
 function overlapIn({ config, now }: Pick<Found, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
-  return `, and at version ${config.configVersion - 1n} until ${timeOf(config.overlap?.untilMs)}`;
+  return `, and at version ${config.configVersion - 1n} until ${formatTime(config.overlap?.untilMs)}`;
 }
 
-function timeOf(ms: bigint | undefined): string {
+function formatTime(ms: bigint | undefined): string {
   return new Date(Number(ms)).toISOString();
 }
 
 /** The verdict in a line. */
-function verdictOf(findings: Found): string {
+function describeVerdict(findings: Found): string {
   const { config, enclaves, accepted, asked: urls, answering: answers, silent } = findings;
   const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(findings)}`;
   if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
@@ -87,38 +87,38 @@ function verdictOf(findings: Found): string {
 }
 
 /** Returns the reason why contracts refuse the answers of an enclave; undefined if they accept them. */
-function faultOf(enclave: Enclave, { config, now }: Found): string | undefined {
+function describeFault(enclave: Enclave, { config, now }: Found): string | undefined {
   if (config.isRetired) return 'its config is retired';
   if (isStale(enclave, config, now)) return `stale: registered at version ${enclave.configVersion}`;
   return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
 }
 
-function stateOf(enclave: Enclave, findings: Found): string {
+function describeState(enclave: Enclave, findings: Found): string {
   const { configVersion, overlap } = findings.config;
-  const fault = faultOf(enclave, findings);
+  const fault = describeFault(enclave, findings);
   if (fault !== undefined || enclave.configVersion === configVersion) return fault ?? 'accepted';
-  return `accepted until ${timeOf(overlap?.untilMs)}`;
+  return `accepted until ${formatTime(overlap?.untilMs)}`;
 }
 
 /** One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not accepted. */
-function linesOf(findings: Found): string[] {
+function formatLines(findings: Found): string[] {
   const { enclaves, asked: urls, answering: answers, silent, now } = findings;
-  const describe = (enclave: Enclave) => `registered ${ageOf(now - Number(enclave.registeredAtMs))} ago`;
-  const keyOf = (hex: string) => `key ${hex.slice(0, 16)}…`;
+  const describe = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
+  const formatKey = (hex: string) => `key ${hex.slice(0, 16)}…`;
   const ofAnswer = (answer: Answering): string[] => {
     if (!answer.trusted)
       return [answer.url, 'no trusted key', '', `${answer.code}: ${answer.reason.split('\n')[0]}`];
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
     if (enclave === undefined)
-      return [answer.url, keyOf(answer.publicKey), answer.registration, 'not accepted'];
-    return [answer.url, keyOf(answer.publicKey), describe(enclave), stateOf(enclave, findings)];
+      return [answer.url, formatKey(answer.publicKey), answer.registration, 'not accepted'];
+    return [answer.url, formatKey(answer.publicKey), describe(enclave), describeState(enclave, findings)];
   };
   const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
   const silentEnclaves = enclaves.filter(({ id }) => !answered.has(id));
   const ofOther = (enclave: Enclave): string[] => {
     const isSilent = silent.includes(enclave.id) && urls.length > 0;
-    const state = `${stateOf(enclave, findings)}${isSilent ? ', but it did not answer' : ''}`;
-    return ['-', keyOf(toHex(enclave.publicKey)), describe(enclave), state];
+    const state = `${describeState(enclave, findings)}${isSilent ? ', but it did not answer' : ''}`;
+    return ['-', formatKey(toHex(enclave.publicKey)), describe(enclave), state];
   };
   return inColumns([...answers.map(ofAnswer), ...silentEnclaves.map(ofOther)]);
 }
@@ -140,7 +140,7 @@ export const main = suiCommand({
   isReader: true,
   options: { ...ROOT_OPTION, verbose: { help: 'print everything about the config and its enclaves' } },
   async run(input, chain) {
-    const urls = urlsOf(input);
+    const urls = listUrls(input);
     const roots = await readRoots(chain, input.options.root);
     const config = await readConfig(chain.client, input.ids.configId);
     const { enclaves, destroyed } = await listEnclaves(chain.client, config);
@@ -169,14 +169,14 @@ export const main = suiCommand({
           publicKey: toHex(enclave.publicKey),
           configVersion: enclave.configVersion,
           registeredAt: new Date(Number(enclave.registeredAtMs)),
-          age: ageOf(now - Number(enclave.registeredAtMs)),
+          age: formatAge(now - Number(enclave.registeredAtMs)),
           stale: isStale(enclave, config, now),
           keyTooOld: isKeyTooOld(enclave, config, now),
         })),
         destroyed,
         ...(urls.length > 0 && { answering: answers, silent }),
       },
-      summary: [verdictOf(findings), ...linesOf(findings)].join('\n'),
+      summary: [describeVerdict(findings), ...formatLines(findings)].join('\n'),
       isWhole: input.options.verbose,
       alarm: answers.some((answer) => !isAccepted(answer, findings)),
     };

@@ -17,7 +17,7 @@ import { checkNotRetired, checkRegistered, readImage, readRoots } from './contra
 import { definedType } from './defined_types.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import { type Answer, type MoveCall, moveCall, type Role, signedTypeOf } from './move_call.ts';
+import { type Answer, createSignedType, type MoveCall, moveCall, type Role } from './move_call.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** JSON, whose integers must be exact. */
@@ -114,7 +114,7 @@ function read(input: SubmitInput): Request {
   }
   const enclaveId = id?.toLowerCase();
   const noted =
-    enclaveId === undefined || config === undefined ? applicationOf(input, enclaveId, module) : undefined;
+    enclaveId === undefined || config === undefined ? findApplication(input, enclaveId, module) : undefined;
   const configId = config ?? noted?.config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
@@ -123,7 +123,7 @@ function read(input: SubmitInput): Request {
 }
 
 /** The application of the deployment file that is meant. */
-function applicationOf(
+function findApplication(
   { deployments }: SubmitInput,
   packageId: string | undefined,
   module: string,
@@ -155,10 +155,10 @@ function echoes(body: unknown, fields: readonly string[]): Record<string, unknow
   return Object.fromEntries(Object.entries(payload).filter(([name]) => fields.includes(name)));
 }
 
-async function functionOf(chain: Chain, { packageId, module: moduleName, name }: Request) {
+async function findFunction(chain: Chain, { packageId, module: moduleName, name }: Request) {
   const packageVersion = await chain.package(packageId);
   const { originalId, modules } = packageVersion;
-  const readOf = (bytes: Uint8Array) => {
+  const readModuleOrNull = (bytes: Uint8Array) => {
     try {
       return readModule(bytes, originalId);
     } catch (cause) {
@@ -166,7 +166,7 @@ async function functionOf(chain: Chain, { packageId, module: moduleName, name }:
       throw new SuiCommandError('FUNCTION', `a module of ${packageId} can't be read: ${message}`, { cause });
     }
   };
-  const all = modules.map(readOf);
+  const all = modules.map(readModuleOrNull);
   const module = all.find(({ name }) => name === moduleName);
   if (module === undefined) {
     throw new SuiCommandError('FUNCTION', `the package ${packageId} has no module ${moduleName}`);
@@ -194,7 +194,7 @@ async function ask(
   input: SubmitInput,
   chain: Chain,
   request: Request,
-  moveFunction: Awaited<ReturnType<typeof functionOf>>,
+  moveFunction: Awaited<ReturnType<typeof findFunction>>,
 ) {
   const roots = await readRoots(chain, input.options.root);
   const pinned = input.options.pcrs === undefined ? undefined : await readImage(chain, input.options.pcrs);
@@ -203,7 +203,12 @@ async function ask(
   checkNotRetired(config);
   const { struct, fields } = input.options;
   const naming = { intent: request.intent, struct, fields: fields?.split(',') };
-  const { schema, names } = signedTypeOf(moveFunction.module, moveFunction.call, naming, moveFunction.others);
+  const { schema, names } = createSignedType(
+    moveFunction.module,
+    moveFunction.call,
+    naming,
+    moveFunction.others,
+  );
   const client = new EnclaveClient(request.url, {
     policy: { images: pinned ? [pinned] : acceptedImages(config, Date.now()) },
     ...(roots && { roots }),
@@ -291,7 +296,7 @@ export const main = suiCommand({
   check: read,
   async run(input, chain) {
     const request = read(input);
-    const moveFunction = await functionOf(chain, request);
+    const moveFunction = await findFunction(chain, request);
     const objects = input.options.object;
     checkObjects(moveFunction.call, objects);
     const exchange = await ask(input, chain, request, moveFunction);

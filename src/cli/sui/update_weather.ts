@@ -22,7 +22,7 @@ import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkContract, checkRegistered, readRoots } from './contract.ts';
 import { SuiCommandError } from './errors.ts';
-import { applicationOf, formerIds } from './ids.ts';
+import { findApplication, formerIds } from './ids.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** The reading, as the enclave signs it and `move/weather` reads it. */
@@ -79,7 +79,7 @@ type WeatherInput = Pick<
 >;
 
 /** Returns the source of the reading: the command line, or an enclave. @throws UsageError */
-function sourceOf({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
+function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>) {
   const { signature_hex: signed, timestamp_ms: timestampMs, location, temperature } = args;
   const { 'from-url': url, location: place } = options;
   if (url !== undefined) {
@@ -128,8 +128,8 @@ async function askForReading(
 /** The reading, and the objects that the call takes. */
 async function submission(input: WeatherInput, chain: Chain) {
   const { enclave: enclaveId } = input.options;
-  const application = applicationOf(input.ids);
-  const { ask, given: givenReading } = sourceOf(input);
+  const application = findApplication(input.ids);
+  const { ask, given: givenReading } = chooseSource(input);
   const roots = await readRoots(chain, input.options.root);
   if (enclaveId !== undefined) {
     const enclave = await readEnclave(chain.client, enclaveId);
@@ -165,7 +165,7 @@ export const main = suiCommand({
     ...ARGUMENTS,
   },
   options: OPTIONS,
-  check: sourceOf,
+  check: chooseSource,
   async run(input, chain) {
     const { appPackage, module } = input.ids;
     const { reading, enclaveId, configId } = await submission(input, chain);

@@ -5,7 +5,7 @@ import * as v from 'valibot';
 import { EXIT } from '../command.ts';
 import { printable } from '../printable.ts';
 import { enclaveUrl } from '../values.ts';
-import { NETWORKS, nodeOf } from './network.ts';
+import { chooseNode, NETWORKS } from './network.ts';
 
 /** A file can't be used, so nothing was tried. */
 export abstract class YamlFileError extends EnclaveError {
@@ -43,7 +43,7 @@ export const nodeUrls = v.pipe(
 
 function isNodeUrl(url: string): boolean {
   try {
-    nodeOf(undefined, url);
+    chooseNode(undefined, url);
     return true;
   } catch {
     return false;

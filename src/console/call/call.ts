@@ -10,7 +10,7 @@ import {
 import { type Expectation, fetchDocument, itself } from '../enclave/examine.ts';
 import { fromHex } from '../lib/bytes.ts';
 import { type Observed, observing } from './observed.ts';
-import { signedTypeOf } from './signed_type.ts';
+import { createSignedType } from './signed_type.ts';
 
 export interface CallRequest {
   readonly base: URL;
@@ -46,7 +46,7 @@ export async function callEnclave(request: CallRequest, signal: AbortSignal): Pr
   const { base, endpoint, type, body, isSealed, expectation } = request;
   const { images, roots } = expectation;
   const seen: Observed[] = [];
-  const schema = signedTypeOf(type);
+  const schema = createSignedType(type);
   try {
     const accepted = images.length > 0 ? images : [itself((await fetchDocument(base, signal)).bytes)];
     const client = new EnclaveClient(base, {
@@ -76,7 +76,9 @@ async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<
   try {
     const { response, signature } = JSON.parse(last.answer);
     const { intent, timestamp_ms, data } = response;
-    const message = signedTypeOf(type).message.serialize({ intent, timestamp_ms, payload: data }).toBytes();
+    const message = createSignedType(type)
+      .message.serialize({ intent, timestamp_ms, payload: data })
+      .toBytes();
     const key = await crypto.subtle.importKey(
       'raw',
       fromHex(last.key) ?? new Uint8Array(),

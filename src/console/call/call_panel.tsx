@@ -11,7 +11,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { type CallOutcome, callEnclave } from './call.ts';
 import { CallReport, CallVerdict } from './call_report.tsx';
 import { InputField } from './input_field.tsx';
-import { bodyOf, fieldsOf, keyOf, queryOf, type Values } from './schema_form.ts';
+import { buildBody, buildQuery, formatKey, listFields, type Values } from './schema_form.ts';
 import { type Comparison, StructFields } from './struct_fields.tsx';
 
 interface Props {
@@ -20,12 +20,12 @@ interface Props {
   readonly expectation: Expectation;
 }
 
-const nameOf = ({ method, path }: SchemaEndpoint) => `${method} ${path}`;
+const formatName = ({ method, path }: SchemaEndpoint) => `${method} ${path}`;
 
 /** The form of an application, as its host tells it, and what a call gave. */
 export function CallPanel({ schema, base, expectation }: Props) {
   const { endpoints, signs, inputs } = schema;
-  const [name, setName] = useState(endpoints[0] ? nameOf(endpoints[0]) : '');
+  const [name, setName] = useState(endpoints[0] ? formatName(endpoints[0]) : '');
   const [typeName, setTypeName] = useState(signs[0]?.name ?? '');
   const [values, setValues] = useState<Values>({});
   const [isSealed, setSealed] = useState(false);
@@ -34,10 +34,10 @@ export function CallPanel({ schema, base, expectation }: Props) {
   const [outcome, setOutcome] = useState<CallOutcome>();
   const [failure, setFailure] = useState<string>();
   const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
-  const endpoint = endpoints.find((item) => nameOf(item) === name);
+  const endpoint = endpoints.find((item) => formatName(item) === name);
   const type = signs.find((item) => item.name === typeName);
   const input = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-  const fields = input === undefined ? [] : fieldsOf(input);
+  const fields = input === undefined ? [] : listFields(input);
 
   if (!endpoint || !type) {
     return (
@@ -49,13 +49,13 @@ export function CallPanel({ schema, base, expectation }: Props) {
 
   const call = (event: FormEvent) => {
     event.preventDefault();
-    const made = bodyOf(fields, values);
-    setWrong('problem' in made ? { key: keyOf(made.field), problem: made.problem } : undefined);
+    const made = buildBody(fields, values);
+    setWrong('problem' in made ? { key: formatKey(made.field), problem: made.problem } : undefined);
     if ('problem' in made) return;
     setOutcome(undefined);
     setFailure(undefined);
     const isPost = endpoint.method === 'POST';
-    const path = isPost ? endpoint.path : `${endpoint.path}${queryOf(made.body)}`;
+    const path = isPost ? endpoint.path : `${endpoint.path}${buildQuery(made.body)}`;
     const body = isPost ? made.body : undefined;
     job.start(async ({ signal, step }) => {
       step(`Attesting and calling ${base.host}`);
@@ -77,7 +77,7 @@ export function CallPanel({ schema, base, expectation }: Props) {
           <span className="hint">Nobody signed it: compare the type with the contract below.</span>
         </div>
         <div className="pair even">
-          <SelectField label="Endpoint" value={name} onChange={setName} options={endpoints.map(nameOf)} />
+          <SelectField label="Endpoint" value={name} onChange={setName} options={endpoints.map(formatName)} />
           <SelectField
             label="Type that it signs"
             value={typeName}
@@ -87,11 +87,11 @@ export function CallPanel({ schema, base, expectation }: Props) {
         </div>
         {fields.map((field) => (
           <InputField
-            key={keyOf(field)}
+            key={formatKey(field)}
             field={field}
-            value={values[keyOf(field)] ?? ''}
-            problem={wrong?.key === keyOf(field) ? wrong.problem : undefined}
-            onChange={(value) => setValues({ ...values, [keyOf(field)]: value })}
+            value={values[formatKey(field)] ?? ''}
+            problem={wrong?.key === formatKey(field) ? wrong.problem : undefined}
+            onChange={(value) => setValues({ ...values, [formatKey(field)]: value })}
           />
         ))}
         <label className="check">

@@ -66,7 +66,7 @@ export function judgeCall({ result, request }: CallOutcome, difference: string |
 function ofError(error: unknown, otherKey: string | undefined): Judgement {
   const tone = 'danger';
   if (error instanceof AttestationError) {
-    return { tone, ...refusal(error.code), code: codeOf(error) };
+    return { tone, ...refusal(error.code), code: formatCode(error) };
   }
   if (error instanceof EnclaveRefusedError) {
     const said = [error.serverCode, error.serverMessage].filter((text) => text !== null).join(': ');
@@ -82,11 +82,11 @@ function ofError(error: unknown, otherKey: string | undefined): Judgement {
         tone,
         title: 'Other key: it is signed, but by no attested key',
         text: `The key ${otherKey} signed it, and no enclave at this address attests that key.`,
-        code: codeOf(error),
+        code: formatCode(error),
       };
     }
     const words = REFUSALS[error.code] ?? { title: 'Refused', text: 'The answer can’t be trusted.' };
-    return { tone, ...words, code: codeOf(error) };
+    return { tone, ...words, code: formatCode(error) };
   }
   if (error instanceof RequestError)
     return { tone, title: 'No answer', text: visibleText(error.message, 400) };
@@ -94,6 +94,6 @@ function ofError(error: unknown, otherKey: string | undefined): Judgement {
   return { tone, title: 'The call failed in this page', text: visibleText(message, 400) };
 }
 
-function codeOf({ code, message }: { readonly code: string; readonly message: string }): string {
+function formatCode({ code, message }: { readonly code: string; readonly message: string }): string {
   return `${code}: ${visibleText(message.replace(/:?\n.*$/s, ''), 500)}`;
 }

@@ -31,7 +31,7 @@ export function observing(seen: Observed[], base: URL): typeof globalThis.fetch 
     seen.push({
       path: url.pathname.slice(base.pathname.length - 1),
       isSealed,
-      sent: sizeOf(body),
+      sent: measureSize(body),
       received: bytes.length,
       request: read(typeof body === 'string' ? body : ''),
       answer: read(new TextDecoder().decode(bytes)),
@@ -56,7 +56,7 @@ async function readStart(response: Response): Promise<Uint8Array> {
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }
 
-function sizeOf(body: RequestInit['body']): number {
+function measureSize(body: RequestInit['body']): number {
   if (typeof body === 'string') return new TextEncoder().encode(body).length;
   return body instanceof Uint8Array ? body.length : 0;
 }

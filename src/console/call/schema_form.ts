@@ -21,12 +21,12 @@ const MAX_FIELDS = 64;
 const MAX_DEPTH = 6;
 const MAX_CHOICES = 50;
 
-export function keyOf({ path }: FormField): string {
+export function formatKey({ path }: FormField): string {
   return JSON.stringify(path);
 }
 
 /** Whatever a form can't show becomes a field for JSON. */
-export function fieldsOf(schema: JsonSchema): readonly FormField[] {
+export function listFields(schema: JsonSchema): readonly FormField[] {
   return within(schema, [], true).slice(0, MAX_FIELDS);
 }
 
@@ -51,10 +51,10 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
 }
 
 /** Builds the body from the values; leaves out empty fields that are not required. */
-export function bodyOf(fields: readonly FormField[], values: Values): Body {
+export function buildBody(fields: readonly FormField[], values: Values): Body {
   let body: unknown = {};
   for (const field of fields) {
-    const text = values[keyOf(field)] ?? '';
+    const text = values[formatKey(field)] ?? '';
     if (text === '' && !field.isRequired) continue;
     const value = readValue(field, text);
     if ('problem' in value) return { field, problem: value.problem };
@@ -64,7 +64,7 @@ export function bodyOf(fields: readonly FormField[], values: Values): Body {
 }
 
 /** The query of a GET from the body that a form made, with its question mark; empty without parameters. */
-export function queryOf(body: unknown): string {
+export function buildQuery(body: unknown): string {
   const entries = isRecord(body) ? Object.entries(body) : [];
   const texts = entries.map(([name, value]) => [
     name,

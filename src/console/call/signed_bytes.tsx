@@ -27,7 +27,7 @@ export function SignedBytes({ bytes, fields }: Props) {
         <p>
           {listed.map(({ path, from, to }, index) => (
             <code key={`${path} ${from}`} data-colour={index % COLOURS} title={visibleText(path, 120)}>
-              {hexOf(bytes, from, to)}
+              {formatHex(bytes, from, to)}
             </code>
           ))}
         </p>
@@ -53,7 +53,7 @@ export function SignedBytes({ bytes, fields }: Props) {
   );
 }
 
-function hexOf(bytes: Uint8Array, from: number, to: number): string {
+function formatHex(bytes: Uint8Array, from: number, to: number): string {
   const hex = toHex(bytes.subarray(from, Math.min(to, from + MAX_BYTES)));
   return to - from > MAX_BYTES ? `${hex}…` : hex;
 }

@@ -31,20 +31,23 @@ const PLAIN: ReadonlyMap<string, AnyType> = new Map<string, AnyType>(
 );
 
 /** @param type of a schema that `readSchema` returned. @throws TypeError for a type that it does not know */
-export function signedTypeOf({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
-  return signedType(intent, structOf(name, fields));
+export function createSignedType({ intent, name, fields }: SchemaType): SignedType<unknown, unknown> {
+  return signedType(intent, createStruct(name, fields));
 }
 
-function structOf(name: string, fields: readonly Field[]): AnyType {
-  return bcs.struct(name, Object.fromEntries(fields.map((field) => [field.name, typeOf(field.type, field)])));
+function createStruct(name: string, fields: readonly Field[]): AnyType {
+  return bcs.struct(
+    name,
+    Object.fromEntries(fields.map((field) => [field.name, createType(field.type, field)])),
+  );
 }
 
-function typeOf(type: string, field: Field): AnyType {
+function createType(type: string, field: Field): AnyType {
   const plain = PLAIN.get(type);
   if (plain) return plain;
   const [, wrapper, item = ''] = /^(vector|Option)<(.*)>$/s.exec(type) ?? [];
-  if (wrapper === 'vector') return bcs.vector(typeOf(item, field));
-  if (wrapper === 'Option') return bcs.option(typeOf(item, field));
+  if (wrapper === 'vector') return bcs.vector(createType(item, field));
+  if (wrapper === 'Option') return bcs.option(createType(item, field));
   if (field.fields === undefined) throw new TypeError('the schema has a type that is not known');
-  return structOf(type, field.fields);
+  return createStruct(type, field.fields);
 }

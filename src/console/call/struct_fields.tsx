@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import type { SchemaType } from 'sui-enclave/client';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Progress } from '../parts/progress.tsx';
@@ -26,7 +26,7 @@ export function StructFields({ type, onCompared }: Props) {
   const [shown, setShown] = useState<Comparison>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
-  const target = targetOf(node);
+  const target = parseTarget(node);
   const [, packageId, moduleName] = /^(0x[0-9a-fA-F]{1,64})::([A-Za-z]\w*)$/.exec(struct.trim()) ?? [];
   const isReady = packageId !== undefined && moduleName !== undefined && !('refused' in target);
 

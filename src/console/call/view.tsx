@@ -1,9 +1,9 @@
 import { useState } from 'react';
 import { type AppSchema, fetchSchema } from 'sui-enclave/client';
 import { DevelopmentOffer } from '../enclave/development.tsx';
-import { expectationOf, type Given, readGiven, replaced } from '../enclave/files.ts';
+import { collectExpectation, type Given, readGiven, replaced } from '../enclave/files.ts';
 import { GivenList } from '../enclave/given_list.tsx';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { DropZone } from '../parts/drop_zone.tsx';
@@ -29,7 +29,7 @@ export default function CallView({ fields }: Props) {
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
-  const target = targetOf(address);
+  const target = parseTarget(address);
   const give = (added: readonly Given[]) =>
     setGiven((before) =>
       replaced(
@@ -100,7 +100,7 @@ export default function CallView({ fields }: Props) {
           key={loaded.base.href}
           schema={loaded.schema}
           base={loaded.base}
-          expectation={expectationOf(files)}
+          expectation={collectExpectation(files)}
         />
       )}
       {!loaded && problem === undefined && job.step === undefined && (

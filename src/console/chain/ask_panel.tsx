@@ -7,14 +7,14 @@ import type { Given } from '../enclave/files.ts';
 import { judge } from '../enclave/judge.ts';
 import { toHex } from '../lib/bytes.ts';
 import { RequestError } from '../lib/request.ts';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
 import { Tag } from '../parts/tag.tsx';
 import { TextField } from '../parts/text_field.tsx';
-import { type Asked, type Light, lightOf, lightOfAsked } from './lights.ts';
+import { type Asked, chooseLight, type Light, lightOfAsked } from './lights.ts';
 import type { ChainState } from './read.ts';
 
 /** Asks enclaves, and shows a light for each: the chain does not know which of them answer. */
@@ -23,7 +23,7 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
   const [roots, setRoots] = useState<readonly Uint8Array[]>([]);
   const [lights, setLights] = useState<readonly (readonly [string, Light])[]>([]);
   const job = useJob(() => {});
-  const target = targetOf(address);
+  const target = parseTarget(address);
 
   const ask = (event: FormEvent) => {
     event.preventDefault();
@@ -80,7 +80,7 @@ const rootsIn = (files: readonly Given[]) =>
 /** Returns the lights of the registered enclaves by key in hexadecimal. */
 function registeredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {
   return new Map(
-    list.enclaves.map((enclave) => [toHex(enclave.publicKey), lightOf(enclave, config, readAtMs)]),
+    list.enclaves.map((enclave) => [toHex(enclave.publicKey), chooseLight(enclave, config, readAtMs)]),
   );
 }
 

@@ -5,7 +5,7 @@ import { Bytes } from '../parts/bytes.tsx';
 import { Facts } from '../parts/facts.tsx';
 import { Panel } from '../parts/panel.tsx';
 import { Tag } from '../parts/tag.tsx';
-import { lightOf } from './lights.ts';
+import { chooseLight } from './lights.ts';
 import type { ChainState } from './read.ts';
 
 /** Maximum number of enclaves in the page: more would be unreadable. */
@@ -26,7 +26,7 @@ export function EnclavesPanel({ state: { config, list, readAtMs } }: { readonly 
       )}
       <ul className="cards">
         {newest.slice(0, MAX_LISTED).map((enclave) => {
-          const { tone, word, why } = lightOf(enclave, config, readAtMs);
+          const { tone, word, why } = chooseLight(enclave, config, readAtMs);
           return (
             <li key={enclave.id}>
               <p className="register">

@@ -3,7 +3,7 @@ import type { EnclaveEvent } from 'sui-enclave/sui';
 import { duration, timestamp } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';
 
-export function wordsOf(event: EnclaveEvent): string {
+export function describeEvent(event: EnclaveEvent): string {
   switch (event.name) {
     case 'EnclaveCapCreated':
       return 'A capability was created';
@@ -43,7 +43,7 @@ export function wordsOf(event: EnclaveEvent): string {
 }
 
 /** The id of the object that the event is about, besides the config. */
-export function subjectOf({ data }: EnclaveEvent): string | undefined {
+export function findSubject({ data }: EnclaveEvent): string | undefined {
   if ('enclaveId' in data) return data.enclaveId;
   if ('registrarId' in data) return data.registrarId;
   return undefined;

@@ -9,7 +9,7 @@ export interface Light {
 }
 
 /** Returns the light of a registered enclave, whether it answers or not. @param nowMs milliseconds since 1970 */
-export function lightOf(enclave: ListedEnclave, config: EnclaveConfig, nowMs: number): Light {
+export function chooseLight(enclave: ListedEnclave, config: EnclaveConfig, nowMs: number): Light {
   if (config.isRetired) {
     return {
       tone: 'danger',

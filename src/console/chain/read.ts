@@ -96,13 +96,13 @@ async function readHolders(
       role: index === 0 ? 'capability' : 'registrar',
       id,
       owner: isThere
-        ? ownerOf(object.owner)
+        ? toOwner(object.owner)
         : { words: 'nobody: it was deleted, or is inside another object' },
     };
   });
 }
 
-function ownerOf(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
+function toOwner(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
   switch (owner.$kind) {
     case 'AddressOwner':
       return { address: owner.AddressOwner };

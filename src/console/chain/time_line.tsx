@@ -2,7 +2,7 @@ import type { EnclaveEvent } from 'sui-enclave/sui';
 import { timestamp } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
-import { subjectOf, wordsOf } from './event_words.ts';
+import { describeEvent, findSubject } from './event_words.ts';
 
 /** The history of the config, the latest event first. */
 export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] | undefined }) {
@@ -18,13 +18,13 @@ export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] 
         <ol className="events">
           {events.map((event) => (
             <li key={`${event.transactionDigest} ${event.eventIndex}`}>
-              <p>{wordsOf(event)}</p>
+              <p>{describeEvent(event)}</p>
               <p className="hint">
-                {timeOf(event)}by <code>{visibleText(event.sender, 66)}</code>
-                {subjectOf(event) !== undefined && (
+                {formatTime(event)}by <code>{visibleText(event.sender, 66)}</code>
+                {findSubject(event) !== undefined && (
                   <>
                     {' '}
-                    · <code>{visibleText(subjectOf(event) ?? '', 66)}</code>
+                    · <code>{visibleText(findSubject(event) ?? '', 66)}</code>
                   </>
                 )}
               </p>
@@ -36,7 +36,7 @@ export function TimeLine({ events }: { readonly events: readonly EnclaveEvent[] 
   );
 }
 
-function timeOf(event: EnclaveEvent): string {
+function formatTime(event: EnclaveEvent): string {
   if (event.name === 'EnclaveRegistered') return `attested ${timestamp(Number(event.data.registeredAtMs))}, `;
   return event.checkpoint === null ? '' : `checkpoint ${event.checkpoint}, `;
 }

@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
@@ -32,7 +32,7 @@ export default function ChainView({ fields }: Props) {
   const job = useJob((error) =>
     setOutcome({ failure: error instanceof Error ? error.message : 'It failed.' }),
   );
-  const target = targetOf(node);
+  const target = parseTarget(node);
   const host = 'refused' in target ? undefined : target.host;
   const isConfig = config.trim() !== '';
 

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Progress } from '../parts/progress.tsx';
@@ -17,7 +17,7 @@ export function ConfigFields({ fields, onGiven }: Props) {
   const [node, setNode] = useState(fields['node'] ?? '');
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
-  const target = targetOf(node);
+  const target = parseTarget(node);
   const read = () => {
     if ('refused' in target) return;
     setProblem(undefined);

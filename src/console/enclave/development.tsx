@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { requestJson } from '../lib/request.ts';
-import { type Given, givenOf } from './files.ts';
+import { type Given, recognizeFile } from './files.ts';
 
 /** `make dev` and `make dev-sui` name a file with what they made, in the page that they serve. */
 const file = document.querySelector<HTMLMetaElement>('meta[name="development"]')?.content;
@@ -33,5 +33,5 @@ export function DevelopmentOffer({ onGiven }: { readonly onGiven: (files: readon
 function givenIn(json: unknown): Given[] {
   const files = typeof json === 'object' && json !== null ? Object.entries(json) : [];
   if (files.length === 0) throw new Error('nothing was made');
-  return files.map(([name, text]) => givenOf(name, new TextEncoder().encode(String(text))));
+  return files.map(([name, text]) => recognizeFile(name, new TextEncoder().encode(String(text))));
 }

@@ -68,7 +68,7 @@ const NO_REGISTER = 'f'.repeat(96);
 
 /** The image that the document names, to verify the rest of it where there is nothing to compare it with. */
 export function itself(bytes: Uint8Array): Image {
-  const pcrs = pcrsOf(bytes);
+  const pcrs = readPcrs(bytes);
   const register = (index: number) => {
     const hex = toHex(pcrs?.get(index) ?? new Uint8Array());
     return hex.length === 96 && !/^0+$/.test(hex) ? hex : NO_REGISTER;
@@ -76,7 +76,7 @@ export function itself(bytes: Uint8Array): Image {
   return { pcr0: register(0), pcr1: register(1), pcr2: register(2) };
 }
 
-function pcrsOf(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> | undefined {
+function readPcrs(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> | undefined {
   try {
     return decodeAttestation(bytes).pcrs;
   } catch {

@@ -16,11 +16,11 @@ export async function readGiven(file: File): Promise<Given> {
   const { name } = file;
   if (file.size > MAX_SIZE) return { kind: 'refused', name, why: 'it has more than 256 KB' };
   const bytes = new Uint8Array(await file.arrayBuffer());
-  return givenOf(name, bytes);
+  return recognizeFile(name, bytes);
 }
 
-export function givenOf(name: string, bytes: Uint8Array): Given {
-  const text = textOf(bytes);
+export function recognizeFile(name: string, bytes: Uint8Array): Given {
+  const text = decodeText(bytes);
   // A document is CBOR, of which no byte sequence is such a text.
   if (text === undefined) return { kind: 'document', name, bytes };
   try {
@@ -42,7 +42,7 @@ export function replaced(before: readonly Given[], added: readonly Given[]): rea
   return [...before.filter(({ kind }) => kind !== 'refused' && !kinds.has(kind)), ...added];
 }
 
-export function expectationOf(files: readonly Given[]): Expectation {
+export function collectExpectation(files: readonly Given[]): Expectation {
   return {
     images: files.flatMap((item) => (item.kind === 'registers' ? item.images : [])),
     roots: files.flatMap((item) => (item.kind === 'roots' ? item.roots : [])),
@@ -54,7 +54,7 @@ function hexIn(text: string): string {
   return /^\s*\{\s*"attestation"\s*:\s*"([0-9a-fA-F]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
 }
 
-function textOf(bytes: Uint8Array): string | undefined {
+function decodeText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {

@@ -16,7 +16,7 @@ interface Props {
 
 /** The document's claims about the enclave. */
 export function Identity({ document, now, trust }: Props) {
-  const said = userDataOf(document);
+  const said = readUserDataOrNull(document);
   const { publicKey } = document;
   return (
     <Panel
@@ -38,7 +38,7 @@ export function Identity({ document, now, trust }: Props) {
             said ? `${visibleText(said.application)} ${visibleText(said.version)}` : 'not named',
           ],
           ['Module', <code key="module">{visibleText(document.moduleId, 120)}</code>],
-          ['Made', `${timestamp(document.timestamp)}, ${ageOf(document.timestamp, now)}`],
+          ['Made', `${timestamp(document.timestamp)}, ${formatAge(document.timestamp, now)}`],
           ['Signing key', publicKey ? <Bytes key="key" hex={toHex(publicKey)} name="signing key" /> : 'none'],
           [
             'Sealing key',
@@ -50,11 +50,11 @@ export function Identity({ document, now, trust }: Props) {
   );
 }
 
-function ageOf(at: number, now: number): string {
+function formatAge(at: number, now: number): string {
   return at > now ? `${duration(at - now)} ahead of this clock` : `${duration(now - at)} ago`;
 }
 
-function userDataOf(document: AttestationDocument) {
+function readUserDataOrNull(document: AttestationDocument) {
   try {
     return readUserData(document);
   } catch {

@@ -43,7 +43,7 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
     return {
       tone: 'success',
       title: 'Trusted: it runs the image that you expect',
-      text: `Every rule passed, under AWS’s root, for a nonce that this page made. Until ${timeOf(verified.validUntil)} UTC the same document would verify again.`,
+      text: `Every rule passed, under AWS’s root, for a nonce that this page made. Until ${formatTime(verified.validUntil)} UTC the same document would verify again.`,
     };
   }
   const title =
@@ -65,7 +65,7 @@ export function isGenuine({ explanation }: Pick<Examination, 'explanation'>): bo
   return explanation.rules.find(({ id }) => id === 'signature')?.state === 'passed';
 }
 
-const timeOf = (date: Date) => date.toISOString().slice(11, 16);
+const formatTime = (date: Date) => date.toISOString().slice(11, 16);
 
 export type Words = Pick<Judgement, 'title' | 'text'>;
 

@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { RULES } from 'sui-enclave/attestation';
 import { RequestError } from '../lib/request.ts';
-import { targetOf } from '../lib/target.ts';
+import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { DropZone } from '../parts/drop_zone.tsx';
@@ -12,7 +12,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { ConfigFields } from './config_fields.tsx';
 import { DevelopmentOffer } from './development.tsx';
 import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
-import { expectationOf, type Given, readGiven, replaced } from './files.ts';
+import { collectExpectation, type Given, readGiven, replaced } from './files.ts';
 import { GivenList } from './given_list.tsx';
 import { ExaminationVerdict, Report } from './report.tsx';
 
@@ -38,11 +38,11 @@ export function EnclaveView({ fields }: Props) {
       isAnswered: !(error instanceof RequestError),
     }),
   );
-  const target = targetOf(address);
+  const target = parseTarget(address);
   const isRefused = address.trim() !== '' && 'refused' in target;
 
   const report = async (about: Subject, all: readonly Given[]) =>
-    setOutcome(await examine(about, expectationOf(all)));
+    setOutcome(await examine(about, collectExpectation(all)));
 
   const attest = (event: FormEvent) => {
     event.preventDefault();

@@ -37,9 +37,9 @@ const GENERIC_VARIANT = [
  * @param self the address that stands in the result for 0x0, which unpublished modules have
  * @throws RangeError, if it is not a module in a version of the format that this reads
  */
-export function declarationsOf(bytes: Uint8Array, self?: string): ReadonlyMap<string, string> {
+export function listDeclarations(bytes: Uint8Array, self?: string): ReadonlyMap<string, string> {
   const { name: module, datatypes, declared } = readModule(bytes, self);
-  const bodies = bodiesOf(bytes, self);
+  const bodies = listBodies(bytes, self);
   const texts = new Map([[`module ${module}`, '']]);
   for (const [name, { abilities, typeParameters, layout }] of datatypes) {
     texts.set(`type ${module}::${name}`, `${abilities} <${typeParameters}> ${layout}`);
@@ -52,7 +52,7 @@ export function declarationsOf(bytes: Uint8Array, self?: string): ReadonlyMap<st
 }
 
 /** Returns the bodies of functions by name. */
-function bodiesOf(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMap<string, string> {
+function listBodies(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMap<string, string> {
   const tables = new Tables(bytes);
   const handles = readHandles(tables, self);
   const nameOperand = operandNames(tables, handles);

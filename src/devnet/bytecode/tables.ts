@@ -128,11 +128,11 @@ export class Tables {
   }
 }
 
-function typeOf(at: Reader, handles: readonly { module: string; name: string }[]): string {
+function readType(at: Reader, handles: readonly { module: string; name: string }[]): string {
   const kind = at.byte();
   const primitive = PRIMITIVES[kind];
   if (primitive !== undefined) return primitive;
-  const inner = () => typeOf(at, handles);
+  const inner = () => readType(at, handles);
   const datatype = () => {
     const { module, name } = entry(handles, at.index());
     return `${module}::${name}`;
@@ -192,7 +192,7 @@ export function readHandles(tables: Tables, self: string): Handles {
     abilities: at.byte(),
     typeParameters: at.list(() => `${at.byte()}${at.byte() === 0 ? '' : ' phantom'}`).join(),
   }));
-  const type = (at: Reader): string => typeOf(at, datatypes);
+  const type = (at: Reader): string => readType(at, datatypes);
   const signatures = tables.read(TABLE.signatures, (at) => at.list(() => type(at)));
   const functions = tables.read(TABLE.functions, (at) => ({
     module: entry(modules, at.index()),

@@ -4,15 +4,15 @@ import type { Datatype } from '../bytecode/module_bytecode.ts';
 import type { FunctionCode } from '../bytecode/module_code.ts';
 import {
   FRAMEWORK,
+  findTypeOrigins,
   isSystem,
   type LoadedModule,
-  modulesOf,
+  listVersions,
+  loadModules,
   originalOf,
   type Package,
   type Packages,
   STANDARD_LIBRARY,
-  typeOriginsOf,
-  versionsOf,
 } from '../packages.ts';
 import type { Linkage } from './linkage.ts';
 import type { Link, Linked } from './program.ts';
@@ -49,7 +49,7 @@ export class ChainCode {
   /** @param id normalized @param name of the module */
   module(id: string, name: string): LoadedModule | undefined {
     const some = this.#package(id);
-    return some && modulesOf(some).get(`${originalOf(this.packages, id)}::${name}`);
+    return some && loadModules(some).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
   /** @param id normalized @throws TypeError for an unknown function */
@@ -96,12 +96,12 @@ export class ChainCode {
   }
 
   /** Returns a type as the chain shows it. */
-  nameOf(type: MoveType): string {
+  formatType(type: MoveType): string {
     return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
   }
 
   /** The ids of the packages that introduced the datatypes of a type. */
-  packagesOf(type: MoveType): Set<string> {
+  listPackages(type: MoveType): Set<string> {
     const ids = new Set<string>();
     mapStructs(type, (struct) => {
       ids.add(this.#originOf(struct));
@@ -116,13 +116,13 @@ export class ChainCode {
   }
 
   #originsOf(id: string): ReadonlyMap<string, string> {
-    const origins = this.#origins.get(id) ?? typeOriginsOf(this.packages, id);
+    const origins = this.#origins.get(id) ?? findTypeOrigins(this.packages, id);
     this.#origins.set(id, origins);
     return origins;
   }
 
   #latest(original: string): string | undefined {
-    return versionsOf(this.packages, original).at(-1);
+    return listVersions(this.packages, original).at(-1);
   }
 
   #package(id: string): Package | undefined {

@@ -33,7 +33,7 @@ export function checkEntryRule(
       !(input instanceof Uint8Array) && input.object.owner.kind === 'shared' ? [inputPlace(index)] : [],
     ),
   );
-  const memberOf = (place: string): Member => {
+  const findMember = (place: string): Member => {
     const member = members.get(place) ?? { clique: { heat: 0, merged: undefined }, heats: false };
     members.set(place, member);
     return member;
@@ -42,15 +42,15 @@ export function checkEntryRule(
     const { args, results } = command;
     // A value that this command consumes no longer counts as one that the transaction has to get rid of.
     const cliques = args.map(({ place, use }) => {
-      const { clique, heats } = memberOf(place);
+      const { clique, heats } = findMember(place);
       if (use === 'move') {
         members.delete(place);
-        if (heats) rootOf(clique).heat -= 1;
+        if (heats) findRoot(clique).heat -= 1;
       }
       return clique;
     });
     if (command.kind === 'call' && command.declared.visibility !== 'public') {
-      const hot = args.find((_, at) => rootOf(cliques[at] as Clique).heat > 0);
+      const hot = args.find((_, at) => findRoot(cliques[at] as Clique).heat > 0);
       if (hot !== undefined) throw argumentFailure(index, hot.at, 'InvalidArgumentToPrivateEntryFunction');
     }
     const clique = merge(cliques);
@@ -70,12 +70,12 @@ function isHotPotato(code: ChainCode, type: MoveType): boolean {
   return (code.datatypes.abilitiesOf(type) & (ABILITY.drop | ABILITY.store)) === 0;
 }
 
-function rootOf(clique: Clique): Clique {
-  return clique.merged === undefined ? clique : rootOf(clique.merged);
+function findRoot(clique: Clique): Clique {
+  return clique.merged === undefined ? clique : findRoot(clique.merged);
 }
 
 function merge(cliques: readonly Clique[]): Clique {
-  const roots = new Set(cliques.map(rootOf));
+  const roots = new Set(cliques.map(findRoot));
   const merged: Clique = { heat: 0, merged: undefined };
   for (const root of roots) {
     merged.heat += root.heat;

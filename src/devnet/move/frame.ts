@@ -87,10 +87,10 @@ export function at<T>(items: readonly T[], index: number): T {
 
 /** Returns the error of the instruction that runs. */
 export function failed({ linked, next }: Frame, reason: string): PrimitiveError {
-  return new PrimitiveError(locationOf(linked, next - 1), reason);
+  return new PrimitiveError(describeLocation(linked, next - 1), reason);
 }
 
-export function locationOf({ packageId, module, code }: Linked, instruction: number): Location {
+export function describeLocation({ packageId, module, code }: Linked, instruction: number): Location {
   const [, name = ''] = module.module.split('::');
   return { package: packageId, module: name, function: code.index, functionName: code.name, instruction };
 }

@@ -5,9 +5,9 @@
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
 import {
+  findLinkage,
   isSystem,
-  linkageOf,
-  modulesOf,
+  loadModules,
   originalOf,
   type Package,
   type Packages,
@@ -67,10 +67,10 @@ interface Root {
 /** The called package is exact; what is below it, and the packages of type arguments, may be newer. */
 export function callLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
   const resolution = new Resolution(packages, command);
-  for (const { id: below } of linkageOf(packages, id).values()) resolution.add(below, isPrivate);
+  for (const { id: below } of findLinkage(packages, id).values()) resolution.add(below, isPrivate);
   resolution.add(id, true);
   for (const typePackage of typePackages) {
-    for (const { id: below } of linkageOf(packages, typePackage).values()) resolution.add(below, false);
+    for (const { id: below } of findLinkage(packages, typePackage).values()) resolution.add(below, false);
     resolution.add(typePackage, false);
   }
   return resolution.linkage;
@@ -94,12 +94,12 @@ export function publicationLinkage(packages: Packages, some: Package, command: n
   const { linkage } = resolution;
   const missing = () =>
     new CommandFailure(command, 'PUBLISH_UPGRADE_MISSING_DEPENDENCY', 'PublishUpgradeMissingDependency');
-  const immediate = [...modulesOf(some).values()].flatMap(({ face }) => face.dependencies);
+  const immediate = [...loadModules(some).values()].flatMap(({ face }) => face.dependencies);
   for (const original of new Set(immediate)) {
     if (original === some.original) continue;
     const id = linkage.get(original);
     if (id === undefined) throw missing();
-    for (const [below, { version }] of linkageOf(packages, id)) {
+    for (const [below, { version }] of findLinkage(packages, id)) {
       const linked = linkage.get(below);
       if (linked === undefined) throw missing();
       if (versionOf(packages, linked) < version) {

@@ -7,7 +7,7 @@ import type { Instruction } from '../bytecode/body.ts';
 import type { Callee } from '../bytecode/module_code.ts';
 import { OPCODE } from '../bytecode/opcodes.ts';
 import { MoveAbort, OutOfGas, PrimitiveError } from '../failures.ts';
-import { at, type Frame, locationOf, Stack } from './frame.ts';
+import { at, describeLocation, type Frame, Stack } from './frame.ts';
 import { INSTRUCTIONS } from './instructions.ts';
 import type { Link, Linked, Program } from './program.ts';
 import { instantiate, type MoveType, parseTypeOnce } from './types.ts';
@@ -60,14 +60,14 @@ export class Machine {
       const name = `${module.module.split('::')[1]}::${code.name}`;
       const native = this.#program.native(name);
       if (native === undefined) throw new TypeError(`the model of Sui has no native function ${name}`);
-      const location = locationOf(linked, 0);
+      const location = describeLocation(linked, 0);
       const abort = (number: number) => new MoveAbort(location, BigInt(number));
       this.#charge(args.length);
       this.#stack.pushAll(native({ args, types, charge: this.#charge, abort }));
       return;
     }
     if (this.#frames.length >= MAX_CALL_DEPTH) {
-      throw new PrimitiveError(locationOf(linked, 0), 'too many calls are open');
+      throw new PrimitiveError(describeLocation(linked, 0), 'too many calls are open');
     }
     this.#frames.push({
       linked,

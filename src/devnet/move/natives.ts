@@ -11,16 +11,16 @@ import { format, type MoveType } from './types.ts';
 import {
   type Address,
   address,
-  bytesOf,
   Composite,
   composite,
+  createVector,
   Int,
   idOf,
   int,
   Reference,
   reference,
+  toBytes,
   type Value,
-  vectorOf,
 } from './values.ts';
 
 /** Sui's limits of events: their number, the bytes of one, and the bytes of all, in a transaction. */
@@ -75,7 +75,7 @@ export class Runtime {
   /** Writes an object as one of the chain. */
   give(value: Value, type: MoveType, owner: Owner): void {
     const content = this.#code.codec.encode(value, type);
-    this.changes.write({ id: idOf(value), type: this.#code.nameOf(type), owner, content });
+    this.changes.write({ id: idOf(value), type: this.#code.formatType(type), owner, content });
   }
 
   /** Writes the objects in dynamic fields, as the calls left them. */
@@ -87,7 +87,7 @@ export class Runtime {
       const before = this.changes.get(id);
       const owner = { kind: 'object', address: parent } as const;
       if (before === undefined || !Buffer.from(before.content).equals(content)) {
-        this.changes.write({ id, type: this.#code.nameOf(type), owner, content });
+        this.changes.write({ id, type: this.#code.formatType(type), owner, content });
       }
     }
   }
@@ -152,17 +152,17 @@ export class Runtime {
       if (this.events.length >= MAX_EVENTS) throw abort(TOO_MANY_EVENTS);
       if (content.length > MAX_EVENT_BYTES) throw abort(EVENT_TOO_LARGE);
       if (this.#eventBytes > MAX_EVENTS_BYTES) throw abort(EVENTS_TOO_LARGE);
-      this.events.push({ type: this.#code.nameOf(only(types)), content, command: this.command });
+      this.events.push({ type: this.#code.formatType(only(types)), content, command: this.command });
       return [];
     },
     'bcs::to_bytes': ({ args: [value], types, charge }) => {
       const bytes = this.#code.codec.encode(reference(value).value, only(types));
       charge(bytes.length);
-      return [vectorOf(bytes)];
+      return [createVector(bytes)];
     },
     'dynamic_field::hash_type_and_key': ({ args: [parent, key], types }) => {
       const encoded = this.#code.codec.encode(given(key), only(types));
-      return [deriveDynamicFieldID(address(parent), this.#code.nameOf(only(types)), encoded)];
+      return [deriveDynamicFieldID(address(parent), this.#code.formatType(only(types)), encoded)];
     },
     'dynamic_field::add_child_object': ({ args: [parent, child], types, abort }) => {
       const value = given(child);
@@ -204,21 +204,23 @@ export class Runtime {
 /** Natives that need nothing but their arguments. */
 const NATIVES: Readonly<Record<string, Native>> = {
   'address::from_bytes': ({ args: [bytes], abort }) => {
-    const addressBytes = bytesOf(bytes as Value);
+    const addressBytes = toBytes(bytes as Value);
     if (addressBytes.length !== 32) throw abort(0);
     return [`0x${Buffer.from(addressBytes).toString('hex')}`];
   },
   'address::to_u256': ({ args: [value] }) => [new Int(256, BigInt(address(value)))],
   'address::from_u256': ({ args: [value] }) => [`0x${int(value).value.toString(16).padStart(64, '0')}`],
-  'hash::blake2b256': ({ args: [data], charge }) => [vectorOf(blake2b(inner(data, charge), { dkLen: 32 }))],
-  'hash::keccak256': ({ args: [data], charge }) => [vectorOf(keccak_256(inner(data, charge)))],
+  'hash::blake2b256': ({ args: [data], charge }) => [
+    createVector(blake2b(inner(data, charge), { dkLen: 32 })),
+  ],
+  'hash::keccak256': ({ args: [data], charge }) => [createVector(keccak_256(inner(data, charge)))],
   'ed25519::ed25519_verify': ({ args: [signature, key, message], charge }) => [
     isSigned(inner(signature, charge), inner(key, charge), inner(message, charge)),
   ],
   'string::internal_check_utf8': ({ args: [bytes], charge }) => [isUtf8(inner(bytes, charge))],
   'type_name::with_original_ids': ({ types }) => {
     const name = format(only(types)).replaceAll('0x', '');
-    return [new Composite([new Composite([vectorOf(Buffer.from(name))])])];
+    return [new Composite([new Composite([createVector(Buffer.from(name))])])];
   },
   'types::is_one_time_witness': ({ types }) => {
     const type = only(types);
@@ -239,7 +241,7 @@ function given(value: Value | undefined): Value {
 
 /** The bytes behind a reference. */
 function inner(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
-  const bytes = bytesOf(reference(value).value);
+  const bytes = toBytes(reference(value).value);
   charge(bytes.length);
   return bytes;
 }

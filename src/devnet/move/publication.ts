@@ -3,13 +3,13 @@ import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';
 import { incompatibilities } from '../bytecode/compatibility.ts';
 import { readModule } from '../bytecode/module_bytecode.ts';
-import { declarationsOf } from '../bytecode/normalized.ts';
+import { listDeclarations } from '../bytecode/normalized.ts';
 import { packageDigest } from '../bytecode/package_digest.ts';
 import type { Upgrade } from '../commands.ts';
 import type { Published } from '../engine.ts';
 import { CommandFailure } from '../failures.ts';
 import type { Changes } from '../ledger.ts';
-import { modulesOf, originalOf, type Package } from '../packages.ts';
+import { loadModules, originalOf, type Package } from '../packages.ts';
 import { packageId } from './code.ts';
 import { type Linkage, publicationLinkage } from './linkage.ts';
 
@@ -117,7 +117,7 @@ function isPolicy(policy: number): boolean {
 
 /** `check_compatibility` of Sui's execution layer. */
 function isAllowed(old: Package, next: Package, policy: number): boolean {
-  const faces = (some: Package) => [...modulesOf(some).values()].map(({ face }) => face);
+  const faces = (some: Package) => [...loadModules(some).values()].map(({ face }) => face);
   if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
@@ -126,5 +126,5 @@ function isAllowed(old: Package, next: Package, policy: number): boolean {
 }
 
 function declarationsIn(some: Package): ReadonlyMap<string, string> {
-  return new Map(some.modules.flatMap((module) => [...declarationsOf(module, some.original)]));
+  return new Map(some.modules.flatMap((module) => [...listDeclarations(module, some.original)]));
 }

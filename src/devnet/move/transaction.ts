@@ -5,7 +5,7 @@ import type { Upgrade } from '../commands.ts';
 import type { CommandResult, Engine, Executed, Execution, ObjectInput, Published } from '../engine.ts';
 import { CommandFailure, failure, MoveAbort, Refusal } from '../failures.ts';
 import type { LedgerObject } from '../ledger.ts';
-import { modulesOf, type Package } from '../packages.ts';
+import { loadModules, type Package } from '../packages.ts';
 import { ChainCode } from './code.ts';
 import { frameworkPackage } from './framework.ts';
 import { Machine } from './machine.ts';
@@ -25,17 +25,17 @@ import {
   Typing,
 } from './typing.ts';
 import {
-  bytesOf,
   Composite,
   composite,
-  copyOf,
+  copyValue,
+  createVector,
   Int,
   idOf,
   int,
   Reference,
+  toBytes,
   u64,
   type Value,
-  vectorOf,
 } from './values.ts';
 import { verify } from './verification.ts';
 
@@ -79,7 +79,7 @@ class Transaction {
     this.#runtime = runtime;
     this.#machine = new Machine({ native: runtime.native.bind(runtime), codec: code.codec }, GAS_UNITS);
     const times = [u64(epoch), u64(nowMs), u64(0)];
-    this.#context = new Composite([runtime.sender, vectorOf(changes.digest), ...times]);
+    this.#context = new Composite([runtime.sender, createVector(changes.digest), ...times]);
   }
 
   async execute(): Promise<Executed> {
@@ -175,7 +175,7 @@ class Transaction {
     }
     const [value] = slot.cell;
     if (value === undefined) throw new TypeError('the value is gone');
-    if (use === 'copy') return copyOf(value, () => undefined);
+    if (use === 'copy') return copyValue(value, () => undefined);
     slot.cell.pop();
     if (slot.input !== undefined) this.#runtime.take(slot.input.object);
     return value;
@@ -190,7 +190,7 @@ class Transaction {
       return args[next - 1] as Value;
     });
     const isDocument = linked.code.name === 'load_nitro_attestation' && this.#code.isFramework(packageId);
-    if (isDocument) await this.#verifyDocument(linked.packageId, bytesOf(args[0] as Value));
+    if (isDocument) await this.#verifyDocument(linked.packageId, toBytes(args[0] as Value));
     return await this.#machine.call(linked, types, values, this.#code.linker(linkage));
   }
 
@@ -208,16 +208,16 @@ class Transaction {
     const { pcrs, publicKey, timestamp } = decodeAttestation(bytes);
     const none = new Composite([new Composite([])]);
     const entries = [...pcrs].map(
-      ([index, value]) => new Composite([new Int(8, BigInt(index)), vectorOf(value)]),
+      ([index, value]) => new Composite([new Int(8, BigInt(index)), createVector(value)]),
     );
     this.#runtime.document = new Composite([
-      vectorOf(new Uint8Array()),
+      createVector(new Uint8Array()),
       u64(timestamp),
-      vectorOf(new Uint8Array()),
+      createVector(new Uint8Array()),
       new Composite(entries),
       publicKey === undefined || publicKey === null
         ? none
-        : new Composite([new Composite([vectorOf(publicKey)])]),
+        : new Composite([new Composite([createVector(publicKey)])]),
       none,
       none,
     ]);
@@ -258,7 +258,7 @@ class Transaction {
     this.#published = published;
     const { id } = published;
     const link = this.#code.linker(new Map([...linkage, [id, id]]));
-    for (const { face } of modulesOf(published).values()) {
+    for (const { face } of loadModules(published).values()) {
       if (face.init === undefined) continue;
       const context = new Reference([this.#context], 0);
       // The value of a one-time witness, whose only field is false.
@@ -274,7 +274,7 @@ class Transaction {
     const ticket = {
       packageId: idOf(of),
       policy: Number(int(policy).value),
-      digest: bytesOf(digest as Value),
+      digest: toBytes(digest as Value),
     };
     const published = upgradePackage(this.#writing, upgrade, ticket);
     this.#published = published;
@@ -290,7 +290,7 @@ class Transaction {
   #note({ args, results }: TypedCommand, values: readonly Value[]): void {
     if (this.#execution.keepsResults !== true) return;
     const output = (type: MoveType, value: Value) => ({
-      type: this.#code.nameOf(type),
+      type: this.#code.formatType(type),
       content: this.#code.codec.encode(value, type),
     });
     const returned = results.map((type, at) => output(type, values[at] as Value));

@@ -149,9 +149,9 @@ export class Datatypes {
     return datatype;
   }
 
-  layoutOf(struct: Struct): Layout {
+  findLayout(struct: Struct): Layout {
     const datatype = this.of(struct);
-    const layout = this.#layouts.get(datatype) ?? layoutOf(datatype);
+    const layout = this.#layouts.get(datatype) ?? parseLayout(datatype);
     this.#layouts.set(datatype, layout);
     return layout;
   }
@@ -173,17 +173,17 @@ export class Datatypes {
 }
 
 /** Reads the text that `readModule` gives. */
-export function layoutOf({ layout }: Datatype): Layout {
+export function parseLayout({ layout }: Datatype): Layout {
   const [, kind, body = ''] = /^(struct|enum) \{(.*)\}$/.exec(layout) ?? [];
-  if (kind === 'struct') return { kind, fields: fieldsOf(body) };
+  if (kind === 'struct') return { kind, fields: parseFields(body) };
   const variants = splitList(body).map((text) => {
     const [, name = '', fields = ''] = /^(\w+) \{(.*)\}$/.exec(text) ?? [];
-    return { name, fields: fieldsOf(fields) };
+    return { name, fields: parseFields(fields) };
   });
   return { kind: 'enum', variants };
 }
 
-function fieldsOf(text: string): Field[] {
+function parseFields(text: string): Field[] {
   return splitList(text).map((field) => {
     const at = field.indexOf(': ');
     return { name: field.slice(0, at), type: parseType(field.slice(at + 2)) };

@@ -176,7 +176,7 @@ export class Typing {
     const linkage = callLinkage(this.#code.packages, {
       id: callee,
       isPrivate: declared.visibility !== 'public',
-      typePackages: new Set(types.flatMap((type) => [...this.#code.packagesOf(type)])),
+      typePackages: new Set(types.flatMap((type) => [...this.#code.listPackages(type)])),
       command: this.#command,
     });
     const parameters = splitList(declared.parameters).map((text) => instantiate(parseType(text), types));

@@ -56,12 +56,12 @@ const ADDRESS_BYTES = 32;
 
 export const u64 = (value: bigint | number) => new Int(64, BigInt(value));
 
-export function vectorOf(bytes: Uint8Array): Composite {
+export function createVector(bytes: Uint8Array): Composite {
   return new Composite(Array.from(bytes, (byte) => BYTES[byte] as Int));
 }
 
 /** The bytes of a `vector<u8>`. */
-export function bytesOf(value: Value): Uint8Array {
+export function toBytes(value: Value): Uint8Array {
   return Uint8Array.from(composite(value).items, (item) => Number(int(item).value));
 }
 
@@ -91,11 +91,11 @@ export function idOf(value: Value | undefined): Address {
 }
 
 /** @param charge is called with the number of values that it makes */
-export function copyOf(value: Value, charge: (count: number) => void): Value {
+export function copyValue(value: Value, charge: (count: number) => void): Value {
   if (!(value instanceof Composite)) return value;
   charge(1 + value.items.length);
   return new Composite(
-    value.items.map((item) => copyOf(item, charge)),
+    value.items.map((item) => copyValue(item, charge)),
     value.tag,
   );
 }
@@ -123,7 +123,7 @@ function checkArgument({ items: [inner] }: Composite, { module, name }: Struct):
     throw new RangeError('an option of several items');
   }
   if (name !== 'String') return;
-  const text = new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(composite(inner)));
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(toBytes(composite(inner)));
   if (module === 'ascii' && /[^\0-\x7f]/.test(text)) throw new RangeError('it is not ASCII');
 }
 
@@ -166,11 +166,11 @@ export class Codec {
     if (type.kind === 'vector') {
       const { items } = composite(value);
       parts.push(uleb(items.length));
-      if (isByte(type.of)) parts.push(bytesOf(value));
+      if (isByte(type.of)) parts.push(toBytes(value));
       else for (const item of items) this.#write(item, type.of, parts);
     } else if (type.kind === 'struct') {
       const { items, tag } = composite(value);
-      const layout = this.#datatypes.layoutOf(type);
+      const layout = this.#datatypes.findLayout(type);
       if (layout.kind === 'enum') parts.push(uleb(tag));
       const fields = fieldsOf(layout, tag);
       for (const [index, field] of fields.entries()) {
@@ -186,13 +186,13 @@ export class Codec {
   #read(at: Bytes, type: MoveType, check: Check): Value {
     if (type.kind === 'vector') {
       const length = at.length();
-      if (isByte(type.of)) return vectorOf(at.take(length));
+      if (isByte(type.of)) return createVector(at.take(length));
       // Each item takes at least a byte.
       if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
       return new Composite(Array.from({ length }, () => this.#read(at, type.of, check)));
     }
     if (type.kind === 'struct') {
-      const layout = this.#datatypes.layoutOf(type);
+      const layout = this.#datatypes.findLayout(type);
       const tag = layout.kind === 'enum' ? at.length() : 0;
       const fields = fieldsOf(layout, tag).map((field) =>
         this.#read(at, instantiate(field.type, type.args), check),

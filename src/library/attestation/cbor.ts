@@ -147,7 +147,7 @@ class Reader {
       return isNumber ? suiBignum(tag, content) : new CborTag(tag, content);
     }
     if (!isBytes) throw malformed('the content of a bignum is not a byte string');
-    return integerOf(tag, magnitudeOf(content)) ?? new CborTag(tag, content);
+    return toInteger(tag, readMagnitude(content)) ?? new CborTag(tag, content);
   }
 
   /** The chunks of a string of indefinite length. Such strings may nest, as in Sui's reader. */
@@ -200,12 +200,12 @@ class PositionedTokenizer extends Tokenizer {
   }
 }
 
-function magnitudeOf(bytes: Uint8Array): bigint {
+function readMagnitude(bytes: Uint8Array): bigint {
   return bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
 }
 
 /** A bignum as an integer, or null if its magnitude exceeds a u64. */
-function integerOf(tag: number, magnitude: bigint): number | bigint | null {
+function toInteger(tag: number, magnitude: bigint): number | bigint | null {
   if (magnitude >= 2n ** 64n) return null;
   const integer = tag === POSITIVE_BIGNUM ? magnitude : -1n - magnitude;
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
@@ -213,10 +213,10 @@ function integerOf(tag: number, magnitude: bigint): number | bigint | null {
 
 /** Sui's reader holds a bignum in 128 bits, with a sign if it is negative, and gives a large one back as a tag. */
 function suiBignum(tag: number, bytes: Uint8Array): CborItem {
-  const magnitude = magnitudeOf(bytes);
+  const magnitude = readMagnitude(bytes);
   if (tag === NEGATIVE_BIGNUM && magnitude >= 2n ** 127n) throw malformed('a negative bignum is too large');
   const start = bytes.findIndex((byte) => byte !== 0);
-  return integerOf(tag, magnitude) ?? new CborTag(tag, bytes.subarray(start));
+  return toInteger(tag, magnitude) ?? new CborTag(tag, bytes.subarray(start));
 }
 
 function is(type: Type, expectedType: Type): boolean {

@@ -101,9 +101,9 @@ function read(bytes: Uint8Array): ParsedCertificate {
   if (tbsCertificateRaw === undefined) throw new DerError('its signed part is missing');
   const tbs = new Uint8Array(tbsCertificateRaw);
   // version, serialNumber, signature, issuer, validity, subject (RFC 5280 section 4.1).
-  const [, , , issuer, validity, subject] = elementsOf(tbs);
+  const [, , , issuer, validity, subject] = splitElements(tbs);
   if (!issuer || !validity || !subject) throw new DerError('its names or its validity are missing');
-  const [notBefore, notAfter] = elementsOf(validity);
+  const [notBefore, notAfter] = splitElements(validity);
   const { subjectPublicKeyInfo, signature } = tbsCertificate;
   const { extensions, repeated } = byOid(tbsCertificate.extensions ?? []);
   return {
@@ -165,7 +165,7 @@ function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number):
 }
 
 /** The direct children of a constructed element that `derEnd` has checked. */
-function elementsOf(der: Uint8Array): Uint8Array[] {
+function splitElements(der: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
   const first = byteAt(der, 1, der.length);
   let next = first < 0x80 ? 2 : 2 + (first & 0x7f);

@@ -72,7 +72,7 @@ export function unexpectedProperty<Data, Input>(
     const payload = { ...data, [name]: expect[name] };
     let bytes: Uint8Array;
     try {
-      bytes = bytesOf(schema, { intent, timestamp_ms: timestampMs, payload });
+      bytes = encodeValue(schema, { intent, timestamp_ms: timestampMs, payload });
     } catch (cause) {
       const problem = `"expect": ${schema.payload.name} can't have this value for ${JSON.stringify(name)}`;
       throw invalidOption(problem, { cause });
@@ -94,13 +94,13 @@ interface Checking {
 }
 
 /** @throws Error for a value that the type can't have */
-function bytesOf({ message }: Checking, value: unknown): Uint8Array {
+function encodeValue({ message }: Checking, value: unknown): Uint8Array {
   return message.serialize(value).toBytes();
 }
 
 function serialize(endpoint: string, schema: Checking, message: unknown): Uint8Array {
   try {
-    return bytesOf(schema, message);
+    return encodeValue(schema, message);
   } catch (cause) {
     throw malformedAnswer(endpoint, `its data does not match ${schema.payload.name}`, { cause });
   }

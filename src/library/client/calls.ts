@@ -37,7 +37,7 @@ export class Calls {
     return await attempting(call, async (state) => {
       const { json, enclaveKey } = await this.#request(endpoint, content, signal, state);
       const answer = readAnswer(nameOf(endpoint), json, schema);
-      const publicKey = await this.keys.signerOf(answer, enclaveKey, signal);
+      const publicKey = await this.keys.findSigner(answer, enclaveKey, signal);
       const enclaveId = await abortable(this.#trust.admit(publicKey), signal);
       this.#requireCurrent(answer.timestampMs);
       const property = unexpectedProperty(answer, schema, expect);

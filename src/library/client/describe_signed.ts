@@ -113,7 +113,7 @@ class FieldReader {
     if (type === 'address') return `0x${toHex(this.#take(ADDRESS_SIZE, path))}`;
     const content = this.#take(this.#length(path), path);
     if (type === 'vector<u8>') return `0x${toHex(content)}`;
-    if (type === 'String') return textOf(content, path);
+    if (type === 'String') return decodeText(content, path);
     throw unreadable(`the type of ${path} is not known`);
   }
 
@@ -154,7 +154,7 @@ function itemOf(type: string): string {
   return type.slice(type.indexOf('<') + 1, -1);
 }
 
-function textOf(content: Uint8Array, path: string): string {
+function decodeText(content: Uint8Array, path: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(content);
   } catch (cause) {

@@ -127,7 +127,7 @@ export class KnownKeys {
    * @returns the key that signed
    * @throws ClientError: CLIENT_SIGNATURE; or the error of the last attestation that failed
    */
-  async signerOf(
+  async findSigner(
     answer: ReceivedAnswer<unknown>,
     hint: string | undefined,
     signal: AbortSignal | undefined,

@@ -84,7 +84,7 @@ export function readOptions(options: EnclaveClientOptions) {
   // A given undefined or null is a mistake too: requests must not be sent unsealed because of it.
   const sealed = options !== undefined && 'sealed' in options ? options.sealed : false;
   if (typeof sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
-  const padding = paddingOf(options?.paddingBytes, sealed);
+  const padding = checkPadding(options?.paddingBytes, sealed);
   const pinMaxAgeMs = duration('pinMaxAgeMs', options?.pinMaxAgeMs ?? HOUR);
   if (typeof maxAnswerAgeMs !== 'number' || !(maxAnswerAgeMs > 0)) {
     throw invalidOption('"maxAnswerAgeMs" must be a number of milliseconds over 0, or Infinity');
@@ -140,7 +140,7 @@ function copyRoots(roots: EnclaveClientOptions['roots']): EnclaveClientOptions['
   return roots.map((root) => (root instanceof Uint8Array ? new Uint8Array(root) : root));
 }
 
-function paddingOf(paddingBytes: number | undefined = 0, sealed: boolean): number {
+function checkPadding(paddingBytes: number | undefined = 0, sealed: boolean): number {
   if (!(Number.isInteger(paddingBytes) && paddingBytes >= 0 && paddingBytes <= MAX_PADDING)) {
     throw invalidOption(`"paddingBytes" must be an integer from 0 to ${MAX_PADDING}`);
   }

@@ -55,9 +55,9 @@ export function readSchema(value: unknown): AppSchema {
   if (version !== 1) throw invalidSchema('its version is not 1');
   const schema: AppSchema = {
     version,
-    signs: list(signs, 'signs').map(signedTypeOf),
-    endpoints: list(endpoints, 'endpoints').map(endpointOf),
-    inputs: inputsOf(inputs),
+    signs: list(signs, 'signs').map(parseSignedType),
+    endpoints: list(endpoints, 'endpoints').map(parseEndpoint),
+    inputs: parseInputs(inputs),
   };
   requireUnique(
     schema.signs.map(({ intent }) => `the intent ${intent}`),
@@ -113,18 +113,18 @@ function boundedCopy(value: unknown): unknown {
   return copy;
 }
 
-function signedTypeOf(value: unknown, index: number): SchemaType {
+function parseSignedType(value: unknown, index: number): SchemaType {
   const where = `signs[${index}]`;
   const { intent, name, fields } = record(value, where, TYPE_KEYS);
   if (typeof intent !== 'number' || !Number.isInteger(intent) || intent < 0 || intent > 255) {
     throw invalidSchema(`${where}.intent is not an integer from 0 to 255`);
   }
-  return { intent, name: named(name, STRUCT_NAME, `${where}.name`), fields: fieldsOf(fields, where) };
+  return { intent, name: named(name, STRUCT_NAME, `${where}.name`), fields: parseFields(fields, where) };
 }
 
-function fieldsOf(value: unknown, where: string): SchemaField[] {
+function parseFields(value: unknown, where: string): SchemaField[] {
   const fields = list(value, `${where}.fields`).map((field, index) =>
-    fieldOf(field, `${where}.fields[${index}]`),
+    parseField(field, `${where}.fields[${index}]`),
   );
   if (fields.length === 0) throw invalidSchema(`${where}.fields is empty`);
   requireUnique(
@@ -134,7 +134,7 @@ function fieldsOf(value: unknown, where: string): SchemaField[] {
   return fields;
 }
 
-function fieldOf(value: unknown, where: string): SchemaField {
+function parseField(value: unknown, where: string): SchemaField {
   const field = record(value, where, FIELD_KEYS);
   const name = named(field['name'], FIELD_NAME, `${where}.name`);
   const { type } = field;
@@ -146,13 +146,13 @@ function fieldOf(value: unknown, where: string): SchemaField {
   const isPlain = isPlainType(leaf);
   if (!isPlain) named(leaf, STRUCT_NAME, `${where}.type`);
   if (isPlain && 'fields' in field) throw invalidSchema(`${where} has fields, but is not a struct`);
-  const fields = isPlain ? undefined : fieldsOf(field['fields'], where);
+  const fields = isPlain ? undefined : parseFields(field['fields'], where);
   const width = widthOf(type, fields);
   if (field['width'] !== width) throw invalidSchema(`${where}.width is not that of its type`);
   return { name, type, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }
 
-function endpointOf(value: unknown, index: number): SchemaEndpoint {
+function parseEndpoint(value: unknown, index: number): SchemaEndpoint {
   const where = `endpoints[${index}]`;
   const { method, path, idempotent } = record(value, where, ['method', 'path', 'idempotent']);
   if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${where}.method is neither GET nor POST`);
@@ -160,7 +160,7 @@ function endpointOf(value: unknown, index: number): SchemaEndpoint {
   return { method, path: named(path, PATH, `${where}.path`), idempotent };
 }
 
-function inputsOf(value: unknown): Record<string, JsonSchema> {
+function parseInputs(value: unknown): Record<string, JsonSchema> {
   if (!isObject(value)) throw invalidSchema('inputs is not an object');
   const inputs = Object.entries(value).map(([name, input]): [string, JsonSchema] => {
     if (!isObject(input)) throw invalidSchema('an entry of inputs is not an object');

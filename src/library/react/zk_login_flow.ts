@@ -6,7 +6,7 @@ import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import type { BigNumber } from '../zklogin/numbers.ts';
 import type { Redirect } from '../zklogin/redirect.ts';
 import { getProof, getSalt, type Proof, type ProofRequest } from '../zklogin/services.ts';
-import { epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
+import { createEpochSource, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
 import { loginStage } from '../zklogin/stage.ts';
 import { removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
 
@@ -102,11 +102,11 @@ export class ZkLoginFlow {
     this.#start(async (signal) => {
       this.#update(signal, { step: 'leaving', ...NOTHING });
       try {
-        const currentEpoch = await epochOf(this.options.client)();
+        const currentEpoch = await createEpochSource(this.options.client)();
         signal.throwIfAborted();
         location.assign(beginLogin({ ...options, ...this.#storage, currentEpoch }));
       } catch (error) {
-        await this.#settle(signal, errorOf(error));
+        await this.#settle(signal, toError(error));
       }
     });
   };
@@ -126,7 +126,7 @@ export class ZkLoginFlow {
     try {
       removeSession(sessionStore(this.options.storage));
     } catch (error) {
-      this.#progress = { ...this.#progress, error: errorOf(error) };
+      this.#progress = { ...this.#progress, error: toError(error) };
     }
     this.#notify();
   };
@@ -150,7 +150,7 @@ export class ZkLoginFlow {
     const controller = new AbortController();
     this.#work = controller;
     const { signal } = controller;
-    work(signal).catch((error: unknown) => this.#update(signal, { error: errorOf(error) }));
+    work(signal).catch((error: unknown) => this.#update(signal, { error: toError(error) }));
   }
 
   #update(signal: AbortSignal, change: Partial<ZkLoginProgress>): void {
@@ -181,7 +181,7 @@ export class ZkLoginFlow {
     try {
       login = await completeLogin(answer, { ...this.#storage, signal });
     } catch (error) {
-      await this.#settle(signal, errorOf(error));
+      await this.#settle(signal, toError(error));
       return;
     }
     if (signal.reason === 'discarded') cancelLogin(this.#storage);
@@ -203,7 +203,10 @@ export class ZkLoginFlow {
       ? getProof(prover, request, asking)
       : prover(request, asking));
     signal.throwIfAborted();
-    await this.#use(login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }), signal);
+    await this.#use(
+      login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) }),
+      signal,
+    );
   }
 
   async #use(session: ZkLoginSession, signal: AbortSignal, failure?: Error): Promise<void> {
@@ -222,7 +225,7 @@ export class ZkLoginFlow {
   async #settle(signal: AbortSignal, failure?: Error): Promise<void> {
     if (loginStage('', this.#storage) === 'open') {
       if (this.#progress.step !== 'open') this.#update(signal, { step: 'loading' });
-      const currentEpoch = epochOf(this.options.client);
+      const currentEpoch = createEpochSource(this.options.client);
       await this.#use(resumeSession({ ...this.#storage, currentEpoch }), signal, failure);
     } else {
       this.#update(signal, { step: 'none', ...NOTHING, error: failure });
@@ -230,6 +233,6 @@ export class ZkLoginFlow {
   }
 }
 
-function errorOf(error: unknown): Error {
+function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error), { cause: error });
 }

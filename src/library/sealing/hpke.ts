@@ -40,7 +40,7 @@ export interface Bound {
   readonly aad: Uint8Array;
 }
 
-export function suiteOf(kem: KEM, kdf: KDF, aead: AEAD): Suite {
+export function createSuite(kem: KEM, kdf: KDF, aead: AEAD): Suite {
   return {
     hpke: new CipherSuite(
       () => kem,
@@ -58,7 +58,7 @@ let webCrypto: Suite | undefined;
  * Crypto only if it was loaded over https or from this machine.
  */
 export function webCryptoSuite(): Suite {
-  webCrypto ??= suiteOf(KEM_DHKEM_X25519_HKDF_SHA256(), KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
+  webCrypto ??= createSuite(KEM_DHKEM_X25519_HKDF_SHA256(), KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
   return webCrypto;
 }
 

@@ -183,14 +183,14 @@ export function isSealed(json: unknown): boolean {
  * @throws SealingError: SEALED_MALFORMED, SEALED_TOO_LARGE
  */
 export function decodeSealedSecrets(json: unknown): SealedSecrets {
-  const { sealed } = propertiesOf(json, ['sealed']);
-  const fields = propertiesOf(sealed, ['version', 'key', 'enc', 'ciphertext', 'provisioner', 'signature']);
+  const { sealed } = readProperties(json, ['sealed']);
+  const fields = readProperties(sealed, ['version', 'key', 'enc', 'ciphertext', 'provisioner', 'signature']);
   const { version, key, enc, ciphertext, provisioner, signature } = fields;
   if (version !== VERSION) throw malformed(`its version is not ${VERSION}`);
   const bytes = {
     key: fromHex(key, KEY_SIZE, 'key'),
     enc: fromHex(enc, KEY_SIZE, 'enc'),
-    ciphertext: ciphertextOf(ciphertext),
+    ciphertext: decodeCiphertext(ciphertext),
   };
   if (provisioner === undefined && signature === undefined) return bytes;
   const signed = {
@@ -249,12 +249,12 @@ export function readSecrets(content: Uint8Array): Readonly<Record<string, string
 
 export function receiptFor(values: Readonly<Record<string, string>>, key: Uint8Array): Receipt {
   const utf8 = new TextEncoder();
-  const macOf = (value: string) => bytesToHex(hmac(sha256, key, utf8.encode(value)));
-  return { names: Object.keys(values), hmacs: Object.values(values).map(macOf) };
+  const computeMac = (value: string) => bytesToHex(hmac(sha256, key, utf8.encode(value)));
+  return { names: Object.keys(values), hmacs: Object.values(values).map(computeMac) };
 }
 
 /** An object with no other than these properties. */
-function propertiesOf(json: unknown, names: readonly string[]): Record<string, unknown> {
+function readProperties(json: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     throw malformed('it is not an object');
   if (!Object.keys(json).every((name) => names.includes(name))) {
@@ -270,7 +270,7 @@ function fromHex(value: unknown, size: number, name: string): Uint8Array {
   return hexToBytes(value);
 }
 
-function ciphertextOf(value: unknown): Uint8Array {
+function decodeCiphertext(value: unknown): Uint8Array {
   if (typeof value !== 'string') throw malformed('ciphertext is not a string');
   if (value.length > 4 * Math.ceil((MAX_CONTENT_SIZE + TAG_SIZE) / 3)) throw tooLarge();
   const bytes =

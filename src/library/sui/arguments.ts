@@ -1,6 +1,6 @@
 /** The objects and values that Move calls take. Browser-safe. */
 import type { Transaction, TransactionObjectInput } from '@mysten/sui/transactions';
-import { addressOf, invalidValue } from './values.ts';
+import { checkAddress, invalidValue } from './values.ts';
 
 /**
  * An object for a Move call: its id, which the node resolves when the transaction is built; a reference
@@ -17,7 +17,7 @@ const MAX_PURE_SIZE = 16_384;
 
 /** @throws SuiError: SUI_VALUE */
 export function objectArgument(tx: Transaction, name: string, value: ObjectInput) {
-  if (typeof value === 'string') return tx.object(addressOf(`the id of the ${name}`, value));
+  if (typeof value === 'string') return tx.object(checkAddress(`the id of the ${name}`, value));
   if (!isObjectForm(value)) {
     throw invalidValue(
       `the ${name} must be the id of an object, a reference to one, or an object of the same transaction`,

@@ -1,6 +1,6 @@
 /** Asks a node: one request, its end by a signal, and the answers that can't be used. Browser-safe. */
 import { SuiError } from './errors.ts';
-import { suiErrorOf } from './failures.ts';
+import { toSuiError } from './failures.ts';
 import { invalidValue } from './values.ts';
 
 export interface AskOptions {
@@ -28,7 +28,7 @@ export async function askNode<T>(
     return await ask(signal ? { signal } : {});
   } catch (error) {
     signal?.throwIfAborted();
-    throw suiErrorOf(error);
+    throw toSuiError(error);
   }
 }
 

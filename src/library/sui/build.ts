@@ -1,7 +1,7 @@
 /** Builds transactions, and says why one would fail. Browser-safe. */
 import { type ClientWithCoreApi, SimulationError } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
-import { failureOf, suiErrorOf } from './failures.ts';
+import { toFailure, toSuiError } from './failures.ts';
 import { isAmbiguous, withNodesWords, withRuntimeError } from './runtime_errors.ts';
 
 /** Of `Transaction.build`. */
@@ -27,9 +27,9 @@ export async function buildTransaction(
     return await transaction.build({ client, onlyTransactionKind });
   } catch (error) {
     const failure = error instanceof SimulationError ? error.executionError : undefined;
-    if (failure === undefined || !isAmbiguous(failure)) throw suiErrorOf(error);
+    if (failure === undefined || !isAmbiguous(failure)) throw toSuiError(error);
     const answer = await simulate(client, transaction).catch(() => undefined);
-    throw failureOf(answer?.FailedTransaction?.status.error ?? failure);
+    throw toFailure(answer?.FailedTransaction?.status.error ?? failure);
   }
 }
 

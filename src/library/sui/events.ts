@@ -8,7 +8,7 @@ import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask
 import type { Contract } from './objects.ts';
 import { readPackage } from './packages.ts';
 import { Pcrs, parseExactly, SourceContent, timeMs } from './structs.ts';
-import { addressOf, invalidValue, structTypeOf } from './values.ts';
+import { checkAddress, checkStructType, invalidValue } from './values.ts';
 
 const Registrar = { configId: bcs.Address, registrarId: bcs.Address };
 const Enclave = {
@@ -133,16 +133,16 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
   query: EventQuery<Name>,
 ): Promise<EventPage<Name>> {
   const { cursor = null, name } = query;
-  const named = contractOf(query);
-  const paging = pagingOf(query);
+  const named = checkContract(query);
+  const paging = checkPaging(query);
   const contract = { ...named, enclavePackage: await readOrigin(client, named.enclavePackage, query) };
-  const request = { filter: { eventType: filterOf(contract, name) }, ...paging };
+  const request = { filter: { eventType: createFilter(contract, name) }, ...paging };
   const page = await askNode(query, (signal) => client.core.listEvents({ ...request, ...signal }));
   const next = page.endCursor ?? cursor;
   if (page.hasNextPage && (next === null || next === cursor))
     throw badAnswer('the list of events does not end');
   const events = page.events
-    .map((entry) => eventOf(entry, contract.enclavePackage))
+    .map((entry) => parseEvent(entry, contract.enclavePackage))
     // A node selects by application only together with a name.
     .filter(({ application }) => contract.application === undefined || application === contract.application);
   if (name !== undefined && events.some((event) => event.name !== name)) {
@@ -178,13 +178,13 @@ interface CheckedContract {
   readonly application: string | undefined;
 }
 
-function contractOf({ enclavePackage, application, name }: EventQuery): CheckedContract {
+function checkContract({ enclavePackage, application, name }: EventQuery): CheckedContract {
   if (name !== undefined && !Object.hasOwn(ENCLAVE_EVENTS, name)) {
     throw invalidValue(`"name" must be one of ${Object.keys(ENCLAVE_EVENTS).join(', ')}`);
   }
   return {
-    enclavePackage: addressOf('the package of the enclave', enclavePackage),
-    application: application === undefined ? undefined : structTypeOf('the application', application),
+    enclavePackage: checkAddress('the package of the enclave', enclavePackage),
+    application: application === undefined ? undefined : checkStructType('the application', application),
   };
 }
 
@@ -216,13 +216,13 @@ async function readOrigin(
   return origin;
 }
 
-function filterOf({ enclavePackage, application }: CheckedContract, name: string | undefined): string {
+function createFilter({ enclavePackage, application }: CheckedContract, name: string | undefined): string {
   const module = `${enclavePackage}::enclave`;
   if (name === undefined) return module;
   return application === undefined ? `${module}::${name}` : `${module}::${name}<${application}>`;
 }
 
-function pagingOf({ cursor = null, limit, order = 'ascending' }: EventQuery) {
+function checkPaging({ cursor = null, limit, order = 'ascending' }: EventQuery) {
   if (order !== 'ascending' && order !== 'descending') {
     throw invalidValue('"order" must be "ascending" or "descending"');
   }
@@ -230,7 +230,7 @@ function pagingOf({ cursor = null, limit, order = 'ascending' }: EventQuery) {
   return { order, ...pageLimit(limit), ...(cursor !== null && from) };
 }
 
-function eventOf(entry: SuiClientTypes.EventEntry, enclavePackage: string): EnclaveEvent {
+function parseEvent(entry: SuiClientTypes.EventEntry, enclavePackage: string): EnclaveEvent {
   const { address, module, name, typeParams } = parseStructTag(entry.eventType);
   const [application] = typeParams;
   if (address !== enclavePackage || module !== 'enclave' || typeof application !== 'object') {

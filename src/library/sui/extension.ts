@@ -27,7 +27,7 @@ export type EnclaveCalls = {
 export class SuiEnclaveExtension {
   readonly #client: ClientWithCoreApi;
   /** The builders: `tx.add(client.suiEnclave.call.updatePcrs({ … }))`. */
-  readonly call: EnclaveCalls = callsOf(transactions);
+  readonly call: EnclaveCalls = createCalls(transactions);
 
   constructor(client: ClientWithCoreApi) {
     this.#client = client;
@@ -85,7 +85,7 @@ export class SuiEnclaveExtension {
 
 type Build = (tx: Transaction, call: never) => unknown;
 
-function callsOf(builders: Readonly<Record<string, Build>>): EnclaveCalls {
+function createCalls(builders: Readonly<Record<string, Build>>): EnclaveCalls {
   const calls = Object.entries(builders).map(
     ([name, build]) => [name, (call: never) => (tx: Transaction) => build(tx, call)] as const,
   );

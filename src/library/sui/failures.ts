@@ -57,26 +57,26 @@ function printable(text: string): string {
  *
  * Returns a SuiError unchanged, and rethrows an error that is not about a node.
  */
-export function suiErrorOf(error: unknown): SuiError {
+export function toSuiError(error: unknown): SuiError {
   if (error instanceof SuiError) return error;
   if (!(error instanceof Error)) throw error;
-  if (error instanceof SimulationError && error.executionError) return failureOf(error.executionError);
+  if (error instanceof SimulationError && error.executionError) return toFailure(error.executionError);
   if (error instanceof ObjectError && error.reason !== 'unknown') {
     return new ObjectNotFoundError(error.objectId ?? '(not named)');
   }
-  const cause = statusOf(error) === null && error.cause instanceof Error ? error.cause : error;
-  const status = statusOf(cause);
+  const cause = findStatus(error) === null && error.cause instanceof Error ? error.cause : error;
+  const status = findStatus(cause);
   if (status !== null || error instanceof ObjectError) {
-    return refusalOf(status, printable(cause.message), error);
+    return createRefusal(status, printable(cause.message), error);
   }
   if (error instanceof TransactionError) return new NodeRefusedError('NOT_FOUND', printable(error.message));
-  const sdkError = graphqlErrorOf(error);
+  const sdkError = readGraphqlError(error);
   if (sdkError === null) throw error;
   return sdkError;
 }
 
 /** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
-function graphqlErrorOf(error: Error): SuiError | null {
+function readGraphqlError(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
   const message = printable(errors.map(({ message }) => message).join('; '));
   if (error.name === 'AbortError' || error.name === 'TimeoutError') return unreachable(message, error);
@@ -84,9 +84,9 @@ function graphqlErrorOf(error: Error): SuiError | null {
     return unreachable('the connection failed', error);
   }
   const [, http] = /^GraphQL request failed: .*\((\d{3})\)$/.exec(message) ?? [];
-  if (http !== undefined) return refusalOf(HTTP_STATUSES[http] ?? 'UNKNOWN', message, error);
+  if (http !== undefined) return createRefusal(HTTP_STATUSES[http] ?? 'UNKNOWN', message, error);
   if (errors.length > 0 && errors.every((error) => 'locations' in error)) {
-    return refusalOf(null, message, error);
+    return createRefusal(null, message, error);
   }
   if (error instanceof SyntaxError) return new NodeRefusedError(null, 'its answer is not JSON');
   if (!/^(Missing response data|simulateTransaction did not return)/.test(message)) return null;
@@ -97,10 +97,10 @@ function graphqlErrorOf(error: Error): SuiError | null {
  * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it may have
  * been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before it throws one.
  */
-export function sendErrorOf(error: unknown, digest: string): SuiError {
+export function toSendError(error: unknown, digest: string): SuiError {
   let sdkError: SuiError;
   try {
-    sdkError = suiErrorOf(error);
+    sdkError = toSuiError(error);
   } catch (cause) {
     // A signal's reason, which some clients pass on, may be any value.
     const reason = cause instanceof Error ? cause.message : 'the call was ended';
@@ -116,7 +116,7 @@ export function sendErrorOf(error: unknown, digest: string): SuiError {
 }
 
 /** The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else null. */
-function statusOf(error: Error): string | null {
+function findStatus(error: Error): string | null {
   const { code, methodName } = error as { code?: unknown; methodName?: unknown };
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
 }
@@ -124,13 +124,13 @@ function statusOf(error: Error): string | null {
 /** The gRPC status of an error, or of what caused it. */
 function givenStatus(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
-  return statusOf(error) ?? givenStatus(error.cause);
+  return findStatus(error) ?? givenStatus(error.cause);
 }
 
-function refusalOf(status: string | null, message: string, cause: Error): SuiError {
+function createRefusal(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
   const failure = status === 'INVALID_ARGUMENT' ? failureIn(message) : null;
-  if (failure !== null) return failureOf(failure);
+  if (failure !== null) return toFailure(failure);
   if (status === 'INTERNAL' && message === ANSWER_TOO_LARGE) {
     return new SuiError('SUI_NODE_ANSWER', `${message}: use another node`, options);
   }
@@ -183,7 +183,7 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
  * instruction without a result as an abort with 0, so this takes it for one: `buildTransaction` and `sendTransaction`
  * tell them apart, and so does what a wallet returns.
  */
-export function failureOf(error: SuiClientTypes.ExecutionError): SuiError {
+export function toFailure(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);
   if (place !== null) return new MoveRuntimeError(place);
   const message = printable(error.message);

@@ -6,7 +6,7 @@ import type { Image } from '../attestation/image.ts';
 import { type U64Input, u64 } from '../wire/bcs.ts';
 import { type AskOptions, askNode, badAnswer, MAX_PAGES, pageLimit } from './ask.ts';
 import { ObjectNotFoundError, WrongObjectTypeError } from './errors.ts';
-import { suiErrorOf } from './failures.ts';
+import { toSuiError } from './failures.ts';
 import {
   ConfigContent,
   EnclaveContent,
@@ -15,7 +15,7 @@ import {
   RegistrarContent,
   type Source,
 } from './structs.ts';
-import { addressOf, bytesOf, invalidValue, structTypeOf, u64Of } from './values.ts';
+import { checkAddress, checkBytes, checkStructType, invalidValue, u64Of } from './values.ts';
 
 /** The generic structs of the module `enclave`. */
 type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
@@ -86,7 +86,7 @@ export async function readConfig(
   options: AskOptions = {},
 ): Promise<EnclaveConfig> {
   const object = await readObject(client, 'config', configId, options);
-  return { ...contractOf(object, 'EnclaveConfig'), ...parse(ConfigContent, object), id: object.objectId };
+  return { ...parseContract(object, 'EnclaveConfig'), ...parse(ConfigContent, object), id: object.objectId };
 }
 
 /** Reads an enclave. @throws as `readConfig` does */
@@ -95,7 +95,7 @@ export async function readEnclave(
   enclaveId: string,
   options: AskOptions = {},
 ): Promise<Enclave> {
-  return enclaveOf(await readObject(client, 'enclave', enclaveId, options));
+  return parseEnclave(await readObject(client, 'enclave', enclaveId, options));
 }
 
 /** A capability that registers enclaves of one config. */
@@ -112,7 +112,11 @@ export async function readRegistrar(
   options: AskOptions = {},
 ): Promise<Registrar> {
   const object = await readObject(client, 'registrar', registrarId, options);
-  return { ...contractOf(object, 'RegistrarCap'), ...parse(RegistrarContent, object), id: object.objectId };
+  return {
+    ...parseContract(object, 'RegistrarCap'),
+    ...parse(RegistrarContent, object),
+    id: object.objectId,
+  };
 }
 
 /** Whether contracts also accept enclaves of the version before at a time, in milliseconds since the Unix epoch. */
@@ -149,12 +153,12 @@ export function enclaveAddress(
   configVersion: U64Input,
   publicKey: Uint8Array,
 ): string {
-  const pk = bytesOf('the public key', publicKey, { min: 32, max: 32 });
+  const pk = checkBytes('the public key', publicKey, { min: 32, max: 32 });
   const version = u64.parse(u64Of('the version of the config', configVersion));
   const key = EnclaveKey.serialize({ configVersion: version, publicKey: pk }).toBytes();
-  const enclavePackage = addressOf('the package of the enclave', config.enclavePackage);
+  const enclavePackage = checkAddress('the package of the enclave', config.enclavePackage);
   return deriveObjectID(
-    addressOf('the id of the config', config.id),
+    checkAddress('the id of the config', config.id),
     `${enclavePackage}::enclave::EnclaveKey`,
     key,
   );
@@ -205,7 +209,7 @@ export async function findRegistration(
   const [enclave, claim, old] = await readObjects(client, [enclaveId, claimId, ...before], options);
   const registered = enclave ?? old;
   if (!registered) return { enclaveId, configVersion, state: claim ? 'destroyed' : 'free' };
-  const registeredEnclave = enclaveOf(registered);
+  const registeredEnclave = parseEnclave(registered);
   return {
     enclaveId: registeredEnclave.id,
     configVersion: registeredEnclave.configVersion,
@@ -259,7 +263,7 @@ export async function listEnclaves(
   const list: EnclaveList = { enclaves: [], destroyed: [], cursor: null };
   let cursor = options.cursor ?? null;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { ids, next } = await registrationsOf(client, config.id, cursor, options);
+    const { ids, next } = await readRegistrations(client, config.id, cursor, options);
     for (const [index, object] of (await readObjects(client, ids, options)).entries()) {
       if (!object) list.destroyed.push(ids[index] ?? '');
       else list.enclaves.push(listed(object, config, nowMs));
@@ -275,7 +279,7 @@ function ofVersions({ enclaves }: EnclaveList, versions: 'all' | 'current') {
 }
 
 function listed(object: ReadObject, config: EnclaveConfig, nowMs: number): ListedEnclave {
-  const enclave = enclaveOf(object);
+  const enclave = parseEnclave(object);
   if (enclave.configId !== config.id) {
     throw badAnswer(
       `the enclave ${enclave.id} is listed under ${config.id}, but belongs to ${enclave.configId}`,
@@ -285,7 +289,7 @@ function listed(object: ReadObject, config: EnclaveConfig, nowMs: number): Liste
 }
 
 /** One page of the ids of enclaves that were ever registered. */
-async function registrationsOf(
+async function readRegistrations(
   client: ClientWithCoreApi,
   parentId: string,
   cursor: string | null,
@@ -312,13 +316,13 @@ export async function listCapabilities(
   { enclavePackage, application }: Contract,
   options: AskOptions = {},
 ): Promise<string[]> {
-  const type = `${addressOf('the package of the enclave', enclavePackage)}::enclave::EnclaveCap<${structTypeOf('the application', application)}>`;
-  const address = addressOf('the owner', owner);
+  const type = `${checkAddress('the package of the enclave', enclavePackage)}::enclave::EnclaveCap<${checkStructType('the application', application)}>`;
+  const address = checkAddress('the owner', owner);
   const { objects, hasNextPage } = await askNode(options, (signal) =>
     client.core.listOwnedObjects({ owner: address, type, ...signal }),
   );
   if (hasNextPage) throw badAnswer(`${owner} owns more capabilities than fit on one page: name one`);
-  return objects.map(({ objectId }) => addressOf('the id of the capability', objectId));
+  return objects.map(({ objectId }) => checkAddress('the id of the capability', objectId));
 }
 
 async function readObject(
@@ -327,7 +331,7 @@ async function readObject(
   objectId: string,
   options: AskOptions,
 ): Promise<ReadObject> {
-  const id = addressOf(`the id of the ${name}`, objectId);
+  const id = checkAddress(`the id of the ${name}`, objectId);
   const [object] = await readObjects(client, [id], options);
   if (!object) throw new ObjectNotFoundError(id);
   return object;
@@ -346,7 +350,7 @@ async function readObjects(
   return ids.map((id, index) => {
     const object = objects[index];
     if (object instanceof Error) {
-      const error = suiErrorOf(object);
+      const error = toSuiError(object);
       if (error instanceof ObjectNotFoundError) return undefined;
       throw error;
     }
@@ -355,11 +359,11 @@ async function readObjects(
   });
 }
 
-function enclaveOf(object: ReadObject): Enclave {
-  return { ...contractOf(object, 'Enclave'), ...parse(EnclaveContent, object), id: object.objectId };
+function parseEnclave(object: ReadObject): Enclave {
+  return { ...parseContract(object, 'Enclave'), ...parse(EnclaveContent, object), id: object.objectId };
 }
 
-function contractOf({ objectId, type }: ReadObject, struct: Struct): Contract {
+function parseContract({ objectId, type }: ReadObject, struct: Struct): Contract {
   const expected = `an enclave::${struct}<…>`;
   // A package has the type "package", which is not a struct.
   if (!type.includes('::'))

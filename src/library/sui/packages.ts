@@ -9,7 +9,7 @@ import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type AskOptions, askNode, badAnswer } from './ask.ts';
 import { WrongObjectTypeError } from './errors.ts';
-import { addressOf, applicationType, identifierOf } from './values.ts';
+import { applicationType, checkAddress, checkIdentifier } from './values.ts';
 
 /** The first fields of an object in BCS: enum `Data` of `sui_types::object`. */
 const PackageData = bcs.enum('Data', {
@@ -48,7 +48,7 @@ export async function readPackage(
   packageId: string,
   options: AskOptions = {},
 ): Promise<PackageVersion> {
-  const id = addressOf('the package', packageId);
+  const id = checkAddress('the package', packageId);
   const { object } = await askNode(options, (signal) =>
     client.core.getObject({ objectId: id, include: { objectBcs: true }, ...signal }),
   );
@@ -86,8 +86,8 @@ export async function readApplicationType(
   witness: string,
   options: AskOptions = {},
 ): Promise<string> {
-  const module = identifierOf('the module', moduleName);
-  const name = identifierOf('the one-time witness', witness);
+  const module = checkIdentifier('the module', moduleName);
+  const name = checkIdentifier('the one-time witness', witness);
   const origin = await readTypeOrigin(client, appPackage, `${module}::${name}`, options);
   return applicationType(origin, module, name);
 }

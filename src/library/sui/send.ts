@@ -3,7 +3,7 @@ import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { pause } from '../waiting.ts';
 import { NotVisibleError, ObjectNotFoundError, type SuiError } from './errors.ts';
-import { failureOf, sendErrorOf } from './failures.ts';
+import { toFailure, toSendError } from './failures.ts';
 import { firstMissing, namedObjects } from './inputs.ts';
 import { withNodesWords, withRuntimeError } from './runtime_errors.ts';
 import { invalidValue } from './values.ts';
@@ -63,7 +63,7 @@ export async function sendTransaction<Included extends Include = object>(
   const result = (await findInputs(client, signed)) ?? (await resultOfSending(client, signed));
   const executed = result.Transaction ?? result.FailedTransaction;
   const { error: cause } = executed.status;
-  const failure = cause === null ? null : failureOf(cause);
+  const failure = cause === null ? null : toFailure(cause);
   if (waitMs > 0) {
     // Not the digest that the node names: it could name another transaction.
     const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
@@ -147,7 +147,7 @@ export async function resultOfSending<Included extends Include = object>(
     const request = { transaction, signatures: [...signatures], ...shared };
     return withRuntimeError(await client.core.executeTransaction(request));
   } catch (thrown) {
-    const error = sendErrorOf(thrown, digest);
+    const error = toSendError(thrown, digest);
     const executed = await lookUp(client, error, { digest, timeout: lookUpMs, ...shared }).catch(() => null);
     if (executed === null) throw error;
     return withRuntimeError(executed);

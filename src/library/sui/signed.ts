@@ -4,7 +4,7 @@ import type { Transaction, TransactionArgument } from '@mysten/sui/transactions'
 import type { U64Input } from '../wire/bcs.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { pureArgument } from './arguments.ts';
-import { bytesOf, invalidValue, u64Of } from './values.ts';
+import { checkBytes, invalidValue, u64Of } from './values.ts';
 
 /** A signed answer, as `EnclaveClient` returns it. */
 export interface SubmittedAnswer<Data> {
@@ -76,10 +76,10 @@ export function signedArguments<Data, Input>(
     throw invalidValue(`the answer has the intent ${answer.intent}, and the signed type ${schema.intent}`);
   }
   const timestampMs = u64Of('the timestamp', answer.timestampMs);
-  const signature = bytesOf('the signature', answer.signature, { min: 64, max: 64 });
-  const data = fieldsOf(schema.payload, answer.data);
+  const signature = checkBytes('the signature', answer.signature, { min: 64, max: 64 });
+  const data = readFields(schema.payload, answer.data);
   return {
-    data: argumentsOf(tx, data) as FieldArguments<Data>,
+    data: createArguments(tx, data) as FieldArguments<Data>,
     timestampMs: tx.pure(timestampMs),
     signature: tx.pure.vector('u8', signature),
   };
@@ -89,10 +89,10 @@ export function signedArguments<Data, Input>(
 type Field = Uint8Array | Fields;
 interface Fields extends ReadonlyMap<string, Field> {}
 
-function argumentsOf(tx: Transaction, fields: Fields): Record<string, unknown> {
+function createArguments(tx: Transaction, fields: Fields): Record<string, unknown> {
   const values = [...fields].map(([name, field]) => [
     name,
-    field instanceof Uint8Array ? pureArgument(tx, `"${name}"`, field) : argumentsOf(tx, field),
+    field instanceof Uint8Array ? pureArgument(tx, `"${name}"`, field) : createArguments(tx, field),
   ]);
   return Object.fromEntries(values);
 }
@@ -108,7 +108,7 @@ type Reads = Map<string, Read>;
  * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it writes them
  * one after the other, and reads each from its value just before, so the reads show where each field starts.
  */
-function fieldsOf<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
+function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
   const reads: Reads = new Map();
   const writer = new BcsWriter();
   try {

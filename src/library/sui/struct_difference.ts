@@ -58,13 +58,13 @@ export function structDifference(
   onChain: OnChainStruct,
   nested: readonly OnChainStruct[] = [],
 ): string | undefined {
-  return differenceOf(type, onChain, nested, MAX_NESTING);
+  return describeDifference(type, onChain, nested, MAX_NESTING);
 }
 
 /** A struct can't contain itself in Move: only a node that lies answers with more. */
 const MAX_NESTING = 16;
 
-function differenceOf(
+function describeDifference(
   { name, fields }: SchemaStruct,
   onChain: OnChainStruct,
   nested: readonly OnChainStruct[],
@@ -84,7 +84,7 @@ function differenceOf(
     const otherName = named(chainField.name);
     if (otherName !== field.name)
       return `${place} is signed as ${field.name}, and on chain it is ${otherName}`;
-    const otherType = textOf(chainField.type, MAX_NESTING);
+    const otherType = formatType(chainField.type, MAX_NESTING);
     if (otherType !== field.type) {
       return `${name}.${field.name} is signed as ${field.type}, and on chain it is ${otherType}`;
     }
@@ -104,15 +104,15 @@ function nestedDifference(
   const { leaf } = unwrapped(type);
   const onChain = nested.find(({ name }) => name === leaf);
   if (onChain === undefined) return `the struct ${leaf} on chain was not read`;
-  return differenceOf({ name: leaf, fields }, onChain, nested, depth);
+  return describeDifference({ name: leaf, fields }, onChain, nested, depth);
 }
 
 /** A type as Move's sources write it, with what a schema can't have in full. */
-function textOf(type: OnChainType | undefined, depth: number): string {
+function formatType(type: OnChainType | undefined, depth: number): string {
   if (type?.type === undefined || depth === 0) return 'unknown';
   const plain = PLAIN[type.type];
   if (plain !== undefined) return plain;
-  const items = type.typeParameterInstantiation.map((item) => textOf(item, depth - 1));
+  const items = type.typeParameterInstantiation.map((item) => formatType(item, depth - 1));
   if (type.type === VECTOR) return `vector<${items.join(', ')}>`;
   if (type.type !== DATATYPE) return 'unknown';
   const [, address = '', path = ''] = SHORT.exec(type.typeName ?? '') ?? [];

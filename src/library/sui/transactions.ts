@@ -11,13 +11,13 @@ import type { U64Input } from '../wire/bcs.ts';
 import { type ObjectInput, objectArgument as object } from './arguments.ts';
 import type { Source } from './structs.ts';
 import {
-  addressOf,
-  bytesOf,
+  checkAddress,
+  checkBytes,
+  checkStructType,
+  encodeRegisters,
+  encodeSource,
+  encodeText,
   invalidValue,
-  registersOf,
-  sourceOf,
-  structTypeOf,
-  textOf,
   u64Of,
 } from './values.ts';
 
@@ -43,8 +43,8 @@ const MAX_ATTESTATION_SIZE = 16_380;
 
 function target({ enclavePackage, application }: EnclaveCall, name: string) {
   return {
-    target: `${addressOf('the package of the enclave', enclavePackage)}::enclave::${name}`,
-    typeArguments: [structTypeOf('the application', application)],
+    target: `${checkAddress('the package of the enclave', enclavePackage)}::enclave::${name}`,
+    typeArguments: [checkStructType('the application', application)],
   };
 }
 
@@ -54,7 +54,7 @@ function admin(tx: Transaction, { configId, capId }: AdminCall) {
 }
 
 function registers(tx: Transaction, image: Image) {
-  return registersOf(image).map((register) => bytes(tx, register));
+  return encodeRegisters(image).map((register) => bytes(tx, register));
 }
 
 function bytes(tx: Transaction, value: Uint8Array) {
@@ -63,17 +63,17 @@ function bytes(tx: Transaction, value: Uint8Array) {
 
 /** An `Option<Source>`, as a call of its own returns it. */
 function optional(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
-  const module = `${addressOf('the package of the enclave', enclavePackage)}::source`;
+  const module = `${checkAddress('the package of the enclave', enclavePackage)}::source`;
   if (source === undefined) return tx.moveCall({ target: `${module}::none` });
-  const fields = sourceOf(source).map((field) => tx.pure(field));
+  const fields = encodeSource(source).map((field) => tx.pure(field));
   return tx.moveCall({ target: `${module}::some`, arguments: fields });
 }
 
-function nameOf(tx: Transaction, name: string) {
+function createName(tx: Transaction, name: string) {
   if (typeof name !== 'string' || name.trim() === '') {
     throw invalidValue('the name of the config must be a string that is not blank');
   }
-  return tx.pure(textOf('the name of the config', name));
+  return tx.pure(encodeText('the name of the config', name));
 }
 
 /** The capability of an application whose module is on chain already, made by its Publisher. Transfer it. */
@@ -100,7 +100,7 @@ export interface Creation extends EnclaveCall, Allowed {
 }
 
 function creation(tx: Transaction, call: Creation) {
-  return [object(tx, 'capability', call.capId), nameOf(tx, call.name), ...registers(tx, call.image)];
+  return [object(tx, 'capability', call.capId), createName(tx, call.name), ...registers(tx, call.image)];
 }
 
 /** Creates and shares a config at version 0, which allows this image. */
@@ -159,7 +159,7 @@ export function endOverlap(tx: Transaction, call: AdminCall): void {
 
 /** Renames a config. */
 export function updateName(tx: Transaction, call: AdminCall & { readonly name: string }): void {
-  tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), nameOf(tx, call.name)] });
+  tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), createName(tx, call.name)] });
 }
 
 /** Sets the maximum age of accepted keys, in milliseconds since their attestation; null: no maximum. */
@@ -204,7 +204,7 @@ export function revokeRegistrarCap(
     readonly registrarId: string;
   },
 ): void {
-  const id = addressOf('the id of the registrar', call.registrarId);
+  const id = checkAddress('the id of the registrar', call.registrarId);
   tx.moveCall({ ...target(call, 'revoke_registrar_cap'), arguments: [...admin(tx, call), tx.pure.id(id)] });
 }
 
@@ -229,7 +229,7 @@ export function destroyRegistrarCap(
  * `destroyOldEnclave` take it.
  */
 export function loadAttestation(tx: Transaction, attestation: Uint8Array): TransactionResult {
-  const document = bytesOf('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
+  const document = checkBytes('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
   return tx.moveCall({
     target: '0x2::nitro_attestation::load_nitro_attestation',
     arguments: [bytes(tx, document), tx.object.clock()],
@@ -348,7 +348,7 @@ export interface Bytecode {
   readonly dependencies: readonly string[];
 }
 
-function bytecodeOf({ modules, dependencies }: Bytecode) {
+function checkBytecode({ modules, dependencies }: Bytecode) {
   if (modules.length === 0) throw invalidValue('a package must have at least one module');
   return { modules: [...modules], dependencies: [...dependencies] };
 }
@@ -358,8 +358,8 @@ function bytecodeOf({ modules, dependencies }: Bytecode) {
  * ever upgrade the package.
  */
 export function publishPackage(tx: Transaction, call: Bytecode & { readonly owner: string | null }): void {
-  const upgradeCap = tx.publish(bytecodeOf(call));
-  if (call.owner !== null) tx.transferObjects([upgradeCap], addressOf('the owner', call.owner));
+  const upgradeCap = tx.publish(checkBytecode(call));
+  if (call.owner !== null) tx.transferObjects([upgradeCap], checkAddress('the owner', call.owner));
   else tx.moveCall({ target: '0x2::package::make_immutable', arguments: [upgradeCap] });
 }
 
@@ -377,12 +377,12 @@ export function upgradePackage(
   },
 ): void {
   const cap = object(tx, 'upgrade capability', call.upgradeCapId);
-  const digest = bytesOf('the digest', call.digest, { min: 32, max: 32 });
+  const digest = checkBytes('the digest', call.digest, { min: 32, max: 32 });
   const ticket = tx.moveCall({
     target: '0x2::package::authorize_upgrade',
     arguments: [cap, tx.pure.u8(call.policy), bytes(tx, digest)],
   });
-  const packageId = addressOf('the package', call.packageId);
-  const receipt = tx.upgrade({ ...bytecodeOf(call), package: packageId, ticket });
+  const packageId = checkAddress('the package', call.packageId);
+  const receipt = tx.upgrade({ ...checkBytecode(call), package: packageId, ticket });
   tx.moveCall({ target: '0x2::package::commit_upgrade', arguments: [cap, receipt] });
 }

@@ -17,7 +17,7 @@ export function invalidValue(message: string, options?: ErrorOptions): SuiError 
 }
 
 /** An address or id in full length: a short one is more often a bad copy than `0x2`. */
-export function addressOf(name: string, value: string): string {
+export function checkAddress(name: string, value: string): string {
   if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
     throw invalidValue(`${name} must be 0x and 64 hexadecimal digits`);
   }
@@ -25,7 +25,7 @@ export function addressOf(name: string, value: string): string {
 }
 
 /** A name in Move: of a module, a struct or a function. */
-export function identifierOf(name: string, value: string): string {
+export function checkIdentifier(name: string, value: string): string {
   if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
     throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
   }
@@ -40,18 +40,18 @@ export function identifierOf(name: string, value: string): string {
  * @throws SuiError: SUI_VALUE
  */
 export function applicationType(appPackage: string, moduleName: string, witness: string): string {
-  const address = addressOf('the package of the application', appPackage);
-  return `${address}::${identifierOf('the module', moduleName)}::${identifierOf('the one-time witness', witness)}`;
+  const address = checkAddress('the package of the application', appPackage);
+  return `${address}::${checkIdentifier('the module', moduleName)}::${checkIdentifier('the one-time witness', witness)}`;
 }
 
 /** A struct type without parameters, in full. */
-export function structTypeOf(name: string, value: string): string {
+export function checkStructType(name: string, value: string): string {
   try {
     const tag = parseStructTag(value);
     if (tag.typeParams.length === 0) {
-      identifierOf(name, tag.module);
-      identifierOf(name, tag.name);
-      addressOf(name, tag.address);
+      checkIdentifier(name, tag.module);
+      checkIdentifier(name, tag.name);
+      checkAddress(name, tag.address);
       return normalizeStructTag(tag);
     }
   } catch {
@@ -61,7 +61,7 @@ export function structTypeOf(name: string, value: string): string {
 }
 
 /** @throws SuiError: SUI_VALUE when the value is not an array of bytes of that length */
-export function bytesOf(
+export function checkBytes(
   name: string,
   value: Uint8Array,
   { min, max }: { min: number; max: number },
@@ -79,7 +79,7 @@ export function u64Of(name: string, value: U64Input): Uint8Array {
 }
 
 /** A string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
-export function textOf(name: string, value: string): Uint8Array {
+export function encodeText(name: string, value: string): Uint8Array {
   return serialized(name, () => text.serialize(value).toBytes());
 }
 
@@ -94,12 +94,12 @@ function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
 }
 
 /** The fields of a source as bytes in BCS. @throws SuiError: SUI_VALUE */
-export function sourceOf(source: Source): Uint8Array[] {
+export function encodeSource(source: Source): Uint8Array[] {
   const printable = (name: string, value: string, min: number, max: number) => {
     if (typeof value !== 'string' || !/^[ -~]*$/.test(value) || value.length < min || value.length > max) {
       throw invalidValue(`${name} must be ${min} to ${max} printable ASCII characters`);
     }
-    return textOf(name, value);
+    return encodeText(name, value);
   };
   const digest = (name: string, value: string, form: RegExp, digits: string) => {
     if (typeof value !== 'string' || !form.test(value)) {
@@ -117,7 +117,7 @@ export function sourceOf(source: Source): Uint8Array[] {
 }
 
 /** PCR0 to PCR2 as bytes. @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE */
-export function registersOf(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
+export function encodeRegisters(image: Image): [Uint8Array, Uint8Array, Uint8Array] {
   const { pcr0, pcr1, pcr2 } = checkImage(image);
   return [fromHex(pcr0), fromHex(pcr1), fromHex(pcr2)];
 }

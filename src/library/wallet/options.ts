@@ -123,7 +123,7 @@ function checkRegisterOptions(options: RegisterOptions): void {
 
 function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOptions): void {
   const { provider, clientId, name, icon } = item;
-  checkClient({ provider, clientId, redirectUri, ...networkOf(client) });
+  checkClient({ provider, clientId, redirectUri, ...findNetwork(client) });
   if (name !== undefined && (typeof name !== 'string' || name === '')) {
     throw invalid('the name of a provider must be a text, not empty');
   }
@@ -135,7 +135,7 @@ function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOp
 const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
 /** For beginLogin: its validators must accept the provider. Nobody knows that of any other network. */
-export function networkOf({ network }: ClientWithCoreApi): { readonly network?: Network } {
+export function findNetwork({ network }: ClientWithCoreApi): { readonly network?: Network } {
   const networkName = NETWORKS.find((name) => name === network);
   return networkName === undefined ? {} : { network: networkName };
 }

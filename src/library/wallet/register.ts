@@ -57,7 +57,7 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
       store: prefixed(store, id),
       storeSurvives: storage === undefined,
       name: item.name ?? `${item.provider.name} (this app only)`,
-      icon: item.icon ?? iconOf(ICON),
+      icon: item.icon ?? createIcon(ICON),
     });
   });
   for (const wallet of wallets) wallet.start();
@@ -71,18 +71,18 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
   };
 }
 
-function iconOf(svg: string): WalletIcon {
+function createIcon(svg: string): WalletIcon {
   return `data:image/svg+xml;base64,${btoa(svg)}`;
 }
 
 /** A part of a store, whose keys begin with the prefix. */
 function prefixed(store: SessionStore, prefix: string): SessionStore {
-  const keyOf = (key: string) => `${prefix}/${key}`;
+  const formatKey = (key: string) => `${prefix}/${key}`;
   return {
     persistent: false,
-    get: (key) => store.get(keyOf(key)),
-    set: (key, value) => store.set(keyOf(key), value),
-    remove: (key) => store.remove(keyOf(key)),
+    get: (key) => store.get(formatKey(key)),
+    set: (key, value) => store.set(formatKey(key), value),
+    remove: (key) => store.remove(formatKey(key)),
   };
 }
 

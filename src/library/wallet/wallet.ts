@@ -32,11 +32,16 @@ import { ServiceRefusedError, ZkLoginError } from '../zklogin/errors.ts';
 import { decodeJwtPayload } from '../zklogin/jwt.ts';
 import { cancelLogin, type Login, resumeLogin } from '../zklogin/login.ts';
 import { getProof, getSalt } from '../zklogin/services.ts';
-import { type EpochSource, epochOf, resumeSession, type ZkLoginSession } from '../zklogin/session.ts';
+import {
+  createEpochSource,
+  type EpochSource,
+  resumeSession,
+  type ZkLoginSession,
+} from '../zklogin/session.ts';
 import { findLogin, findSession, removeSession, type SessionStore } from '../zklogin/storage.ts';
 import type { Confirmation } from './confirm.ts';
 import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from './login_window.ts';
-import { networkOf, type RegisterOptions, type WalletProvider } from './options.ts';
+import { findNetwork, type RegisterOptions, type WalletProvider } from './options.ts';
 
 const ACCOUNT_FEATURES = Object.freeze([
   SuiSignTransaction,
@@ -97,7 +102,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#parts = parts;
     this.#client = parts.client;
     this.#store = parts.store;
-    this.#currentEpoch = epochOf(parts.client);
+    this.#currentEpoch = createEpochSource(parts.client);
     this.features = {
       [StandardConnect]: { version: '1.0.0', connect: this.#connect },
       [StandardDisconnect]: { version: '1.0.0', disconnect: this.#disconnect },
@@ -327,7 +332,7 @@ export class ZkLoginWallet implements RegisteredWallet {
         redirectUri,
         currentEpoch,
         storage: this.#store,
-        ...networkOf(client),
+        ...findNetwork(client),
         ...(validEpochs !== undefined && { validEpochs }),
       }),
     );

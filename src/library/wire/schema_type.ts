@@ -78,14 +78,14 @@ export function widthOf(type: string, fields: readonly SchemaField[] | undefined
 }
 
 /** A signed type as the schema of an application has it. */
-export function schemaTypeOf({ intent, payload }: DeclaredStruct): SchemaType {
-  return { intent, name: payload.name, fields: payload.fields.map(fieldOf) };
+export function toSchemaType({ intent, payload }: DeclaredStruct): SchemaType {
+  return { intent, name: payload.name, fields: payload.fields.map(toSchemaField) };
 }
 
-function fieldOf({ name, type, move }: DeclaredStruct['payload']['fields'][number]): SchemaField {
+function toSchemaField({ name, type, move }: DeclaredStruct['payload']['fields'][number]): SchemaField {
   let leaf: MoveType = type;
   while (leaf.item !== undefined) leaf = leaf.item;
-  const fields = leaf.fields?.map(fieldOf);
+  const fields = leaf.fields?.map(toSchemaField);
   const width = widthOf(move, fields);
   return { name, type: move, ...(width !== undefined && { width }), ...(fields && { fields }) };
 }

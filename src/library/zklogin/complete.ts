@@ -1,6 +1,6 @@
 import { isIssuedBy, MICROSOFT_ISSUER } from '../token/issuer.ts';
 import { ProviderRefusedError, ZkLoginError } from './errors.ts';
-import { jsonOf, postJson, type ServiceOptions, serviceUrl } from './http.ts';
+import { parseAnswer, postJson, type ServiceOptions, serviceUrl } from './http.ts';
 import { checkToken } from './jwt.ts';
 import { Login } from './login.ts';
 import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
@@ -54,14 +54,14 @@ export async function completeLogin(redirect: Redirect, options: CompleteOptions
   if (iss !== undefined && issuer !== MICROSOFT_ISSUER && !isIssuedBy(issuer, { iss })) {
     throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer is from another issuer than that of the login');
   }
-  const jwt = await tokenOf(parameters, login, options);
+  const jwt = await findToken(parameters, login, options);
   checkToken(jwt, { issuer, clientId: login.clientId, nonce: login.nonce }, (options.now ?? Date.now)());
   const { provider, clientId, nonce, randomness, maxEpoch, secretKey } = login;
   saveLogin(store, { stage: 'complete', provider, clientId, nonce, randomness, maxEpoch, secretKey, jwt });
   return new Login(store);
 }
 
-async function tokenOf(
+async function findToken(
   parameters: ReadonlyMap<string, string>,
   login: BegunLogin,
   options: CompleteOptions,
@@ -104,16 +104,16 @@ async function exchange(
     ...(fetch && { fetch }),
     ...(signal && { signal }),
   });
-  const reason = reasonOf(answer.text);
+  const reason = readReason(answer.text);
   if (reason !== null) throw new ProviderRefusedError(reason);
-  const token = (jsonOf(service, answer) as { id_token?: unknown } | null)?.id_token;
+  const token = (parseAnswer(service, answer) as { id_token?: unknown } | null)?.id_token;
   if (typeof token !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the token URL has no id_token');
   return token;
 }
 
 /** The `error` in a token URL's answer, which has status 400 in RFC 6749, section 5.2, and 200 at Slack. */
-function reasonOf(text: string): string | null {
+function readReason(text: string): string | null {
   try {
     const error: unknown = JSON.parse(text)?.error;
     return isReason(error) ? error : null;

@@ -2,7 +2,7 @@ import { fetchText, NoAnswerError } from '../fetch.ts';
 import type { Provider } from '../token/providers.ts';
 import { isSecureUrl } from '../url.ts';
 import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from './errors.ts';
-import { serviceErrorOf } from './http.ts';
+import { createServiceError } from './http.ts';
 
 export interface DiscoveryOptions {
   readonly name: string;
@@ -86,7 +86,7 @@ async function fetchDocument(
     retryAfterSeconds = null,
   } = await fetchText(url, {}, bounds).catch((error: unknown) => {
     if (!(error instanceof NoAnswerError)) throw error;
-    throw serviceErrorOf(error, { ...bounds, service: SERVICE });
+    throw createServiceError(error, { ...bounds, service: SERVICE });
   });
   if (!ok) throw new ServiceRefusedError(SERVICE, { status, serverCode: null, retryAfterSeconds });
   try {

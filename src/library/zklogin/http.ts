@@ -93,13 +93,13 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
       await pause(PAUSE_MS * attempt, request.signal);
       continue;
     }
-    if (answer instanceof NoAnswerError) throw serviceErrorOf(answer, request);
+    if (answer instanceof NoAnswerError) throw createServiceError(answer, request);
     return answer;
   }
 }
 
 /** The JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED, ZKLOGIN_MALFORMED_ANSWER */
-export function jsonOf(service: string, answer: TextAnswer): unknown {
+export function parseAnswer(service: string, answer: TextAnswer): unknown {
   const { ok, status, text, retryAfterSeconds = null } = answer;
   if (!ok && isTooSlow(text)) {
     const seconds = TOOK_LONGER.exec(text)?.[1];
@@ -130,12 +130,12 @@ async function send({
   fetch,
   signal,
 }: ServiceRequest): Promise<TextAnswer> {
-  const init = { method: 'POST', headers: headersOf(headers, contentType), body };
+  const init = { method: 'POST', headers: createHeaders(headers, contentType), body };
   return await fetchText(url, init, { fetch, timeoutMs, maxSize: MAX_ANSWER_SIZE, signal });
 }
 
 /** Built here, so that an invalid header doesn't look like an unreachable service. */
-export function headersOf(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
+export function createHeaders(customHeaders: ServiceOptions['headers'], contentType: string): Headers {
   try {
     const headers = new Headers(customHeaders);
     headers.set('content-type', contentType);
@@ -163,7 +163,7 @@ function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
 }
 
 /** Without the cause: it may hold the request, and with it the token. */
-export function serviceErrorOf(
+export function createServiceError(
   error: NoAnswerError,
   {
     service,

@@ -20,9 +20,9 @@ export {
 export type { Redirect } from './redirect.ts';
 export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';
 export {
+  createEpochSource as epochOf,
   type EpochSource,
   type ExecuteOptions,
-  epochOf,
   resumeSession,
   type SessionState,
   ZkLoginSession,

@@ -5,7 +5,7 @@ import { decodeJwtPayload, findInPayload, headerOf, type LoginClaims } from './j
 import { type BigNumber, readNumber, SALT_SIZE } from './numbers.ts';
 import { type Proof, type ProofRequest, readProof } from './services.ts';
 import { type EpochSource, ZkLoginSession } from './session.ts';
-import { keypairOf, signerOf } from './signer.ts';
+import { createKeypair, createSigner } from './signer.ts';
 import {
   type CompleteLogin,
   loadLogin,
@@ -61,7 +61,7 @@ export class Login {
     const { jwt, maxEpoch, randomness, secretKey } = this.#load();
     return {
       jwt,
-      extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(keypairOf(secretKey).getPublicKey()),
+      extendedEphemeralPublicKey: getExtendedEphemeralPublicKey(createKeypair(secretKey).getPublicKey()),
       maxEpoch: String(maxEpoch),
       jwtRandomness: randomness,
       salt: readNumber('salt', salt, SALT_SIZE).toString(),
@@ -102,7 +102,7 @@ export class Login {
       inputs: { ...partial, addressSeed },
     };
     // Refuses a substring of the token that is not its issuer, before anything is stored.
-    signerOf(session);
+    createSigner(session);
     saveSession(this.#store, session);
     return new ZkLoginSession(this.#store, currentEpoch);
   }

@@ -1,7 +1,7 @@
 /** A same-origin way from a page to a proving service: a middleware for the dapp's own back end. */
 import { fetchText, isTimeout, NoAnswerError, TIMEOUT_RANGE } from '../fetch.ts';
 import { type ZkLoginCode, ZkLoginError } from './errors.ts';
-import { headersOf, MAX_ANSWER_SIZE, serviceErrorOf, serviceUrl } from './http.ts';
+import { createHeaders, createServiceError, MAX_ANSWER_SIZE, serviceUrl } from './http.ts';
 
 /** A request of Node's HTTP server, or of Express with or without a body parser. */
 export interface ProxyRequest extends AsyncIterable<Uint8Array> {
@@ -65,13 +65,13 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
   const { headers, timeoutMs = TIMEOUT_MS, allowHttp = false, fetch } = options;
   const target = serviceUrl(SERVICE, url, allowHttp);
   if (!isTimeout(timeoutMs)) throw new ZkLoginError('ZKLOGIN_OPTION', `timeoutMs must be ${TIMEOUT_RANGE}`);
-  const sent = headersOf(headers, 'application/json');
+  const sent = createHeaders(headers, 'application/json');
   const bounds = { timeoutMs, maxSize: MAX_ANSWER_SIZE, fetch };
   return async (request, response) => {
     try {
-      const body = await bodyOf(request);
+      const body = await readBody(request);
       if (typeof body !== 'string') {
-        send(response, body.status, errorOf('ZKLOGIN_OPTION', body.error), body.headers);
+        send(response, body.status, formatError('ZKLOGIN_OPTION', body.error), body.headers);
         return;
       }
       const answer = await fetchText(target, { method: 'POST', headers: sent, body }, bounds);
@@ -79,7 +79,7 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
       if (!isJson(text)) {
         // A gateway's page, for example. A status of success must not be passed on with it.
         const message = `the ${SERVICE} answered with status ${status}, and not with JSON`;
-        send(response, status < 400 ? 502 : status, errorOf('ZKLOGIN_MALFORMED_ANSWER', message), {
+        send(response, status < 400 ? 502 : status, formatError('ZKLOGIN_MALFORMED_ANSWER', message), {
           retryAfterSeconds,
         });
         return;
@@ -87,10 +87,12 @@ export function proverProxy(url: string | URL, options: ProxyOptions = {}): Prov
       send(response, status, text, { retryAfterSeconds });
     } catch (error) {
       const serviceError =
-        error instanceof NoAnswerError ? serviceErrorOf(error, { service: SERVICE, timeoutMs }) : undefined;
+        error instanceof NoAnswerError
+          ? createServiceError(error, { service: SERVICE, timeoutMs })
+          : undefined;
       const code = (serviceError?.code ?? 'ZKLOGIN_UNREACHABLE') as keyof typeof STATUSES;
       const message = serviceError?.message ?? `the request could not be sent to the ${SERVICE}`;
-      send(response, STATUSES[code], errorOf(code, message));
+      send(response, STATUSES[code], formatError(code, message));
     }
   };
 }
@@ -107,7 +109,7 @@ interface Answers {
 }
 
 /** The JSON to send on. It is passed on as it came: the proving service checks it. */
-async function bodyOf(request: ProxyRequest): Promise<string | Refusal> {
+async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   if (request.method !== 'POST') {
     return { status: 405, error: 'this endpoint supports POST', headers: { allow: 'POST' } };
   }
@@ -115,7 +117,7 @@ async function bodyOf(request: ProxyRequest): Promise<string | Refusal> {
   if (typeof type !== 'string' || !/^application\/json\s*(;|$)/i.test(type)) {
     return { status: 415, error: 'send the request as Content-Type: application/json' };
   }
-  const text = request.body === undefined ? await read(request) : textOf(request.body);
+  const text = request.body === undefined ? await read(request) : stringifyBody(request.body);
   if (text === null || new TextEncoder().encode(text).length > MAX_REQUEST_SIZE) {
     return { status: 413, error: `the request has more than ${MAX_REQUEST_SIZE} bytes` };
   }
@@ -123,7 +125,7 @@ async function bodyOf(request: ProxyRequest): Promise<string | Refusal> {
 }
 
 /** @param body as a parser has left it */
-function textOf(body: unknown): string {
+function stringifyBody(body: unknown): string {
   if (typeof body === 'string') return body;
   if (!(body instanceof Uint8Array)) return JSON.stringify(body);
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -163,7 +165,7 @@ function isJson(text: string): boolean {
   }
 }
 
-function errorOf(code: keyof typeof STATUSES, error: string): string {
+function formatError(code: keyof typeof STATUSES, error: string): string {
   return JSON.stringify({ error, code });
 }
 

@@ -8,18 +8,18 @@ const OF_AN_ANSWER: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
 /** Whether the redirect has any parameter of an answer, valid or not. */
 export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
-  return fieldsOf(redirect, new URL(redirectUri)).some(([name]) => OF_AN_ANSWER.includes(name));
+  return listFields(redirect, new URL(redirectUri)).some(([name]) => OF_AN_ANSWER.includes(name));
 }
 
 /** @throws ZkLoginError: ZKLOGIN_REDIRECT for another URL, or a duplicate parameter */
 export function readParameters(redirect: Redirect, redirectUri: string): ReadonlyMap<string, string> {
   const expected = new URL(redirectUri);
-  const url = urlOf(redirect);
+  const url = toUrl(redirect);
   if (url !== null && withoutQuery(url) !== withoutQuery(expected)) {
     throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the URL is not the redirectUri of the login');
   }
   const parameters = new Map<string, string>();
-  for (const [name, value] of fieldsOf(redirect, expected)) {
+  for (const [name, value] of listFields(redirect, expected)) {
     if (typeof value !== 'string')
       throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a file among its fields');
     if (parameters.has(name)) throw new ZkLoginError('ZKLOGIN_REDIRECT', 'the answer has a parameter twice');
@@ -28,9 +28,9 @@ export function readParameters(redirect: Redirect, redirectUri: string): Readonl
   return parameters;
 }
 
-function fieldsOf(redirect: Redirect, expected: URL): [string, FormDataEntryValue][] {
+function listFields(redirect: Redirect, expected: URL): [string, FormDataEntryValue][] {
   if (redirect instanceof URLSearchParams || redirect instanceof FormData) return [...redirect];
-  const url = urlOf(redirect);
+  const url = toUrl(redirect);
   // A string that is not a URL is the body of a form_post, or a page's location.hash or location.search.
   if (url === null) return [...new URLSearchParams(String(redirect).replace(/^[#?]/, ''))];
   // Leave out the query parameters of the redirectUri itself.
@@ -38,7 +38,7 @@ function fieldsOf(redirect: Redirect, expected: URL): [string, FormDataEntryValu
   return [...query, ...new URLSearchParams(url.hash.slice(1))];
 }
 
-function urlOf(redirect: Redirect): URL | null {
+function toUrl(redirect: Redirect): URL | null {
   if (redirect instanceof URLSearchParams || redirect instanceof FormData) return null;
   const text = String(redirect);
   return URL.canParse(text) ? new URL(text) : null;

@@ -3,7 +3,13 @@ import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import type { EnclaveClientOptions } from '../client/options.ts';
 import { SUI_V1, valueFault } from '../token/claims.ts';
 import { ZkLoginError } from './errors.ts';
-import { jsonOf, type PrivateServiceOptions, postJson, type ServiceOptions, serviceUrl } from './http.ts';
+import {
+  type PrivateServiceOptions,
+  parseAnswer,
+  postJson,
+  type ServiceOptions,
+  serviceUrl,
+} from './http.ts';
 import { checkKeyClaim } from './jwt.ts';
 import {
   type BigNumber,
@@ -135,7 +141,7 @@ async function askUnsealed(
   url.pathname = `${url.pathname.replace(/\/$/, '')}/get_salt`;
   const contentType = 'application/json';
   const request = { ...options, service, url, contentType, body: JSON.stringify(body), repeatable: true };
-  return jsonOf(service, await postJson(request));
+  return parseAnswer(service, await postJson(request));
 }
 
 /**
@@ -171,7 +177,7 @@ export async function getProof(
     body: JSON.stringify(writeRequest(request, encoding)),
     repeatable: true,
   });
-  return readProof(jsonOf(service, answer));
+  return readProof(parseAnswer(service, answer));
 }
 
 function writeRequest(request: ProofRequest, encoding: NumberEncoding) {

@@ -4,12 +4,12 @@ import { type Transaction, TransactionDataBuilder } from '@mysten/sui/transactio
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { ZkLoginPublicIdentifier } from '@mysten/sui/zklogin';
 import type { SuiError } from '../sui/errors.ts';
-import { suiErrorOf } from '../sui/failures.ts';
+import { toSuiError } from '../sui/failures.ts';
 import { resultOfSending, sendTransaction } from '../sui/send.ts';
 import { epochNumber } from './begin.ts';
 import { built, copyBytes } from './bytes.ts';
 import { ZkLoginError } from './errors.ts';
-import { signerOf } from './signer.ts';
+import { createSigner } from './signer.ts';
 import { type Sponsor, type SponsoredTransaction, sponsoredBy } from './sponsor.ts';
 import {
   loadSession,
@@ -29,10 +29,10 @@ export type EpochSource = () => Promise<number | bigint | string> | number | big
 export type SessionState = 'usable' | 'expired';
 
 /** Gets the current epoch from a node. */
-export function epochOf(client: ClientWithCoreApi): EpochSource {
+export function createEpochSource(client: ClientWithCoreApi): EpochSource {
   return async () => {
     const { systemState } = await client.core.getCurrentSystemState().catch((error: unknown) => {
-      throw suiErrorOf(error);
+      throw toSuiError(error);
     });
     return systemState.epoch;
   };
@@ -99,7 +99,7 @@ export class ZkLoginSession extends Signer {
 
   /** @throws ZkLoginError: ZKLOGIN_NO_SESSION */
   override getPublicKey(): ZkLoginPublicIdentifier {
-    return signerOf(this.#load()).getPublicKey();
+    return createSigner(this.#load()).getPublicKey();
   }
 
   /** The address, also after the session has ended. */
@@ -124,7 +124,7 @@ export class ZkLoginSession extends Signer {
     const session = await this.#usable();
     if (intent === 'TransactionData') requireSender(copy, session.address);
     else if (intent !== 'PersonalMessage') throw onlyTwoScopes();
-    return await signerOf(session).signWithIntent(copy, intent);
+    return await createSigner(session).signWithIntent(copy, intent);
   }
 
   /**
@@ -156,7 +156,7 @@ export class ZkLoginSession extends Signer {
     const include = { transaction: true, effects: true } as const;
     return await resultOfSending(client, { transaction: bytes, signatures: [signature], include }).catch(
       (error: SuiError) => {
-        throw proofErrorOf(error);
+        throw toProofError(error);
       },
     );
   }
@@ -195,7 +195,7 @@ export class ZkLoginSession extends Signer {
       ...(waitMs !== undefined && { waitMs }),
       ...(signal && { signal }),
     }).catch((error: SuiError) => {
-      throw proofErrorOf(error);
+      throw toProofError(error);
     });
   }
 
@@ -259,7 +259,7 @@ function onlyTwoScopes(): ZkLoginError {
 }
 
 /** The same error, or the one for a proof that validators refuse. */
-function proofErrorOf(failure: SuiError): SuiError | ZkLoginError {
+function toProofError(failure: SuiError): SuiError | ZkLoginError {
   if (!failure.message.includes(PROOF_REFUSED)) return failure;
   return new ZkLoginError(
     'ZKLOGIN_PROOF',

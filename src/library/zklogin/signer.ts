@@ -6,14 +6,14 @@ import { ZkLoginError } from './errors.ts';
 import type { OpenSession } from './storage.ts';
 
 /** @throws ZkLoginError: ZKLOGIN_PROOF when the address is not derived from the issuer in the proof */
-export function signerOf({
+export function createSigner({
   secretKey,
   maxEpoch,
   inputs,
   legacyAddress,
   address,
 }: OpenSession): ZkLoginSigner {
-  const ephemeralSigner = keypairOf(secretKey);
+  const ephemeralSigner = createKeypair(secretKey);
   try {
     return new ZkLoginSigner({ ephemeralSigner, maxEpoch, inputs, legacyAddress, address });
   } catch {
@@ -22,6 +22,6 @@ export function signerOf({
 }
 
 /** @param secretKey as `suiprivkey…` */
-export function keypairOf(secretKey: string): Ed25519Keypair {
+export function createKeypair(secretKey: string): Ed25519Keypair {
   return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey);
 }

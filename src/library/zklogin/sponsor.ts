@@ -50,10 +50,10 @@ export async function sponsoredBy(
 ): Promise<SponsoredTransaction> {
   if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
   const kind = await built(transaction, client, { onlyTransactionKind: true });
-  if (before !== undefined && faultOf(before, { kind, sender }) === null) return before;
+  if (before !== undefined && describeFault(before, { kind, sender }) === null) return before;
   // Copies, there and back: the sponsor's code could change what its answer is compared with, or the answer afterwards.
   const sponsored = copyAnswer(await sponsor({ kind: kind.slice(), sender }));
-  const fault = faultOf(sponsored, { kind, sender });
+  const fault = describeFault(sponsored, { kind, sender });
   if (fault !== null) throw refusedAnswer(fault);
   return sponsored;
 }
@@ -90,7 +90,7 @@ async function bySigner(
 }
 
 /** Why this must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
-function faultOf(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
+function describeFault(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];
   try {
     data = bcs.TransactionData.parse(sponsored.transaction).V1;

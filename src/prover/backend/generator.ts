@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
 import { type CircuitSize, PROFILES } from '../profile.ts';
 import { generateWitness, WitnessRefusal } from '../witness.ts';
-import { type Signals, signalsOf } from './signals.ts';
+import { countSignals, type Signals } from './signals.ts';
 
 export interface Generator {
   /** The program and its arguments; the names of input and output are appended. */
@@ -31,7 +31,7 @@ interface Found extends Omit<Generator, 'size'> {
  */
 export async function findGenerator(folder: string): Promise<Generator> {
   const generator = isFile(join(folder, 'zkLogin')) ? findNative(folder) : await findWasm(folder);
-  const size = (['small', 'full'] as const).find((name) => fits(generator, signalsOf(PROFILES[name])));
+  const size = (['small', 'full'] as const).find((name) => fits(generator, countSignals(PROFILES[name])));
   if (size === undefined) {
     throw new ConfigError(
       `WITNESS_BINARIES: the generator in ${folder} is not of zkLogin's circuit ${PROFILES.full.name}: its input has other signals or sizes`,
@@ -145,7 +145,7 @@ async function findWasm(folder: string): Promise<Found> {
       `WITNESS_BINARIES: ${file} does not exist: the folder must hold zkLogin and zkLogin.dat, or circom's generate_witness.js, witness_calculator.js and circuit.wasm`,
     );
   }
-  const { getWitnessSize, getInputSize, getInputSignalSize } = await exportsOf(wasm);
+  const { getWitnessSize, getInputSize, getInputSignalSize } = await loadExports(wasm);
   const witnessSize = getWitnessSize();
   return {
     command: [process.execPath, script, wasm],
@@ -158,7 +158,7 @@ async function findWasm(folder: string): Promise<Found> {
   };
 }
 
-async function exportsOf(wasm: string): Promise<CircomExports> {
+async function loadExports(wasm: string): Promise<CircomExports> {
   const nothing = () => {};
   const runtime = {
     exceptionHandler: nothing,

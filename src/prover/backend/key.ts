@@ -21,21 +21,21 @@ export class KeyFile {
   constructor(path: string) {
     this.path = path;
     this.descriptor = open(path);
-    this.#stamp = stampOf(this.descriptor);
+    this.#stamp = readStamp(this.descriptor);
   }
 
   /** BLAKE2b-512 of the whole file in hex, computed once. @throws ConfigError */
   async hash(): Promise<string> {
-    this.#hash ??= await hashOf(this.path, this.descriptor);
+    this.#hash ??= await computeHash(this.path, this.descriptor);
     return this.#hash;
   }
 
   /** @throws ConfigError if the file's content is not the one that was hashed */
   async requireSame(): Promise<void> {
     const first = await this.hash();
-    const stamp = stampOf(this.descriptor);
+    const stamp = readStamp(this.descriptor);
     if (stamp === this.#stamp) return;
-    if ((await hashOf(this.path, this.descriptor)) !== first) {
+    if ((await computeHash(this.path, this.descriptor)) !== first) {
       throw new ConfigError(`ZKEY: ${this.path} was changed while it is in use: restart the service`);
     }
     this.#stamp = stamp;
@@ -58,12 +58,12 @@ function open(path: string): number {
 }
 
 /** Differs after each change of the content, and also after others. */
-function stampOf(descriptor: number): string {
+function readStamp(descriptor: number): string {
   const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(descriptor, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join();
 }
 
-async function hashOf(path: string, fd: number): Promise<string> {
+async function computeHash(path: string, fd: number): Promise<string> {
   const hash = createHash('blake2b512');
   try {
     // From 0, so that the position of the descriptor, which workers share, doesn't matter.

@@ -10,7 +10,7 @@ export type Signals = Readonly<Record<string, number>>;
 /** RSA-2048 in limbs of 64 bits. */
 const LIMBS = 32;
 
-export function signalsOf(profile: CircuitProfile): Signals {
+export function countSignals(profile: CircuitProfile): Signals {
   return {
     padded_unsigned_jwt: profile.paddedUnsignedJwt,
     payload_start_index: 1,
@@ -60,7 +60,7 @@ const ORDER_DIGITS = String(bn254_Fr.ORDER).length;
  * @throws BACKEND_INPUT, which names the signal
  */
 export function checkInput(input: unknown, size: CircuitSize): CircuitInput {
-  const signals = signalsOf(PROFILES[size]);
+  const signals = countSignals(PROFILES[size]);
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     throw invalid('the input must be an object with the signals of the circuit');
   }

@@ -81,7 +81,7 @@ export class Backend {
         const pauseMs = PAUSE_MS * attempt;
         const mayRepeat = error.reason === 'unreachable' || error.reason === 'broken';
         if (!mayRepeat || attempt === ATTEMPTS || performance.now() + pauseMs >= end) {
-          throw failureOf(error, this.#timeoutSeconds);
+          throw toFailure(error, this.#timeoutSeconds);
         }
         await sleep(pauseMs);
       }
@@ -108,7 +108,7 @@ export class Backend {
   }
 }
 
-function failureOf(cause: UpstreamError, timeoutSeconds: number): FrontendError {
+function toFailure(cause: UpstreamError, timeoutSeconds: number): FrontendError {
   switch (cause.reason) {
     case 'timeout':
     case 'slow body':
@@ -147,12 +147,12 @@ function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
     throw new FrontendError(
       'PROVER_ENGINE_HUNG',
       'the proving engine hung, and is being replaced: try again',
-      { retryAfterSeconds: retryAfterOf(headers['retry-after']) },
+      { retryAfterSeconds: parseRetryAfter(headers['retry-after']) },
     );
   }
   if (status === 503) {
     throw new FrontendError('PROVER_BUSY', 'the proving component is at capacity: try again later', {
-      retryAfterSeconds: retryAfterOf(headers['retry-after']),
+      retryAfterSeconds: parseRetryAfter(headers['retry-after']),
     });
   }
   if (status === 504) {
@@ -177,7 +177,7 @@ function statusError(status: number): ProverError {
 }
 
 /** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */
-function retryAfterOf(header: unknown): number {
+function parseRetryAfter(header: unknown): number {
   const seconds = typeof header === 'string' && /^[0-9]{1,6}$/.test(header) ? Number(header) : BUSY_SECONDS;
   return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);
 }

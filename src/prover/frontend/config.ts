@@ -9,9 +9,9 @@ import type { Limits } from 'sui-enclave-service/limits';
 import { clientEntry, parseClients } from 'sui-enclave-service/oidc/clients';
 import type { AcceptedClient } from 'sui-enclave-service/oidc/verify';
 import {
+  acceptOneOf,
   type Env,
   integerBetween,
-  oneOf,
   readSettings,
   type SettingTable,
   textThat,
@@ -111,7 +111,7 @@ export const FRONTEND_SETTINGS = {
     meaning: '`1` allows a verifying key that is not published, for development',
   },
   CIRCUIT_SIZE: {
-    schema: oneOf('full', 'small'),
+    schema: acceptOneOf('full', 'small'),
     default: 'full',
     meaning: '`small` for the small development circuit',
   },
@@ -190,7 +190,7 @@ export function readFrontendConfig(env: Env, arguments_: readonly string[] = [])
     answerSeconds,
     proofSeconds: settings.PROOF_SECONDS,
     keys,
-    profile: profileOf(settings.CIRCUIT_SIZE, keys.own.network),
+    profile: chooseProfile(settings.CIRCUIT_SIZE, keys.own.network),
     clients,
     metricsPort: settings.METRICS_PORT,
     acceptsAnyClient: clients.every(({ clientId }) => clientId === undefined),
@@ -213,7 +213,7 @@ function isInputUrl(text: string): boolean {
   return Boolean(isPath && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash);
 }
 
-function profileOf(size: 'full' | 'small', network: NetworkName): CircuitProfile {
+function chooseProfile(size: 'full' | 'small', network: NetworkName): CircuitProfile {
   if (size === 'small' && network !== 'development') {
     throw new ConfigError(
       'CIRCUIT_SIZE=small is for a development key: the published keys are for the full size',

@@ -14,7 +14,7 @@ import { readProofRequest } from '../request.ts';
 import { type Groth16Proof, verifyProof } from '../verify.ts';
 import { Backend, type BackendHealth } from './backend.ts';
 import type { FrontendConfig, ProverClient } from './config.ts';
-import { answerOf, FrontendError } from './errors.ts';
+import { FrontendError, toAnswer } from './errors.ts';
 import type { NetworkKey } from './keys.ts';
 import { type Place, Places } from './places.ts';
 import { SingleFlight } from './single_flight.ts';
@@ -99,10 +99,10 @@ export class ProvingService {
     try {
       const request = readProofRequest(body);
       requireIdentity(request);
-      const hash = hashOf(request);
+      const hash = computeHash(request);
       return await this.#singleFlight.run(hash, leaving, (abandoned) => this.#make(request, abandoned));
     } catch (error) {
-      throw answerOf(error);
+      throw toAnswer(error);
     }
   }
 
@@ -132,7 +132,7 @@ export class ProvingService {
         this.#info({ ms: timer.laps }, 'the callers have left');
         throw error;
       }
-      const answer = answerOf(error);
+      const answer = toAnswer(error);
       this.#info(
         { code: answer instanceof FrontendError ? answer.code : 'INTERNAL', ms: timer.laps },
         'refused',
@@ -271,7 +271,7 @@ function isValid({ verifyingKey }: NetworkKey, proof: Groth16Proof, publicInput:
 }
 
 /** Requests with the same token and the same numbers, in any encoding, have the same hash. */
-function hashOf(request: ProofRequest): string {
+function computeHash(request: ProofRequest): string {
   const { key, maxEpoch, randomness, salt } = readNumbers(request);
   const canonical = [request.jwt, ...[key, maxEpoch, randomness, salt].map(String), request.keyClaimName];
   return createHash('sha256').update(JSON.stringify(canonical)).digest('base64');

@@ -163,10 +163,10 @@ export function endpoint<Input = undefined>(
   checkEndpoint(definition);
   const { method, path, idempotent = true } = definition;
   const input = definition.method === 'GET' ? definition.query : definition.body;
-  return { method, path, idempotent, ...(input && { input }), accept: acceptOf(definition, input) };
+  return { method, path, idempotent, ...(input && { input }), accept: createAccept(definition, input) };
 }
 
-function acceptOf<Input>(
+function createAccept<Input>(
   definition: Get<Input> | Post<Input>,
   schema: Schema<Input> | undefined,
 ): Endpoint['accept'] {

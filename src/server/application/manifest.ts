@@ -26,9 +26,9 @@ const EndpointEntry = v.pipe(
   v.transform((entry) => (typeof entry === 'string' ? { host: entry, ca: undefined } : entry)),
 );
 const SecretName = v.pipe(v.string(), v.regex(/^[A-Z][A-Z0-9_]{0,63}$/));
-const unique = <T>(nameOf: (entry: T) => string) =>
+const unique = <T>(findName: (entry: T) => string) =>
   v.check<T[], string>(
-    (entries) => new Set(entries.map(nameOf)).size === entries.length,
+    (entries) => new Set(entries.map(findName)).size === entries.length,
     'has a duplicate name',
   );
 

@@ -130,7 +130,7 @@ export class Documents {
  *
  * @throws NSM_PROTOCOL
  */
-export function timestampOf(document: Uint8Array): number {
+export function readTimestamp(document: Uint8Array): number {
   let timestamp: unknown;
   try {
     // COSE_Sign1 (RFC 9052, section 4.2), tagged or untagged.

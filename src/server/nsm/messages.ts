@@ -63,7 +63,7 @@ export const attestation = {
     });
   },
   decode(answer: Uint8Array): Uint8Array {
-    const { document } = fieldsOf('Attestation', answer, ['document']);
+    const { document } = readFields('Attestation', answer, ['document']);
     return answeredBytes('document', document, (length) => length >= 1);
   },
 };
@@ -71,7 +71,7 @@ export const attestation = {
 export const getRandom = {
   encode: (): Uint8Array => encodeRequest('GetRandom'),
   decode(answer: Uint8Array): Uint8Array {
-    const { random } = fieldsOf('GetRandom', answer, ['random']);
+    const { random } = readFields('GetRandom', answer, ['random']);
     return answeredBytes('random', random, (length) => length >= 1 && length <= MAX_RANDOM_BYTES);
   },
 };
@@ -79,7 +79,7 @@ export const getRandom = {
 export const describeNsm = {
   encode: (): Uint8Array => encodeRequest('DescribeNSM'),
   decode(answer: Uint8Array): NsmDescription {
-    const fields = allFieldsOf('DescribeNSM', answer);
+    const fields = readAllFields('DescribeNSM', answer);
     const maxPcrs = answeredUint16('max_pcrs', fields['max_pcrs']);
     const digest = DIGESTS.find((name) => name === fields['digest']);
     if (digest === undefined) {
@@ -100,7 +100,7 @@ export const describeNsm = {
 export const describePcr = {
   encode: (index: number): Uint8Array => encodeRequest({ DescribePCR: { index: pcrIndex(index) } }),
   decode(answer: Uint8Array): PcrDescription {
-    const { lock, data } = fieldsOf('DescribePCR', answer, ['lock', 'data']);
+    const { lock, data } = readFields('DescribePCR', answer, ['lock', 'data']);
     if (typeof lock !== 'boolean') {
       throw unusableAnswer('lock is not a boolean');
     }
@@ -115,7 +115,7 @@ export const extendPcr = {
     });
   },
   /** The register's new value. */
-  decode: (answer: Uint8Array): Uint8Array => answeredPcr(fieldsOf('ExtendPCR', answer, ['data'])['data']),
+  decode: (answer: Uint8Array): Uint8Array => answeredPcr(readFields('ExtendPCR', answer, ['data'])['data']),
 };
 
 export const lockPcr = {
@@ -219,7 +219,7 @@ function isFields(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unknown> {
+function readAllFields(operation: string, answer: Uint8Array): Record<string, unknown> {
   const { name, value } = open(operation, answer);
   // cborg passes on a stray "break" as a symbol instead of a value.
   if (name !== operation || !isFields(value) || Object.values(value).some((v) => typeof v === 'symbol')) {
@@ -228,12 +228,12 @@ function allFieldsOf(operation: string, answer: Uint8Array): Record<string, unkn
   return value;
 }
 
-function fieldsOf<Name extends string>(
+function readFields<Name extends string>(
   operation: string,
   answer: Uint8Array,
   names: Name[],
 ): Record<Name, unknown> {
-  const fields = allFieldsOf(operation, answer);
+  const fields = readAllFields(operation, answer);
   if (Object.keys(fields).length !== names.length || !names.every((name) => Object.hasOwn(fields, name))) {
     throw unusableAnswer(`${operation} was not answered with exactly the fields ${names.join(', ')}`);
   }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import type { Logger } from 'sui-enclave-service/log';
 import { type Clock, CONFIRM_EVERY_MS } from './clock.ts';
-import { type Documents, timestampOf } from './documents.ts';
+import { type Documents, readTimestamp } from './documents.ts';
 import { NsmError, unusableAnswer } from './errors.ts';
 import type { Nsm } from './nsm.ts';
 
@@ -17,7 +17,7 @@ const CLOCK_NONCE_BYTES = 16;
  * @returns undefined if there is no NSM, and none is required
  * @throws NsmError if an NSM is required and missing, or fails
  */
-export async function randomOf(nsm: Nsm, required: boolean): Promise<Uint8Array | undefined> {
+export async function readRandom(nsm: Nsm, required: boolean): Promise<Uint8Array | undefined> {
   return await nsm.getRandom().catch((error: unknown) => {
     const isAbsent = error instanceof NsmError && error.code === 'NSM_UNAVAILABLE';
     if (isAbsent && !required) return undefined;
@@ -43,7 +43,7 @@ export async function keepClockConfirmed(
     const nonce = randomBytes(CLOCK_NONCE_BYTES);
     const requestedAt = Date.now();
     const document = await documents.urgent(nonce);
-    clock.compare(timestampOf(document), requestedAt, Date.now());
+    clock.compare(readTimestamp(document), requestedAt, Date.now());
   };
   const warn = (err: unknown) => log.warn({ err }, 'the NSM did not confirm the clock');
   await confirm().catch((error: unknown) => {

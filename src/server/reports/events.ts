@@ -8,7 +8,7 @@ import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import type { RequestEnd } from 'sui-enclave-service/http/in_flight';
 import type { Logger } from 'sui-enclave-service/log';
 import { RateLimit } from 'sui-enclave-service/rate_limit';
-import { classOf, isInstance, placesOf } from 'sui-enclave-service/thrown';
+import { classOf, findPlaces, isInstance } from 'sui-enclave-service/thrown';
 import { presentCause, presentRequestId } from 'sui-enclave-service/waiting';
 import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
 
@@ -92,7 +92,7 @@ export class Events {
 
   uncaught(error: unknown): void {
     if (presentCause() === 'sealed') return;
-    this.emit('uncaught', { class: classOf(error), place: placeOf(error) });
+    this.emit('uncaught', { class: classOf(error), place: findPlace(error) });
   }
 
   /** An event of the application. What a sealed request causes is dropped, and not counted. */
@@ -125,8 +125,8 @@ function codeIn(code: string | undefined): string | null {
 }
 
 /** Returns the location of an error, never its message or a function's name, which may be computed. */
-function placeOf(error: unknown): string {
-  const [first = ''] = (isInstance(error, Error) && placesOf(error)) || [];
+function findPlace(error: unknown): string {
+  const [first = ''] = (isInstance(error, Error) && findPlaces(error)) || [];
   return /[\w.-]{1,64}:\d{1,7}:\d{1,7}(?=\)?$)/.exec(first)?.[0] ?? 'unknown';
 }
 
@@ -180,11 +180,11 @@ export function declaredEvent(
 
 /** The names are in app.yaml, where everybody can read and measure them, and in app.ts for their types. @throws ConfigError */
 export function requireSameEvents(measured: EventDeclarations = {}, typed: EventDeclarations = {}): void {
-  const linesOf = (events: EventDeclarations) =>
+  const formatEvents = (events: EventDeclarations) =>
     Object.entries(events)
       .map(([name, fields]) => [name, ...[...fields].sort()].join(' '))
       .sort();
-  const differs = linesOf(measured).join('\n') !== linesOf(typed).join('\n');
+  const differs = formatEvents(measured).join('\n') !== formatEvents(typed).join('\n');
   if (differs)
     throw new ConfigError('the events of app.yaml and those of defineApp in app.ts must be the same');
 }

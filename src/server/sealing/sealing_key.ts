@@ -18,7 +18,7 @@ import {
   LabeledExpand,
   LabeledExtract,
 } from 'hpke';
-import { KEY_SIZE, type Suite, suiteOf, TAG_SIZE } from 'sui-enclave/sealing/hpke';
+import { createSuite, KEY_SIZE, type Suite, TAG_SIZE } from 'sui-enclave/sealing/hpke';
 import { type OpenedRequest, openRequest, type RecipientKey } from 'sui-enclave/sealing/request';
 import {
   type EnclaveState,
@@ -205,4 +205,4 @@ const aead = {
   },
 };
 
-export const NODE_SUITE: Suite = suiteOf(kem, kdf, aead);
+export const NODE_SUITE: Suite = createSuite(kem, kdf, aead);

@@ -47,7 +47,7 @@ export class Provisioning {
     const { secrets, provisioners, accepted } = this.#parts;
     if (isSealed(json)) {
       const { content } = await this.#open(json);
-      secrets.provide(contentOf(content));
+      secrets.provide(parseContent(content));
       return;
     }
     if (accepted === 'sealed' || provisioners.length > 0) {
@@ -75,7 +75,7 @@ export class Provisioning {
 
   /** Accepts a set that `open` returned. @throws EnclaveServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT */
   accept({ content, receiptKey }: OpenedSecrets): Receipt {
-    const values = contentOf(content);
+    const values = parseContent(content);
     this.#requireMissing();
     try {
       this.#parts.secrets.provide(values);
@@ -126,7 +126,7 @@ export class Provisioning {
   }
 }
 
-function contentOf(content: Uint8Array): Readonly<Record<string, string>> {
+function parseContent(content: Uint8Array): Readonly<Record<string, string>> {
   try {
     return readSecrets(content);
   } catch (error) {

@@ -69,7 +69,7 @@ export class Secrets {
     const result = v.safeParse(v.strictObject(entries), values);
     if (!result.success) {
       throw new ConfigError(
-        `secrets must be one JSON object with exactly these properties, each a non-empty string: ${this.#names.join(', ')}. For example ${exampleOf(this.#names)}`,
+        `secrets must be one JSON object with exactly these properties, each a non-empty string: ${this.#names.join(', ')}. For example ${formatExample(this.#names)}`,
       );
     }
     this.#check(result.output);
@@ -227,7 +227,7 @@ async function accepts(
   return true;
 }
 
-function exampleOf(names: readonly string[]): string {
+function formatExample(names: readonly string[]): string {
   return JSON.stringify(Object.fromEntries(names.map((name) => [name, '…'])));
 }
 

@@ -73,7 +73,7 @@ const INVALID_TARGET = '/\0';
  * Hands requests to the application in a form that its router can read: it would parse any other target with Node's
  * legacy URL parser, which throws for some and prints others.
  */
-export function listenerOf(app: Express): RequestListener {
+export function createListener(app: Express): RequestListener {
   return (request, response) => {
     request.url = originForm(request.method, request.url ?? '') ?? INVALID_TARGET;
     // `unanswered` and `handleError` answer everything. Express would make its own last handler for each request.
@@ -122,7 +122,7 @@ function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): voi
 }
 
 /** The endpoints' paths and methods. */
-export function endpointsOf(app: Express): { path: string; methods: string[] }[] {
+export function listEndpoints(app: Express): { path: string; methods: string[] }[] {
   return app.router.stack.flatMap(({ route }) =>
     route ? [{ path: route.path, methods: route.stack.map(({ method }) => method) }] : [],
   );
@@ -130,7 +130,7 @@ export function endpointsOf(app: Express): { path: string; methods: string[] }[]
 
 function requireDistinctPaths(app: Express): void {
   const paths = new Set<string>();
-  for (const { path } of endpointsOf(app)) {
+  for (const { path } of listEndpoints(app)) {
     if (paths.has(path)) throw new ConfigError(`the endpoint ${path} is defined twice`);
     paths.add(path);
   }
@@ -138,7 +138,7 @@ function requireDistinctPaths(app: Express): void {
 
 /** No endpoint, or one that does not support the method (RFC 9110, section 10.2.1). */
 function unanswered(app: Express): RequestHandler {
-  const methodsOf = new Map(endpointsOf(app).map(({ path, methods }) => [path, methods]));
+  const methodsOf = new Map(listEndpoints(app).map(({ path, methods }) => [path, methods]));
   return (request, response) => {
     const methods = methodsOf.get(request.path);
     if (!methods) throw new ServerError('NOT_FOUND', 'no such endpoint');

@@ -8,7 +8,7 @@ import express, {
   type Router,
 } from 'express';
 import { ConfigError } from 'sui-enclave/errors';
-import { configure, endpointsOf } from './app.ts';
+import { configure, listEndpoints } from './app.ts';
 import type { RoutePaths } from './cors.ts';
 import type { InFlight } from './in_flight.ts';
 import { hasBody, type JsonBodies } from './json_body.ts';
@@ -56,7 +56,7 @@ export function createGuard(app: Express, before: readonly RequestHandler[], par
     );
   }
   if (before.length === 0) return (handler) => handler;
-  const run = applicationOf(app, before, parts);
+  const run = createApplication(app, before, parts);
   const { inFlight } = parts;
   return (handler) => async (request, response, next) => {
     const readable = await readWhole(request, response, parts);
@@ -88,7 +88,7 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
   if (cors !== undefined && cors !== 'own') {
     throw new ConfigError("cors of the application's routes must be 'own', or not set");
   }
-  const run = applicationOf(app, [router], parts);
+  const run = createApplication(app, [router], parts);
   const { inFlight, guard, admit, admitAnswer } = parts;
   const handle: RequestHandler = async (request, response, next) => {
     admit();
@@ -106,7 +106,7 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
 type Run = (request: Request, response: Response, next: NextFunction) => void;
 
 /** An Express application of their own for handlers, so that they can't change the server's. */
-function applicationOf(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
+function createApplication(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
   const ownApp = express();
   configure(ownApp, parts);
   ownApp.use(...handlers);
@@ -126,7 +126,7 @@ function requirePrefix(app: Express, prefix: string): void {
       `the prefix of the application's routes must be a fixed path such as /x, not ${prefix}`,
     );
   }
-  const taken = endpointsOf(app).find(({ path }) => path === prefix || path.startsWith(`${prefix}/`));
+  const taken = listEndpoints(app).find(({ path }) => path === prefix || path.startsWith(`${prefix}/`));
   if (taken)
     throw new ConfigError(
       `the prefix ${prefix} of the application's routes contains the endpoint ${taken.path}`,
@@ -134,7 +134,7 @@ function requirePrefix(app: Express, prefix: string): void {
 }
 
 /** Returns the paths of an author's router, for CORS. */
-export function pathsOf({ prefix, router, cors }: MountedRouter): RoutePaths {
+export function findPaths({ prefix, router, cors }: MountedRouter): RoutePaths {
   const isBelow = (path: string) => path === prefix || path.startsWith(`${prefix}/`);
   return {
     leavesCors: (path) => cors === 'own' && isBelow(path),

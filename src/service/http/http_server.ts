@@ -8,7 +8,7 @@ import type { ServerError } from '../errors.ts';
 import type { Address, Limits } from '../limits.ts';
 import type { Logger } from '../log.ts';
 import { allowedConnections } from '../open_files.ts';
-import { type AppOptions, createApp, listenerOf } from './app.ts';
+import { type AppOptions, createApp, createListener } from './app.ts';
 import { Connections, createRequestClass } from './connections.ts';
 import { type AnswerError, answerError, endInSilence, onClientError, refuseConnect } from './errors.ts';
 import { InFlight, type RequestEnd } from './in_flight.ts';
@@ -79,7 +79,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
     inFlight.stop();
     bodies.stop();
   });
-  const listener = listenerOf(app);
+  const listener = createListener(app);
   server.on('request', listener);
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', listener);

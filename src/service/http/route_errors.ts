@@ -38,7 +38,7 @@ class RouteRefusal extends ServerError {
  */
 export function asRefusal(thrown: unknown, redact: (message: string) => string): unknown {
   try {
-    const status = statusOf(thrown);
+    const status = findStatus(thrown);
     if (status === undefined) return thrown;
     const { expose } = thrown as { expose?: unknown };
     const message = expose === true ? messageOf(thrown) : undefined;
@@ -49,7 +49,7 @@ export function asRefusal(thrown: unknown, redact: (message: string) => string):
   }
 }
 
-function statusOf(thrown: unknown): number | undefined {
+function findStatus(thrown: unknown): number | undefined {
   if (!isInstance(thrown, Error) || isInstance(thrown, EnclaveError)) return undefined;
   const { status, statusCode, expose } = thrown as {
     status?: unknown;

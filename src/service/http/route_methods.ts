@@ -32,7 +32,7 @@ function methodsIn(stack: readonly Layer[], path: string): string[] {
   return stack.flatMap((layer) => {
     const matched = layer.match(path);
     if (!matched) return [];
-    if (layer.route) return methodsOf(Object.keys(layer.route.methods));
+    if (layer.route) return listMethods(Object.keys(layer.route.methods));
     const { stack: nested, length } = layer.handle;
     // One of errors, as Express recognises it.
     if (length > 3) return [];
@@ -41,7 +41,7 @@ function methodsIn(stack: readonly Layer[], path: string): string[] {
 }
 
 /** @param names as a route has them: in lower case, and `_all` for a handler of all methods */
-function methodsOf(names: readonly string[]): string[] {
+function listMethods(names: readonly string[]): string[] {
   if (names.includes('_all')) return OF_ALL;
   const methods = names.map((name) => name.toUpperCase());
   return methods.includes('GET') ? [...methods, 'HEAD'] : methods;

@@ -125,13 +125,13 @@ export async function readKey(data: unknown): Promise<IssuerKey | undefined> {
   const { kid, issuer } = rsa.output;
   const parsed = v.safeParse(PublicKey, data);
   if (!parsed.success) return { kid, issuer, key: 'malformed' };
-  if (bitsOf(parsed.output.n) < MODULUS_BITS.from) return undefined;
-  return { kid, issuer, key: await publicKeyOf(parsed.output) };
+  if (countBits(parsed.output.n) < MODULUS_BITS.from) return undefined;
+  return { kid, issuer, key: await importPublicKey(parsed.output) };
 }
 
-async function publicKeyOf(publicJwk: v.InferOutput<typeof PublicKey>): Promise<IssuerKey['key']> {
+async function importPublicKey(publicJwk: v.InferOutput<typeof PublicKey>): Promise<IssuerKey['key']> {
   const { use = 'sig', alg = 'RS256', key_ops = ['verify'], n, e } = publicJwk;
-  const isInRange = bitsOf(n) <= MODULUS_BITS.to && e.length <= MAX_EXPONENT_BYTES && bitsOf(e) > 1;
+  const isInRange = countBits(n) <= MODULUS_BITS.to && e.length <= MAX_EXPONENT_BYTES && countBits(e) > 1;
   if (!isInRange || !isOdd(n) || !isOdd(e)) return 'malformed';
   if (use !== 'sig' || alg !== 'RS256' || !key_ops.includes('verify')) return 'none';
   const jwk = { kty: 'RSA', n: n.toString('base64url'), e: e.toString('base64url') } as const;
@@ -154,6 +154,6 @@ function isOdd(bytes: Buffer): boolean {
   return ((bytes.at(-1) ?? 0) & 1) === 1;
 }
 
-function bitsOf(bytes: Buffer): number {
+function countBits(bytes: Buffer): number {
   return 8 * bytes.length - Math.clz32(bytes[0] ?? 0) + 24;
 }

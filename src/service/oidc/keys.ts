@@ -117,7 +117,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
     validateStatus: null,
   } as const;
   const { status, data } = await client.get<Buffer>(path, request).catch((error: unknown) => {
-    throw isUpstreamError(error) ? failureOf(error) : error;
+    throw isUpstreamError(error) ? toFailure(error) : error;
   });
   if (status >= 300 && status < 400) {
     throw new OidcError(
@@ -133,7 +133,7 @@ async function fetchKeys(client: AxiosInstance, path: string): Promise<Buffer> {
   return data;
 }
 
-function failureOf(cause: UpstreamError): OidcError {
+function toFailure(cause: UpstreamError): OidcError {
   const [code, message] = FAILURES[cause.reason as Incomplete];
   return new OidcError(code, message, { cause });
 }

@@ -48,11 +48,11 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
 
   constructor(
     clients: readonly Accepted[],
-    keysOf: (client: Accepted) => IssuerKeys,
+    findKeys: (client: Accepted) => IssuerKeys,
     { limit = (work) => work(), now = () => new Date() }: VerifierOptions = {},
   ) {
     this.#clients = clients;
-    this.#keysOf = keysOf;
+    this.#keysOf = findKeys;
     this.#limit = limit;
     this.#now = now;
   }
@@ -163,10 +163,10 @@ function isKeyFor(issuer: string, claims: UnverifiedClaims): boolean {
 
 /** Maps jose's errors. They are not kept as causes, since they contain claims of the token. */
 function refuse(error: unknown): never {
-  throw causeOf(error) ?? error;
+  throw toCause(error) ?? error;
 }
 
-function causeOf(error: unknown): OidcError | undefined {
+function toCause(error: unknown): OidcError | undefined {
   if (error instanceof errors.JWTExpired)
     return new OidcError('TOKEN_EXPIRED', 'the token has expired (exp)');
   if (error instanceof errors.JWTClaimValidationFailed) {

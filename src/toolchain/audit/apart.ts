@@ -72,7 +72,7 @@ export async function runApart(
   { bounds, log = () => undefined, answer }: ApartOptions,
 ): Promise<Outcome> {
   const program = `import { serve } from ${JSON.stringify(import.meta.url)}; import { ${name} as run } from ${JSON.stringify(module)}; serve(run);`;
-  const options = bounds === undefined ? [] : optionsOf(bounds);
+  const options = bounds === undefined ? [] : createOptions(bounds);
   const argv = [process.execPath, ...options, '--input-type=module', '--eval', program];
   const limit = bounds === undefined ? '' : `ulimit -t ${MAX_CPU_SECONDS} && `;
   const child = spawn('/bin/sh', ['-c', `${limit}exec "$@"`, 'sh', ...argv], {
@@ -151,7 +151,7 @@ async function answered(request: unknown, answer: Ask | undefined): Promise<Outc
 }
 
 /** Of Node: it may read files, since it loads the program, and nothing else. */
-function optionsOf({ megabytes }: Bounds): string[] {
+function createOptions({ megabytes }: Bounds): string[] {
   const pages = megabytes * 16;
   return [
     ...['--permission', '--allow-fs-read=*'],
@@ -216,7 +216,7 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
   };
   process.on('message', (message: ToChild) => {
     if ('order' in message) {
-      void outcomeOf(async () => await run(message.order, ask)).then((said) => {
+      void runToOutcome(async () => await run(message.order, ask)).then((said) => {
         process.send?.(said satisfies FromChild, undefined, undefined, () => process.exit());
       }, fail);
     } else {
@@ -236,7 +236,9 @@ function fail(error: unknown): void {
 }
 
 /** @throws what no author's file is the cause of */
-async function outcomeOf(action: () => Promise<unknown>): Promise<Extract<FromChild, { outcome: Outcome }>> {
+async function runToOutcome(
+  action: () => Promise<unknown>,
+): Promise<Extract<FromChild, { outcome: Outcome }>> {
   try {
     return { outcome: { value: await action() }, isLimit: false };
   } catch (error) {

@@ -31,13 +31,13 @@ import { askNamedRepository, checkOnBranch, openSource } from './fetch.ts';
 import { checkGit } from './git.ts';
 import { parseOlderSource } from './older_sources.ts';
 import { takeOutput } from './output.ts';
-import { holdersOf, settingsLines } from './people.ts';
-import { compareMeasurements, compareRegisters, differencesOf, type Rebuild, rebuild } from './rebuild.ts';
+import { findHolders, settingsLines } from './people.ts';
+import { compareMeasurements, compareRegisters, listDifferences, type Rebuild, rebuild } from './rebuild.ts';
 import { type AuditedSource, checkVersion, type OwnFramework, ownFramework } from './source.ts';
 import { readSourceApart } from './source_process.ts';
 import { findStart, start } from './start.ts';
 import { writeTree } from './tree.ts';
-import { Checks, resultOf } from './verdict.ts';
+import { Checks, createResult } from './verdict.ts';
 
 const OPTIONS = {
   network: READING.network,
@@ -156,14 +156,14 @@ async function audit(
     );
     const enclaves = await compareEnclaves(restOfAudit, roots);
     const otherConfigsFound = await compareConfigs(restOfAudit);
-    const holders = await holdersOf(config, contracts.originals, chain, otherConfigsFound?.capabilities);
+    const holders = await findHolders(config, contracts.originals, chain, otherConfigsFound?.capabilities);
     // Last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
     const { name, application, configVersion, isRetired, image } = config;
-    return resultOf({
+    return createResult({
       checks: [...mainAudit.checks.all, ...restOfAudit.checks.all],
-      summary: summaryOf(config, enclaves),
+      summary: describeSummary(config, enclaves),
       isOnlyImage: otherConfigsFound?.isOnlyImage === true && !isOverlapping(config, Date.now()),
       otherConfigs: otherConfigsFound?.configs ?? null,
       notes: mainAudit.checks.notes,
@@ -178,7 +178,7 @@ async function audit(
   }
 }
 
-function summaryOf({ name, source }: EnclaveConfig, { asked: askedEnclaves }: Enclaves): string {
+function describeSummary({ name, source }: EnclaveConfig, { asked: askedEnclaves }: Enclaves): string {
   return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(askedEnclaves.length, 'enclave')} with a registered key ${askedEnclaves.length === 1 ? 'runs' : 'run'} it`;
 }
 
@@ -290,7 +290,7 @@ async function compareImage(
       compareRegisters(rebuilt, config);
     } catch (error) {
       if (!(error instanceof AuditError) || local === undefined) throw error;
-      const lines = differencesOf(rebuilt, local);
+      const lines = listDifferences(rebuilt, local);
       const places = lines.length === 0 ? ['in no file'] : lines;
       throw new AuditError(
         error.code,

@@ -70,7 +70,7 @@ export async function comparePackages(comparison: Comparison): Promise<ComparedP
       const { name, on, versions, modules, isOlder } = candidate;
       const { source, folders, fault } = results.get(candidate) ?? NOT_COMPARED;
       const { id, version } = on;
-      return { name, id, version, versions, modules: namesOf(modules), source, folders, isOlder, fault };
+      return { name, id, version, versions, modules: listNames(modules), source, folders, isOlder, fault };
     }),
   ];
 }
@@ -87,7 +87,7 @@ function isApart({ enclave, application }: Contracts): boolean {
   return enclave[0].original !== application[0].original;
 }
 
-function nameOf({ name }: Release): string {
+function formatName({ name }: Release): string {
   return `the release ${name}`;
 }
 
@@ -102,18 +102,18 @@ function compareWithReleases(on: PackageVersion, comparison: Comparison): Compar
   const { id, version, linkage } = on;
   const release = releaseIn(on.modules, releases);
   const modules = Object.keys((release ?? releases[0]).modules);
-  const beside = isApart(contracts) ? namesOf(on.modules).filter((name) => !modules.includes(name)) : [];
+  const beside = isApart(contracts) ? listNames(on.modules).filter((name) => !modules.includes(name)) : [];
   const [linked] = isApart(contracts) ? linkage.keys() : [];
   const message =
     release === undefined
-      ? `${differenceOf(enclaveModules, partOf(on.modules, modules), OWN)}, and equals no release that this program knows`
+      ? `${describeDifference(enclaveModules, selectModules(on.modules, modules), OWN)}, and equals no release that this program knows`
       : beside[0] !== undefined
-        ? `has a module ${beside[0]}, which ${nameOf(release)} does not have`
-        : linked && `links to the package ${linked}, which ${nameOf(release)} does not do`;
+        ? `has a module ${beside[0]}, which ${formatName(release)} does not have`
+        : linked && `links to the package ${linked}, which ${formatName(release)} does not do`;
   const fault = message === undefined ? null : difference(on, message, comparison);
   const versions = contracts.enclave.length;
   const isOlder = version < versions && verifies(on, comparison);
-  const source = release === undefined || fault !== null ? null : nameOf(release);
+  const source = release === undefined || fault !== null ? null : formatName(release);
   return { name: 'enclave', id, version, versions, modules, source, folders: [], isOlder, fault };
 }
 
@@ -125,12 +125,12 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
   const released = isApart(contracts)
     ? []
     : Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules);
-  const unreleased = namesOf(on.modules).filter((name) => !released.includes(name));
+  const unreleased = listNames(on.modules).filter((name) => !released.includes(name));
   // A version with the modules of a release alone accepts nothing for the application.
   if (unreleased.length === 0 && !isPresent) return [];
   const linked = on.linkage.get(enclave[0].original)?.version ?? 1;
   const runsWith = isApart(contracts) ? enclave.slice(linked - 1) : [on];
-  const modules = partOf(on.modules, unreleased);
+  const modules = selectModules(on.modules, unreleased);
   return [
     {
       name: 'application',
@@ -138,7 +138,7 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
       versions: application.length,
       modules,
       isPresent,
-      wanted: wantedOf(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
+      wanted: listWanted(on, modules, isPresent || modules.has(main) ? main : undefined, contracts),
       isOlder: !isPresent && runsWith.some((version) => verifies(version, comparison)),
     },
   ];
@@ -152,12 +152,12 @@ function ofDependency({ lineage, from }: Dependency, { contracts }: Comparison):
     versions: lineage.length,
     modules: on.modules,
     isPresent: on.id === present,
-    wanted: wantedOf(on, on.modules, undefined, contracts),
+    wanted: listWanted(on, on.modules, undefined, contracts),
     isOlder: on.version < lineage.length,
   }));
 }
 
-function wantedOf(
+function listWanted(
   { linkage }: PackageVersion,
   modules: Modules,
   main: string | undefined,
@@ -194,7 +194,7 @@ async function compareWithCommits(
     const fault = results.get(candidate)?.fault;
     if (isPresent && fault != null && fault !== NO_SOURCES) continue;
     const where = `the package of no commit that was read (${names.join(', ')})`;
-    const why = `${on.id} has the modules ${namesOf(modules).join(', ')}, can run, and equals ${where}: ask the admin for the commit that it was published from, and name that by --older-source`;
+    const why = `${on.id} has the modules ${listNames(modules).join(', ')}, can run, and equals ${where}: ask the admin for the commit that it was published from, and name that by --older-source`;
     const unchecked = new AuditError('NOT_FULLY_CHECKED', why);
     results.set(candidate, { source: null, folders: [], fault: unchecked });
   }
@@ -206,7 +206,7 @@ function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, 
   const { modules } = candidate;
   const release = releaseIn(modules, releases);
   if (release === undefined || Object.keys(release.modules).length !== modules.size) return [];
-  return [[candidate, { source: nameOf(release), folders: [], fault: null }]];
+  return [[candidate, { source: formatName(release), folders: [], fault: null }]];
 }
 
 /** Of a dependency: the commit does not say what it is. */
@@ -223,7 +223,11 @@ async function compareWithCommit(
     const compiledHere = compiled.filter(({ address }) => [UNPUBLISHED, on.original].includes(address));
     const expected = new Map(compiledHere.map(({ name: module, bytes }) => [module, bytes]));
     const from = folders.map((folder) => `move/${printable(folder)}`).join(', ');
-    const message = differenceOf(expected, modules, `the sources compile to (${from} of ${commit.name})`);
+    const message = describeDifference(
+      expected,
+      modules,
+      `the sources compile to (${from} of ${commit.name})`,
+    );
     if (message !== undefined) throw difference(on, message, comparison);
     return { source: commit.name, folders, fault: null };
   } catch (error) {
@@ -235,13 +239,13 @@ async function compareWithCommit(
 const UNPUBLISHED = normalizeSuiAddress('0x0');
 
 /** The first difference, continued after the name of a package; undefined if there is none. */
-function differenceOf(expected: Modules, present: Modules, sources: string): string | undefined {
+function describeDifference(expected: Modules, present: Modules, sources: string): string | undefined {
   for (const [name, bytes] of expected) {
     const module = present.get(name);
     if (module === undefined) return `lacks the module ${name}, which ${sources}`;
     if (Buffer.compare(module, bytes) !== 0) return `has another module ${name} than ${sources}`;
   }
-  const more = namesOf(present).find((name) => !expected.has(name));
+  const more = listNames(present).find((name) => !expected.has(name));
   return more && `has a module ${more}, which the sources do not have`;
 }
 
@@ -253,11 +257,11 @@ function difference({ id }: PackageVersion, message: string, { isDecisive }: Com
   return new AuditError(code, `the package ${id} ${message}${advice}`);
 }
 
-function namesOf(modules: Modules): string[] {
+function listNames(modules: Modules): string[] {
   return [...modules.keys()].sort();
 }
 
-function partOf(modules: Modules, names: readonly string[]): Modules {
+function selectModules(modules: Modules, names: readonly string[]): Modules {
   return new Map([...modules].filter(([name]) => names.includes(name)));
 }
 

@@ -1,7 +1,7 @@
 /** Other configs of the same application: a contract that does not pin one accepts the enclaves of each. */
 import { iterateEvents } from 'sui-enclave/sui';
 import { NodeRefusedError, SuiError } from 'sui-enclave/sui/errors';
-import { suiErrorOf } from 'sui-enclave/sui/failures';
+import { toSuiError } from 'sui-enclave/sui/failures';
 import { acceptedImages, type EnclaveConfig, readConfig } from 'sui-enclave/sui/objects';
 import { printable } from 'sui-enclave-cli/printable';
 import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
@@ -37,8 +37,8 @@ export async function otherConfigs(
 ): Promise<OtherConfigs> {
   await checkHistory(config, chain);
   const [configs, capabilities] = [
-    await idsOf('EnclaveConfigCreated', config, chain, listMs),
-    await idsOf('EnclaveCapCreated', config, chain, listMs),
+    await readIds('EnclaveConfigCreated', config, chain, listMs),
+    await readIds('EnclaveCapCreated', config, chain, listMs),
   ];
   if (!configs.has(config.id) || !capabilities.has(config.capabilityId)) {
     throw notChecked('the node does not list the creation of this config, and so perhaps not that of others');
@@ -79,7 +79,7 @@ async function checkHistory({ application }: EnclaveConfig, chain: Chain): Promi
 }
 
 /** @throws AuditError: NOT_FULLY_CHECKED, if the node lists no events, or too many; SuiError */
-async function idsOf(
+async function readIds(
   name: 'EnclaveConfigCreated' | 'EnclaveCapCreated',
   { enclavePackage, application }: EnclaveConfig,
   chain: Chain,
@@ -107,7 +107,7 @@ async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promi
   try {
     otherConfig = await readConfig(chain.client, id);
   } catch (error) {
-    const { code } = error instanceof SuiError ? error : suiErrorOf(error);
+    const { code } = error instanceof SuiError ? error : toSuiError(error);
     if (code !== 'SUI_OBJECT_NOT_FOUND') throw error;
     throw notChecked(`the node does not show the config ${id}, which was created for this application`);
   }

@@ -5,7 +5,7 @@ import { quantity } from 'sui-enclave/wording';
 import type { Environment } from 'sui-enclave-cli/command_line';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { isModelChain } from 'sui-enclave-cli/sui/network';
-import { frameworkOf } from '../move/packages.ts';
+import { chooseFramework } from '../move/packages.ts';
 import { type ComparedPackage, comparePackages, describeSource, describeVersion } from './bytecode.ts';
 import { MoveCommit } from './commit.ts';
 import { Compiler } from './compile.ts';
@@ -14,7 +14,7 @@ import { checkOnBranch, openSource } from './fetch.ts';
 import { type Contracts, readContracts } from './lineage.ts';
 import { formerSources, type OlderSource } from './older_sources.ts';
 import { ownRelease, RELEASES, type Release } from './releases.ts';
-import { type AuditedSource, movePackagesOf } from './source.ts';
+import { type AuditedSource, findMovePackages } from './source.ts';
 import { writeTree } from './tree.ts';
 import { Checks } from './verdict.ts';
 
@@ -86,7 +86,7 @@ async function compare(
   contracts: Contracts,
 ): Promise<ComparedPackage[]> {
   const { config, chain, env, checks, version, releases = RELEASES } = audit;
-  const compiler = new Compiler(frameworkOf(env), chain);
+  const compiler = new Compiler(chooseFramework(env), chain);
   const { isStub, description } = compiler.framework;
   const enclaveModules = await compiler.enclave();
   const failures = new Checks();
@@ -97,7 +97,7 @@ async function compare(
     releases: [ownRelease(version, enclaveModules), ...releases],
     // Against the stub, a difference says nothing, unless the chain runs the stub itself.
     isDecisive: !isStub || isModelChain(await chain.identifier()),
-    commits: commitsOf({ ...audit, checks: failures }, source, compiler),
+    commits: listCommits({ ...audit, checks: failures }, source, compiler),
   });
   for (const compared of packages) {
     const { id, modules, fault } = compared;
@@ -112,15 +112,15 @@ async function compare(
 }
 
 /** The config's commit, then those that it named before, then those of the auditor. */
-async function* commitsOf(
+async function* listCommits(
   audit: ContractAudit,
   source: AuditedSource,
   compiler: Compiler,
 ): AsyncGenerator<MoveCommit> {
   const { config, chain, checks, older } = audit;
-  yield new MoveCommit(nameOf(config.source?.commit), source.movePackages, compiler);
+  yield new MoveCommit(formatName(config.source?.commit), source.movePackages, compiler);
   for (const [index, next] of [...older, ...(await formerSources(config, chain))].entries()) {
-    const name = nameOf(next.commit);
+    const name = formatName(next.commit);
     try {
       yield new MoveCommit(name, await takePackages(audit, next, index), compiler);
     } catch (error) {
@@ -130,7 +130,7 @@ async function* commitsOf(
   }
 }
 
-function nameOf(commit: string | undefined): string {
+function formatName(commit: string | undefined): string {
   return `the commit ${commit}`;
 }
 
@@ -142,5 +142,5 @@ async function takePackages(
   const request = { commit, work: join(work, `older-${index}`), env };
   const { repository, address } = await openSource(url, named, request, progress);
   if (address !== undefined) await checkOnBranch(address, request);
-  return movePackagesOf(await writeTree(repository, commit, join(request.work, 'tree')), folder);
+  return findMovePackages(await writeTree(repository, commit, join(request.work, 'tree')), folder);
 }

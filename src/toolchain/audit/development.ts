@@ -8,7 +8,7 @@ import type { Image } from 'sui-enclave/attestation';
 import type { Source } from 'sui-enclave/sui/structs';
 import { isSameImage } from 'sui-enclave-cli/sui/contract';
 import { developmentRegisters } from 'sui-enclave-testing/emulated_nsm';
-import { developmentMeasurementsOf } from '../image/measurements.ts';
+import { createDevelopmentMeasurements } from '../image/measurements.ts';
 import { AuditError } from './errors.ts';
 import type { AuditedSource } from './source.ts';
 
@@ -40,7 +40,7 @@ export function compareDevelopment(source: AuditedSource, image: Image, named: S
       `the registers on chain are of an emulated enclave of another application than ${source.name}`,
     );
   }
-  const record = developmentMeasurementsOf(source, image, { folder, commit, isUnchanged: true });
+  const record = createDevelopmentMeasurements(source, image, { folder, commit, isUnchanged: true });
   const text = `${JSON.stringify(record, null, 2)}\n`;
   if (createHash('sha256').update(text).digest('hex') !== measurementsSha256) {
     throw new AuditError(

@@ -98,7 +98,7 @@ async function askUrl(question: Question): Promise<AskedEnclave[]> {
       const hex = toHex(publicKey);
       if (!enclavesByKey.has(hex)) enclavesByKey.set(hex, await onChain(publicKey, question));
     } catch (error) {
-      const fault = faultOf(error, url);
+      const fault = toFault(error, url);
       enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
       // It would be silent for as long again.
       if (fault.code === 'NOT_FULLY_CHECKED') break;
@@ -172,7 +172,7 @@ const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
 };
 
 /** Why what answers is not trusted. @throws the error, if it is of something else */
-function faultOf(error: unknown, url: string): AuditError {
+function toFault(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {
     const code = OF_ATTESTATION[error.code] ?? 'ATTESTATION_INVALID';

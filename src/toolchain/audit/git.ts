@@ -49,7 +49,7 @@ export function checkGit(env: Environment): void {
  * @param home an empty folder
  * @param env of the auditor: the path of programs, and an authority that git is to trust (GIT_SSL_CAINFO)
  */
-function environmentOf(home: string, env: Environment): Record<string, string> {
+function createEnvironment(home: string, env: Environment): Record<string, string> {
   const { PATH = '', GIT_SSL_CAINFO: authority } = env;
   return {
     PATH,
@@ -79,7 +79,7 @@ export async function makeRepository(
 ): Promise<Repository> {
   const home = join(parent, 'home');
   mkdirSync(home, { recursive: true });
-  const repository = { folder: join(parent, name), environment: environmentOf(home, env) };
+  const repository = { folder: join(parent, name), environment: createEnvironment(home, env) };
   const format = commit.length === 64 ? 'sha256' : 'sha1';
   mkdirSync(repository.folder);
   const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`];

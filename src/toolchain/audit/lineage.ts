@@ -231,7 +231,7 @@ export class Lineages {
     }
     for (const type of datatypes) if (!origins.has(type)) origins.set(type, id);
     checkOrigins(name, described, new Map(datatypes.map((type) => [type, origins.get(type)])));
-    return { id, version, original, modules, linkage: linkageOf(name, described, named) };
+    return { id, version, original, modules, linkage: readLinkage(name, described, named) };
   }
 
   /** Their bytecode, which `GetPackage` leaves out. */
@@ -280,7 +280,7 @@ function checkOrigins(
 }
 
 /** @param named the packages whose modules the bytecode names */
-function linkageOf(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
+function readLinkage(name: string, { linkage }: GrpcTypes.Package, named: ReadonlySet<string>) {
   const linked = new Map<string, LinkedPackage>();
   for (const { originalId = '', upgradedId = '', upgradedVersion = 0n } of linkage) {
     const version = Number(upgradedVersion);

@@ -87,13 +87,13 @@ export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
   for (const [path, entry] of entries) {
     if (path === '') continue;
     const isWorkspace = isClone && WORKSPACE.test(path) && !path.includes('node_modules') && links.has(path);
-    const problem = isWorkspace ? undefined : problemOf(path, entry, isClone);
+    const problem = isWorkspace ? undefined : describeProblem(path, entry, isClone);
     if (problem !== undefined) throw untrusted(`has ${JSON.stringify(printable(path))}, ${problem}`);
   }
   return { packages: Object.fromEntries(entries.map(([path, entry]) => [path, asLocked(entry)])) };
 }
 
-function problemOf(path: string, entry: Entry, isClone: boolean): string | undefined {
+function describeProblem(path: string, entry: Entry, isClone: boolean): string | undefined {
   if (!INSTALLED.test(path)) return 'which is the folder of no package';
   const { link, resolved, version, integrity, name, inBundle, bundleDependencies, bundledDependencies } =
     entry;

@@ -33,7 +33,7 @@ export function modulesIn(sources: Sources): ReadonlySet<string> {
   const names = new Set<string>();
   for (const [path, text] of Object.entries(sources)) {
     if (!path.endsWith('.move')) continue;
-    const tokens = tokensOf(text);
+    const tokens = splitTokens(text);
     for (const [index, token] of tokens.entries()) {
       if (token !== 'module') continue;
       const name = tokens[index + 2] === '::' ? tokens[index + 3] : tokens[index + 1];
@@ -48,7 +48,7 @@ const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
 const COMMENT = /\/\*|\*\//g;
 
 /** Words and marks of Move, without comments, which nest, and strings. */
-function tokensOf(text: string): string[] {
+function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   let depth = 0;
   for (let at = 0; ; ) {

@@ -5,7 +5,7 @@ import { GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, normalizeStructTag, normalizeSuiAddress } from '@mysten/sui/utils';
 import { SuiError } from 'sui-enclave/sui/errors';
-import { suiErrorOf } from 'sui-enclave/sui/failures';
+import { toSuiError } from 'sui-enclave/sui/failures';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { withoutSelfAddress } from 'sui-enclave-devnet/bytecode/self_address';
@@ -43,7 +43,7 @@ const UpgradeCap = bcs.struct('UpgradeCap', {
  * @param capabilities ids of further capabilities for the application: of other configs, or of none yet
  * @throws SuiError
  */
-export async function holdersOf(
+export async function findHolders(
   config: EnclaveConfig,
   packages: readonly string[],
   chain: Chain,
@@ -108,7 +108,7 @@ async function findObject(objectId: string, chain: Chain) {
     const include = { content: true, objectBcs: true, previousTransaction: true } as const;
     return (await chain.client.core.getObject({ objectId, include })).object;
   } catch (error) {
-    const suiError = error instanceof SuiError ? error : suiErrorOf(error);
+    const suiError = error instanceof SuiError ? error : toSuiError(error);
     if (suiError.code === 'SUI_OBJECT_NOT_FOUND') return undefined;
     throw suiError;
   }
@@ -129,7 +129,7 @@ export async function upgradeHolder(original: string, chain: Chain): Promise<Hol
     id,
     holder: text,
   });
-  const publication = await publicationOf(original, chain);
+  const publication = await findPublication(original, chain);
   if (publication === undefined) return holder(null, NO_RECORD);
   const { commands, capabilities } = publication;
   const { modules } = await chain.package(original);
@@ -142,14 +142,15 @@ export async function upgradeHolder(original: string, chain: Chain): Promise<Hol
   for (const id of capabilities) {
     const object = await findObject(id, chain);
     if (object === undefined) hidden.push(id);
-    else if ((await packageOf(object.content, chain)) === original) return holder(id, describeOwner(object));
+    else if ((await readPackage(object.content, chain)) === original)
+      return holder(id, describeOwner(object));
   }
   const [id] = hidden;
   const publishCount = commands.filter(({ Publish }) => Publish).length;
   if (id === undefined || hidden.length > 1 || publishCount > 1) {
     return holder(null, hidden.length === 0 ? WRAPPED : HIDDEN);
   }
-  const deletion = await deletionOf(id, chain);
+  const deletion = await findDeletion(id, chain);
   return holder(
     id,
     deletion === undefined
@@ -158,7 +159,7 @@ export async function upgradeHolder(original: string, chain: Chain): Promise<Hol
   );
 }
 
-async function packageOf(content: Uint8Array, chain: Chain): Promise<string> {
+async function readPackage(content: Uint8Array, chain: Chain): Promise<string> {
   return await chain.originalPackage(UpgradeCap.parse(content).package);
 }
 
@@ -173,7 +174,7 @@ interface Publication {
 }
 
 /** Undefined where the node does not give the transaction of that digest which published the package. */
-async function publicationOf(original: string, chain: Chain): Promise<Publication | undefined> {
+async function findPublication(original: string, chain: Chain): Promise<Publication | undefined> {
   const digest = (await findObject(original, chain))?.previousTransaction;
   if (digest === undefined || digest === null) return undefined;
   const include = { effects: true, objectTypes: true, bcs: true } as const;
@@ -202,8 +203,8 @@ async function publicationOf(original: string, chain: Chain): Promise<Publicatio
 /** Whether a command publishes these modules: on chain they have the id of the package in place of 0x0. */
 function publishes({ Publish: publish }: Commands[number], modules: readonly Uint8Array[]): boolean {
   if (!publish) return false;
-  const published = publish.modules.map((module) => digestOf(Buffer.from(toBytes(module)))).sort();
-  const onChain = modules.map(digestOf).sort();
+  const published = publish.modules.map((module) => computeDigest(Buffer.from(toBytes(module)))).sort();
+  const onChain = modules.map(computeDigest).sort();
   return published.length === onChain.length && published.every((digest, at) => digest === onChain[at]);
 }
 
@@ -212,7 +213,7 @@ function toBytes(module: string | Iterable<number>): Uint8Array {
 }
 
 /** Of a module that can't be read it is the digest of nothing else. */
-function digestOf(module: Uint8Array): string {
+function computeDigest(module: Uint8Array): string {
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   try {
     return hash(withoutSelfAddress(module).module);
@@ -235,7 +236,7 @@ function isMadeImmutable(commands: Commands, publication: number): boolean {
 }
 
 /** The digest of the transaction whose effects delete an object; undefined where the node shows none. */
-async function deletionOf(objectId: string, chain: Chain): Promise<string | undefined> {
+async function findDeletion(objectId: string, chain: Chain): Promise<string | undefined> {
   const { ChangedObject_IdOperation: Operation } = GrpcTypes;
   const predicate = { oneofKind: 'affectedObject', affectedObject: { objectId } } as const;
   const { responses } = chain.client.ledgerService.listTransactions({
@@ -255,7 +256,7 @@ async function deletionOf(objectId: string, chain: Chain): Promise<string | unde
     }
   } catch (error) {
     // Few nodes list transactions: the capability stays unknown.
-    suiErrorOf(error);
+    toSuiError(error);
   }
   return undefined;
 }

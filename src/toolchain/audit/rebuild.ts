@@ -17,7 +17,7 @@ import { compareEifs } from '../image/compare.ts';
 import { findBuilder } from '../image/container.ts';
 import { digestOfModules } from '../image/context.ts';
 import { readInputs } from '../image/inputs.ts';
-import { CHANNELS, type Channel, measurementsOf } from '../image/measurements.ts';
+import { CHANNELS, type Channel, createMeasurements } from '../image/measurements.ts';
 import { findMirrors, OFFLINE } from '../image/mirrors.ts';
 import type { NpmRegistry } from '../image/npm_registry.ts';
 import { buildApart } from './build_process.ts';
@@ -50,7 +50,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   findBuilder();
   if (inputs !== undefined) readInputs(resolve(inputs), cache);
   const mirrors = inputs === undefined ? findMirrors({ ...env }) : OFFLINE;
-  const registry = npmRegistryOf(work, env);
+  const registry = createNpmRegistry(work, env);
   const dir = join(work, 'image');
   mkdirSync(dir);
   try {
@@ -64,7 +64,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
 };
 
 /** For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its settings. */
-export function npmRegistryOf(work: string, env: Environment): NpmRegistry {
+export function createNpmRegistry(work: string, env: Environment): NpmRegistry {
   const folder = join(work, 'npm');
   mkdirSync(folder);
   const url = execFileSync('npm', ['config', 'get', 'registry'], {
@@ -118,7 +118,7 @@ export function compareMeasurements(
   const packages = digestOfModules(audited.inputs.packages);
   const { commit, folder, measurementsSha256 } = source;
   for (const channel of Object.keys(CHANNELS) as Channel[]) {
-    const measurements = measurementsOf(
+    const measurements = createMeasurements(
       audited,
       { channel, lock, packages, eif, relay },
       { folder, commit, isUnchanged: true, hasCommittedLock: audited.isApart ? null : true },
@@ -133,7 +133,7 @@ export function compareMeasurements(
 }
 
 /** The files in which an image that the auditor has differs from the one of the sources, a line each. */
-export function differencesOf({ eif }: Rebuilt, local: Buffer): string[] {
+export function listDifferences({ eif }: Rebuilt, local: Buffer): string[] {
   try {
     return compareEifs(eif, local).map((line) => printable(line, 300));
   } catch (error) {

@@ -115,7 +115,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
     const source = isApart ? readApart(app, framework) : readInClone(root, folder, framework);
     // Refused here, and not after the minutes of a build.
     readFiles(app, source.manifest);
-    return { ...source, environment: environmentOf(source), movePackages: movePackagesIn(root) };
+    return { ...source, environment: readEnvironment(source), movePackages: movePackagesIn(root) };
   } catch (error) {
     if (error instanceof ImageError && error.code === 'LOCK_INVALID') {
       throw new AuditError('LOCK_UNTRUSTED', printable(error.message, 400), { cause: error });
@@ -133,7 +133,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
  * @param folder of the application
  * @throws AuditError: SOURCE_INVALID
  */
-export function movePackagesOf(tree: Tree, folder: string): ReadonlyMap<string, string> {
+export function findMovePackages(tree: Tree, folder: string): ReadonlyMap<string, string> {
   const app = folderIn(tree, folder);
   return movePackagesIn(has(join(app, 'package-lock.json')) ? app : tree.folder);
 }
@@ -254,7 +254,7 @@ function isShadow(path: string, appDir: string, ours: readonly string[]): boolea
 
 /** @throws AuditError: FRAMEWORK_VERSION */
 function checkSame(root: string, frameworkFolder: string, path: string): void {
-  const [theirs, ours] = [root, frameworkFolder].map((folder) => filesOf(folder, path)) as [
+  const [theirs, ours] = [root, frameworkFolder].map((folder) => listFiles(folder, path)) as [
     Set<string>,
     Set<string>,
   ];
@@ -268,7 +268,7 @@ function checkSame(root: string, frameworkFolder: string, path: string): void {
 }
 
 /** A file, or the files in a folder without its packages. */
-function filesOf(folder: string, path: string): Set<string> {
+function listFiles(folder: string, path: string): Set<string> {
   const paths = existsSync(join(folder, path))
     ? [path, ...globSync(`${path}/**`, { cwd: folder, exclude: ['**/node_modules/**'] })]
     : [];
@@ -284,7 +284,7 @@ function otherState(problem: string): AuditError {
 }
 
 /** As the image's build reads its settings. */
-function environmentOf({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
+function readEnvironment({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
   const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
     .filter((file) => existsSync(file))
     .map((file) => readFileSync(file, 'utf8'));

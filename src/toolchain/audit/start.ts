@@ -48,7 +48,7 @@ const unknown = (why: string) =>
  */
 export async function findStart(text: string, chain: Chain): Promise<Start> {
   if (isUrl(text)) {
-    const config = await only(text, [await hintOf(text)], chain);
+    const config = await only(text, [await requestHint(text)], chain);
     return { config, from: `the host at ${printable(text)}`, urls: [text] };
   }
   if (!text.startsWith('0x')) {
@@ -88,7 +88,7 @@ async function only(subject: string, ids: Iterable<string>, chain: Chain): Promi
 }
 
 /** What a host says is untrusted: the audit then asks whether the key at the URL is registered under that config. */
-async function hintOf(url: string): Promise<string> {
+async function requestHint(url: string): Promise<string> {
   const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);
   const hint = v.safeParse(Hint, answer?.json);
   if (hint.success) return hint.output.config;

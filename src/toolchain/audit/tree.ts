@@ -44,7 +44,7 @@ export async function writeTree(
 
   async function walk(tree: string, path: string, depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooLarge(`more than ${MAX_DEPTH} folders in each other`);
-    for (const { name, mode, id } of entriesOf(await objects.read(tree, 'tree'), commit.length / 2)) {
+    for (const { name, mode, id } of readEntries(await objects.read(tree, 'tree'), commit.length / 2)) {
       if (folders.length + files.length + omitted.length > limits.files) {
         throw tooLarge(`more than ${quantity(limits.files, 'file')}`);
       }
@@ -102,7 +102,7 @@ interface Entry {
 }
 
 /** Of a tree: `<mode> <name> NUL <id>` each. @throws AuditError: SOURCE_UNSAFE */
-function* entriesOf(tree: Buffer, idBytes: number): Generator<Entry> {
+function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   for (let at = 0; at < tree.length; ) {
     const space = tree.indexOf(0x20, at);
     const end = tree.indexOf(0, at);

@@ -88,7 +88,7 @@ const proves = (isOnlyImage: boolean) => [
   'It relies on the node of Sui that was asked, also for what it does not list, on the digests of Debian and npm, on AWS, and on this program.',
 ];
 
-export function resultOf(findings: Findings): Result {
+export function createResult(findings: Findings): Result {
   const { checks, summary, notes, callable, config, otherConfigs, source, holders, settings } = findings;
   const proved = proves(findings.isOnlyImage);
   const difference = checks.find(({ result }) => result === 'differs');
@@ -114,13 +114,13 @@ export function resultOf(findings: Findings): Result {
               verdict: 'not fully checked',
               code: 'NOT_FULLY_CHECKED',
               exit: NOT_FULLY_CHECKED,
-              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${listOf(open)}`,
+              line: `NOT_FULLY_CHECKED: nothing differs, but this was not checked: ${formatList(open)}`,
             }
           : {
               verdict: 'agrees',
               code: null,
               exit: EXIT.done,
-              line: `AGREES: ${summary}${olderOf(callable)}`,
+              line: `AGREES: ${summary}${describeOlder(callable)}`,
             };
   const older = callable.map(
     (comparedPackage) =>
@@ -128,7 +128,7 @@ export function resultOf(findings: Findings): Result {
   );
   const lists = [
     ['Older versions that can still be called, to be read like the latest:', older],
-    ['Who could change what:', holders.map(lineOf)],
+    ['Who could change what:', holders.map(formatLine)],
     ['By its settings:', settings],
     ['What this proves:', proved],
   ] as const;
@@ -136,7 +136,7 @@ export function resultOf(findings: Findings): Result {
     line,
     '',
     ...notes.flatMap((note) => [note, '']),
-    ...checks.flatMap(rowOf),
+    ...checks.flatMap(toRow),
     ...lists.flatMap(([title, lines]) =>
       lines.length === 0 ? [] : ['', title, ...lines.map((listLine) => `  ${listLine}`)],
     ),
@@ -159,7 +159,7 @@ export function resultOf(findings: Findings): Result {
 }
 
 /** Agreement does not mean that what is older is harmless. */
-function olderOf(callable: readonly ComparedPackage[]): string {
+function describeOlder(callable: readonly ComparedPackage[]): string {
   const sources = [...new Set(callable.flatMap(({ source }) => source ?? []))];
   return sources.length === 0
     ? ''
@@ -168,18 +168,18 @@ function olderOf(callable: readonly ComparedPackage[]): string {
 
 const firstLine = (text: string | null) => (text ?? '').split('\n')[0] ?? '';
 
-function listOf(open: readonly Check[]): string {
+function formatList(open: readonly Check[]): string {
   return open.map(({ what: subject, detail }) => `${subject} (${firstLine(detail)})`).join('; ');
 }
 
 const MARKS = { same: 'same       ', differs: 'DIFFERS    ', 'not checked': 'NOT CHECKED' };
 
-function rowOf({ what: subject, against, result, code, detail }: Check): string[] {
+function toRow({ what: subject, against, result, code, detail }: Check): string[] {
   const marked = code === null || result !== 'differs' ? '' : ` (${code})`;
   const lines = detail === null ? [] : detail.split('\n').map((line) => `               ${line}`);
   return [`  ${MARKS[result]}  ${subject}, against ${against}${marked}`, ...lines];
 }
 
-function lineOf({ what: capability, could, id, holder }: Holder): string {
+function formatLine({ what: capability, could, id, holder }: Holder): string {
   return `${capability}${id === null ? '' : ` ${id}`} (${could}): ${holder}`;
 }

@@ -4,7 +4,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { integer } from 'sui-enclave-service/env';
 import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
-import { loadSite, pageWith, pathOf, sendFile } from './site.ts';
+import { loadSite, pageWith, readPath, sendFile } from './site.ts';
 
 /** Where a page learns that there is something for it: see `src/console/enclave/development.tsx`. */
 const DEVELOPMENT = 'development.json';
@@ -46,7 +46,7 @@ function createConsoleServer({ development, log }: ConsoleOptions): Server {
   const site = loadSite(CONSOLE, 'src/console');
   site.catch((error: Error) => log(`The console can't be built: ${error.message}`));
   return createServer(async ({ method, url }, response) => {
-    const path = pathOf(url);
+    const path = readPath(url);
     try {
       const { headers, files } = await site;
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -13,7 +13,7 @@ import { CLONE } from 'sui-enclave-cli/places';
 import * as v from 'valibot';
 import { generate } from '../gen/generate.ts';
 import { writeGenerated } from '../gen/generated_file.ts';
-import { SCHEMA_FILE, schemaFileOf } from '../schema/app_schema.ts';
+import { createSchemaFile, SCHEMA_FILE } from '../schema/app_schema.ts';
 
 /** The name of an application and of its Move module. */
 export const applicationName = v.pipe(
@@ -53,7 +53,7 @@ async function write(name: string, template: TemplateName): Promise<string[]> {
 async function writeDerived(name: string, template: TemplateName): Promise<string[]> {
   const application = { name, folder: join(CLONE, 'src/apps', name) };
   const schema = join(application.folder, SCHEMA_FILE);
-  writeFileSync(schema, await schemaFileOf(application), { flag: 'wx' });
+  writeFileSync(schema, await createSchemaFile(application), { flag: 'wx' });
   const isSigned = template !== 'empty';
   const generated = isSigned
     ? await generate(application, join(CLONE, 'move', name))

@@ -136,7 +136,7 @@ export function signedModules(
   return new Map(
     [...answers].map(([request, signed]) => [
       `tests/signed_${request}.move`,
-      moduleOf(`${packageName}::signed_${request}`, publicKey, signed),
+      formatModule(`${packageName}::signed_${request}`, publicKey, signed),
     ]),
   );
 }
@@ -147,7 +147,7 @@ export const HEADER =
 /** A field of such a name gets another. */
 const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'timestamp_ms']);
 
-function moduleOf(name: string, publicKey: string, signed: Signed): string {
+function formatModule(name: string, publicKey: string, signed: Signed): string {
   const { payload, timestampMs, values, bytes, signature } = signed;
   const functions = [
     ['The key that signed, of a development seed.', 'public_key', 'vector<u8>', `x"${publicKey}"`],
@@ -155,7 +155,7 @@ function moduleOf(name: string, publicKey: string, signed: Signed): string {
     ['The intent message.', 'signed_bytes', 'vector<u8>', `x"${bytes}"`],
     ['Of the data.', 'timestamp_ms', 'u64', String(timestampMs)],
     ...payload.fields.flatMap(({ name: field, move }) => {
-      const literal = literalOf(move, values.get(field));
+      const literal = formatLiteral(move, values.get(field));
       const label = OWN_FUNCTIONS.has(field) ? `field_${field}` : field;
       return literal === undefined ? [] : [[`The field of \`${payload.name}\`.`, label, move, literal]];
     }),
@@ -168,7 +168,7 @@ function moduleOf(name: string, publicKey: string, signed: Signed): string {
 }
 
 /** A value as an expression of Move; undefined for one that only the module of its struct can make. */
-export function literalOf(move: string, value: unknown): string | undefined {
+export function formatLiteral(move: string, value: unknown): string | undefined {
   if (move === 'bool') return String(value);
   if (/^u\d+$/.test(move)) return `${value}${move}`;
   if (move === 'address') return `@${value}`;
@@ -179,7 +179,7 @@ export function literalOf(move: string, value: unknown): string | undefined {
     return isPlain(inner) ? `option::none<${full(inner)}>()` : undefined;
   if (generic === undefined) return undefined;
   const values = Array.isArray(value) && generic === 'vector' ? value : [value];
-  const literals = values.map((item) => literalOf(inner, item));
+  const literals = values.map((item) => formatLiteral(inner, item));
   if (!isPlain(inner) || literals.includes(undefined)) return undefined;
   return generic === 'Option'
     ? `option::some(${literals[0]})`

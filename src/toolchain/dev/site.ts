@@ -50,7 +50,7 @@ function readFiles(folder: string): Map<string, Buffer> {
 export function createStaticServer(folder: string, settings: object): Server {
   const files = readFiles(folder).set('settings.json', Buffer.from(JSON.stringify(settings)));
   return createServer(({ url }, response) => {
-    const path = pathOf(url);
+    const path = readPath(url);
     const content = files.get(path);
     if (content) sendFile(response, path, content);
     else response.writeHead(404).end();
@@ -70,7 +70,7 @@ async function build(folder: string, source: string): Promise<void> {
 const changed = (file: string) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 /** The path of a request, without its first slash; that of the page itself is `index.html`. */
-export const pathOf = (url = '') => url.replace(/[?#].*$/s, '').slice(1) || 'index.html';
+export const readPath = (url = '') => url.replace(/[?#].*$/s, '').slice(1) || 'index.html';
 
 export function sendFile(response: ServerResponse, path: string, content: Buffer | string): void {
   response.setHeader('content-type', TYPES[extname(path)] ?? 'application/octet-stream');

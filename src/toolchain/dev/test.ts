@@ -12,7 +12,7 @@ import { command, EXIT, type Io, runAsProcess } from 'sui-enclave-cli/command';
 import * as v from 'valibot';
 import { generate, hasGenerated } from '../gen/generate.ts';
 import { writeGenerated } from '../gen/generated_file.ts';
-import { type Framework, frameworkOf, type TestRun, testPackage } from '../move/packages.ts';
+import { chooseFramework, type Framework, type TestRun, testPackage } from '../move/packages.ts';
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
 import { SCHEMA_FILE } from '../schema/app_schema.ts';
 import { updateSchemas } from '../schema/schema.ts';
@@ -43,7 +43,7 @@ async function runs(root: string, asJson: boolean, program: string, ...args: str
 }
 
 /** The Move packages of an application: in a clone that of its name, where there is one; else all. */
-function packagesOf(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
+function listPackages(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
   return [...project.movePackages()].filter(([packageName]) => !project.isClone || packageName === name);
 }
 
@@ -125,8 +125,8 @@ async function testTheMove(
   env: Readonly<Record<string, string | undefined>>,
   io: Pick<Io, 'log'>,
 ): Promise<boolean> {
-  const packages = packagesOf(project, application);
-  const framework = frameworkOf(env);
+  const packages = listPackages(project, application);
+  const framework = chooseFramework(env);
   const runs: boolean[] = [];
   for (const entry of packages) {
     const { passed, output } = await testMove(application, entry, framework);
@@ -168,7 +168,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
           asJson,
           installedProgram(root, 'vitest', 'vitest.mjs'),
           'run',
-          ...testsOf(project, application),
+          ...listTests(project, application),
         ),
       generated: () => isCurrent(project, application, io),
       move: () => testTheMove(project, application, env, io),
@@ -184,7 +184,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
 });
 
 /** The folder of a clone's application; an author's repository has no others. */
-function testsOf(project: Project, { folder }: ApplicationFolder): string[] {
+function listTests(project: Project, { folder }: ApplicationFolder): string[] {
   return project.isClone ? [relative(project.root, folder)] : [];
 }
 

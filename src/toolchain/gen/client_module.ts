@@ -23,7 +23,7 @@ const BYTES = 'vector<u8>';
 export function clientModule({ signed, all }: SignedStructs): string {
   const intents = new Map(signed.map(({ name, intent }) => [name, intent]));
   const used = new Set(['signedType', 'struct']);
-  const codecOf = (field: SchemaField): string => {
+  const formatCodec = (field: SchemaField): string => {
     const { type, fields } = field;
     const { wrappers, leaf } = unwrapped(type);
     const [wrapper] = wrappers;
@@ -32,21 +32,21 @@ export function clientModule({ signed, all }: SignedStructs): string {
       return name;
     };
     if (type === BYTES) return use('bytes');
-    if (wrapper !== undefined) return `${use(wrapper.toLowerCase())}(${codecOf(itemOf(field))})`;
+    if (wrapper !== undefined) return `${use(wrapper.toLowerCase())}(${formatCodec(itemOf(field))})`;
     if (fields !== undefined) return intents.has(leaf) ? `${leaf}.payload` : leaf;
     return use(PLAIN.get(type)?.[0] ?? type);
   };
-  const declarations = all.map((struct) => declaration(struct, intents.get(struct.name), codecOf));
+  const declarations = all.map((struct) => declaration(struct, intents.get(struct.name), formatCodec));
   return `${importText([...used])}\n\n${declarations.join('\n')}`;
 }
 
 function declaration(
   { name, fields }: SchemaStruct,
   intent: number | undefined,
-  codecOf: (field: SchemaField) => string,
+  formatCodec: (field: SchemaField) => string,
 ): string {
   const codecs = (indent: string) =>
-    fields.map((field) => `${indent}${field.name}: ${codecOf(field)},\n`).join('');
+    fields.map((field) => `${indent}${field.name}: ${formatCodec(field)},\n`).join('');
   const constant =
     intent === undefined
       ? `export const ${name} = struct('${name}', {\n${codecs('  ')}});\n`

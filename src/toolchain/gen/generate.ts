@@ -2,14 +2,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
-import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
+import { toSchemaType } from 'sui-enclave/wire/schema_type';
 import { loadFolder } from 'sui-enclave-server/load_application';
 import type { ApplicationFolder } from '../project.ts';
 import { clientModule } from './client_module.ts';
 import { GenError } from './errors.ts';
 import { generatedCode, generatedJson, isGenerated } from './generated_file.ts';
 import { moveModule, moveTests } from './move_module.ts';
-import { vectorsOf } from './samples.ts';
+import { createVectors } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
 /** Where the files are: in the Move package, and in the application's folder. */
@@ -49,8 +49,8 @@ export interface GeneratedFiles {
 
 /** @throws GenError */
 export function filesOfTypes(types: readonly DeclaredStruct[], packageName: string): GeneratedFiles {
-  const structs = signedStructs(types.map(schemaTypeOf));
-  const vectors = vectorsOf(types);
+  const structs = signedStructs(types.map(toSchemaType));
+  const vectors = createVectors(types);
   const lines = vectors.map((vector) => `    ${JSON.stringify(vector)}`);
   return {
     move: new Map([

@@ -11,16 +11,16 @@ const HEADER =
 
 /** @param content of Move or TypeScript */
 export function generatedCode(content: string): string {
-  return `// ${NOTE} sha256:${digestOf(content)}\n${content}`;
+  return `// ${NOTE} sha256:${computeDigest(content)}\n${content}`;
 }
 
 /** @param members the lines of the object's further properties */
 export function generatedJson(members: string): string {
   const content = `${members}}\n`;
-  return `{\n  "generated": "${NOTE} sha256:${digestOf(content)}",\n${content}`;
+  return `{\n  "generated": "${NOTE} sha256:${computeDigest(content)}",\n${content}`;
 }
 
-function digestOf(content: string): string {
+function computeDigest(content: string): string {
   return createHash('sha256').update(content).digest('hex');
 }
 
@@ -61,7 +61,7 @@ function requireOwn(path: string): string | undefined {
       `${path} was not written by sui-enclave gen: move it elsewhere first`,
     );
   }
-  if (digest !== digestOf(present.slice(header.length))) {
+  if (digest !== computeDigest(present.slice(header.length))) {
     throw new GenError(
       'GEN_EDITED',
       `${path} was edited since sui-enclave gen wrote it: put the change into app.ts, and delete the file`,

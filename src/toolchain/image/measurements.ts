@@ -13,7 +13,7 @@ import { manifestIn } from 'sui-enclave-server/load_application';
 import * as v from 'valibot';
 import { readLock } from './context.ts';
 import type { NodeBinary } from './node_binary.ts';
-import { type BuildSource, folderOf } from './source.ts';
+import { type BuildSource, findFolder } from './source.ts';
 
 export const CHANNELS = {
   stable: 'A tagged release, built from an unchanged tree: everyone who builds the tag gets these registers.',
@@ -47,17 +47,17 @@ export interface Built {
 
 export function makeMeasurements(source: BuildSource, built: Built): object {
   const { root, isApart } = source;
-  return measurementsOf(source, built, {
-    ...originOf(source),
+  return createMeasurements(source, built, {
+    ...readOrigin(source),
     // That of the installed framework can't be changed without another version.
     hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
   });
 }
 
-function originOf(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> {
+function readOrigin(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> {
   const { root } = source;
   return {
-    folder: folderOf(source),
+    folder: findFolder(source),
     commit: git(root, 'rev-parse', 'HEAD'),
     isUnchanged: isUnchanged(root, '.') && !hasIgnoredFiles(source),
   };
@@ -79,10 +79,10 @@ const DEVELOPMENT = {
 
 /** What `dev` records of an emulated enclave, for trying out on one machine what builds of an image allow. */
 export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
-  return developmentMeasurementsOf(source, registers, originOf(source));
+  return createDevelopmentMeasurements(source, registers, readOrigin(source));
 }
 
-export function developmentMeasurementsOf(
+export function createDevelopmentMeasurements(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
   registers: Image,
   { folder, commit, isUnchanged: isSame }: Omit<BuildOrigin, 'hasCommittedLock'>,
@@ -91,7 +91,7 @@ export function developmentMeasurementsOf(
     application: name,
     folder,
     framework_version: readVersion(),
-    framework_integrity: isApart ? integrityOf(app) : null,
+    framework_integrity: isApart ? readIntegrity(app) : null,
     commit,
     unchanged_tree: isSame,
     ...DEVELOPMENT,
@@ -109,7 +109,7 @@ export interface BuildOrigin {
 }
 
 /** The same image of the same commit has the same measurements, in the channel that its builder chose. */
-export function measurementsOf(
+export function createMeasurements(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
   { channel, lock, packages, eif, relay, node }: Built,
   { folder, commit, isUnchanged: isSame, hasCommittedLock }: BuildOrigin,
@@ -121,7 +121,7 @@ export function measurementsOf(
     folder,
     framework_version: readVersion(),
     // As the application's lock file has it; null in a clone, whose commit is that of the framework.
-    framework_integrity: isApart ? integrityOf(app) : null,
+    framework_integrity: isApart ? readIntegrity(app) : null,
     commit,
     unchanged_tree: isSame,
     committed_lock: hasCommittedLock,
@@ -144,7 +144,7 @@ export function measurementsOf(
 }
 
 /** Of the installed commands, in an application's lock file. */
-function integrityOf(app: string): string | null {
+function readIntegrity(app: string): string | null {
   const { packages } = readLock(app);
   return packages['node_modules/sui-enclave-toolchain']?.integrity ?? null;
 }

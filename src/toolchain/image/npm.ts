@@ -63,7 +63,9 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
     execFileSync('npm', ['pack', ...options, ...names], { cwd: folder, stdio: ['ignore', 'ignore', 2] });
     for (const file of readdirSync(folder)) {
       const path = join(folder, file);
-      replaceBy(join(cache, digestOf(path)), (fresh) => copyFileSync(path, fresh, constants.COPYFILE_EXCL));
+      replaceBy(join(cache, computeDigest(path)), (fresh) =>
+        copyFileSync(path, fresh, constants.COPYFILE_EXCL),
+      );
     }
     return [];
   } catch {
@@ -76,10 +78,10 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
 /** Checked again: a cache may have been changed since it was written. */
 function isCached({ sha512 }: NpmPackage, cache: string): boolean {
   const path = join(cache, sha512);
-  return existsSync(path) && digestOf(path) === sha512;
+  return existsSync(path) && computeDigest(path) === sha512;
 }
 
-function digestOf(path: string): string {
+function computeDigest(path: string): string {
   return createHash('sha512').update(readFileSync(path)).digest('hex');
 }
 

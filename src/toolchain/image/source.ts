@@ -45,7 +45,7 @@ export function findSource(appDir: string | undefined): BuildSource {
 }
 
 /** From the root of the repository. */
-export function folderOf({ root, app }: BuildSource): string {
+export function findFolder({ root, app }: BuildSource): string {
   return relative(root, app);
 }
 

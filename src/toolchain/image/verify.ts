@@ -44,7 +44,7 @@ export const main = command({
       default: 'build/packages',
     },
   },
-  exitOf: exitOfBuild,
+  chooseExit: exitOfBuild,
   run({ options }, { env }) {
     const { root, appDir, isApart } = findSource(options['app-dir']);
     findBuilder();

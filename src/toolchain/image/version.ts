@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 
 /** Of the bundle: that of the application, or else of the framework. */
-export function versionOf(framework: string, app: string): string {
+export function readImageVersion(framework: string, app: string): string {
   for (const folder of [app, join(framework, 'src/server')]) {
     const file = join(folder, 'package.json');
     const { version } = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};

@@ -5,7 +5,7 @@ import type { Compiled } from 'sui-enclave-cli/sui/bytecode_file';
 import type { Network } from 'sui-enclave-cli/sui/network';
 import { findProject } from '../project.ts';
 import { BUILD_NETWORKS, compileForPublishing } from './bytecode.ts';
-import { frameworkOf, packageNames } from './packages.ts';
+import { chooseFramework, packageNames } from './packages.ts';
 
 /** @throws UsageError when there is no such package in move/ */
 function checkPackage(name: string): void {
@@ -22,7 +22,7 @@ function checkPackage(name: string): void {
  */
 export function checkCompilation(name: string, env: Readonly<Record<string, string | undefined>>): void {
   checkPackage(name);
-  frameworkOf(env);
+  chooseFramework(env);
 }
 
 /**
@@ -36,7 +36,7 @@ export async function compilePackage(
   options: { readonly again: boolean },
 ): Promise<Compiled> {
   checkPackage(name);
-  const framework = frameworkOf(env);
+  const framework = chooseFramework(env);
   // A local network runs the latest framework, as devnet does.
   const buildNetwork = BUILD_NETWORKS.find((candidate) => candidate === network) ?? 'devnet';
   const bytecode = await compileForPublishing(name, framework, buildNetwork, options);

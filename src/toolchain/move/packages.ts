@@ -41,7 +41,7 @@ export interface Framework {
  *
  * @throws ConfigError when their values can't be used
  */
-export function frameworkOf(env: Readonly<Record<string, string | undefined>>): Framework {
+export function chooseFramework(env: Readonly<Record<string, string | undefined>>): Framework {
   const { SUI_FRAMEWORK_DIR: dir, FRAMEWORK: mode } = env;
   if (mode !== undefined && mode !== '' && mode !== 'fetch') {
     throw new ConfigError('FRAMEWORK must be fetch, or not set');

@@ -38,9 +38,9 @@ export function defaultCache(): string {
   return process.env['CACHE'] || join(base, 'sui-enclave');
 }
 
-export function artifactsOf(size: CircuitSize, cache = defaultCache()): Artifacts {
-  const circuitHash = circuitHashOf(PROFILES[size]);
-  const keyHash = hashOf(SETUP_SAMPLE, ['tiny.{zkey,vkey.json}'], circuitHash + DEVELOPMENT_SEED);
+export function locateArtifacts(size: CircuitSize, cache = defaultCache()): Artifacts {
+  const circuitHash = computeCircuitHash(PROFILES[size]);
+  const keyHash = computeHash(SETUP_SAMPLE, ['tiny.{zkey,vkey.json}'], circuitHash + DEVELOPMENT_SEED);
   const circuit = join(cache, 'prover', `circuit-${size}-${circuitHash}`);
   const key = join(cache, 'prover', `development-key-${size}-${keyHash}`);
   return {
@@ -56,7 +56,7 @@ export function artifactsOf(size: CircuitSize, cache = defaultCache()): Artifact
 
 /** Returns what `make prover-dev` built. @throws ConfigError if it has not run */
 export function builtArtifacts(size: CircuitSize): Artifacts {
-  const artifacts = artifactsOf(size);
+  const artifacts = locateArtifacts(size);
   if (!existsSync(artifacts.key)) {
     throw new ConfigError(
       `the ${size} circuit and its development key are not built yet: run make prover-dev SIZE=${size}`,
@@ -67,27 +67,27 @@ export function builtArtifacts(size: CircuitSize): Artifacts {
 
 /** What a proving service on the development key needs, or undefined if `make prover-dev` has not built all of it. */
 export function builtProver(size: CircuitSize): Artifacts | undefined {
-  const artifacts = artifactsOf(size);
+  const artifacts = locateArtifacts(size);
   return existsSync(artifacts.key) && existsSync(ENGINE) ? artifacts : undefined;
 }
 
 /** The witness generator and its arguments: circom's in C++ if it was built, otherwise in WebAssembly. */
-export function generatorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
+export function locateGenerator({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const native = join(circuit, 'zkLogin');
-  return existsSync(native) ? [native] : wasmGeneratorOf({ circuit });
+  return existsSync(native) ? [native] : locateWasmGenerator({ circuit });
 }
 
-export function wasmGeneratorOf({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
+export function locateWasmGenerator({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const folder = join(circuit, 'circuit_js');
   return [process.execPath, join(folder, 'generate_witness.js'), join(folder, 'circuit.wasm')];
 }
 
 /** Hashes the sources of a profile's circuit. */
-export function circuitHashOf(profile: CircuitProfile): string {
-  return hashOf(CIRCUIT_SOURCES, ['*.circom', 'package-lock.json'], mainComponent(profile));
+export function computeCircuitHash(profile: CircuitProfile): string {
+  return computeHash(CIRCUIT_SOURCES, ['*.circom', 'package-lock.json'], mainComponent(profile));
 }
 
-function hashOf(folder: string, patterns: readonly string[], more: string): string {
+function computeHash(folder: string, patterns: readonly string[], more: string): string {
   const hash = createHash('sha256').update(more);
   for (const file of globSync([...patterns], { cwd: folder }).sort()) {
     const content = readFileSync(join(folder, file));

@@ -11,11 +11,11 @@ import { circuitSize, path } from 'sui-enclave-cli/values';
 import { type CircuitSize, mainComponent, PROFILES } from 'sui-enclave-prover/profile';
 import {
   type Artifacts,
-  artifactsOf,
   DEVELOPMENT_SEED,
   defaultCache,
   ENGINE,
-  generatorOf,
+  locateArtifacts,
+  locateGenerator,
 } from './artifacts.ts';
 import { buildWhole, compileCircuit, removeOlder, runTool } from './compile.ts';
 
@@ -37,12 +37,12 @@ export const main = command({
     },
   },
   run({ options }, { io }) {
-    const artifacts = artifactsOf(options.size, options.cache);
+    const artifacts = locateArtifacts(options.size, options.cache);
     const steps = new Steps(options.size, io);
     buildWhole(artifacts.circuit, (folder) => steps.run('circuit', () => compile(folder, artifacts)));
     if (!options['no-native']) buildNativeGenerator(artifacts, steps, io);
     const { circuit, zkey } = artifacts;
-    const generator = generatorOf(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
+    const generator = locateGenerator(artifacts)[0] === process.execPath ? 'WebAssembly' : 'C++';
     io.log(`circuit: ${circuit}\nwitness generator: ${generator}`);
     removeOlder(artifacts.circuit);
     if (options['circuit-only']) return { json: { circuit, generator } };

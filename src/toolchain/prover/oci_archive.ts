@@ -87,7 +87,7 @@ export async function extractFromImage(archive: string, target: Wanted, out: str
 // --- The archive ---
 
 /** The entries of a tar archive, one after the other. What is not read of one is skipped. */
-async function* entriesOf(tar: Readable): AsyncGenerator<ReadEntry> {
+async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   const parser = new Parser({ strict: true, zstd: false });
   const entries = on(parser, 'entry', { close: ['end'] });
   // The parser is no stream of Node's. An error after the last entry was taken is nobody's.
@@ -120,7 +120,7 @@ async function* entriesOf(tar: Readable): AsyncGenerator<ReadEntry> {
 }
 
 /** The path in a form that can be compared. @throws ProverToolError */
-function pathOf({ path }: ReadEntry): string {
+function normalizePath({ path }: ReadEntry): string {
   const parts = path.replace(/^(\.?\/)+/, '').split('/');
   if (parts.at(-1) === '') parts.pop();
   if (parts.some((part) => part === '' || part === '.' || part === '..')) {
@@ -133,11 +133,11 @@ function pathOf({ path }: ReadEntry): string {
 }
 
 /** Blobs of the archive, and its index, by their paths. */
-async function* filesOf(archive: string): AsyncGenerator<[path: string, entry: ReadEntry]> {
+async function* readFiles(archive: string): AsyncGenerator<[path: string, entry: ReadEntry]> {
   const seen = new Set<string>();
-  for await (const entry of entriesOf(createReadStream(archive))) {
+  for await (const entry of readEntries(createReadStream(archive))) {
     // The root folder has no path of its own.
-    const path = entry.path === './' ? '' : pathOf(entry);
+    const path = entry.path === './' ? '' : normalizePath(entry);
     if (entry.type === 'Directory') continue;
     if (entry.type !== 'File') {
       throw new ProverToolError(
@@ -151,7 +151,7 @@ async function* filesOf(archive: string): AsyncGenerator<[path: string, entry: R
   }
 }
 
-async function contentOf(entry: ReadEntry): Promise<Buffer> {
+async function readContent(entry: ReadEntry): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of entry) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
@@ -161,17 +161,17 @@ async function contentOf(entry: ReadEntry): Promise<Buffer> {
 async function readManifest(archive: string): Promise<{ digest: string; layers: readonly Descriptor[] }> {
   const small = new Map<string, Buffer>();
   let index: Buffer | undefined;
-  for await (const [path, entry] of filesOf(archive)) {
+  for await (const [path, entry] of readFiles(archive)) {
     if (entry.size > MAX_JSON_BYTES || small.size > MAX_JSON_BLOBS) continue;
-    if (path === 'index.json') index = await contentOf(entry);
-    else if (path.startsWith('blobs/sha256/')) small.set(path, await contentOf(entry));
+    if (path === 'index.json') index = await readContent(entry);
+    else if (path.startsWith('blobs/sha256/')) small.set(path, await readContent(entry));
   }
   if (index === undefined) {
     throw invalid(
       'it has no index.json, so it is not an OCI archive: make one by skopeo copy docker://… oci-archive:FILE, or by docker save of Docker 25 or newer',
     );
   }
-  const blobOf = (digest: string) => {
+  const findBlob = (digest: string) => {
     const blob = small.get(pathOfBlob(digest));
     if (blob === undefined) throw invalid(`it lacks the blob ${digest}, or that is larger than a manifest`);
     if (digest !== `sha256:${createHash('sha256').update(blob).digest('hex')}`) throw changed(digest);
@@ -179,9 +179,9 @@ async function readManifest(archive: string): Promise<{ digest: string; layers: 
   };
   let image = onlyImage(parse(Index, index, 'index.json').manifests);
   if (INDEX_TYPES.includes(image.mediaType)) {
-    image = onlyImage(parse(Index, blobOf(image.digest), 'the index of the platforms').manifests);
+    image = onlyImage(parse(Index, findBlob(image.digest), 'the index of the platforms').manifests);
   }
-  const { layers } = parse(Manifest, blobOf(image.digest), 'the manifest');
+  const { layers } = parse(Manifest, findBlob(image.digest), 'the manifest');
   return { digest: image.digest, layers };
 }
 
@@ -234,7 +234,7 @@ async function readLayers(
   const byPath = new Map(layers.map((layer) => [pathOfBlob(layer.digest), layer]));
   const read = new Map<string, Layer>();
   const total = { bytes: 0 };
-  for await (const [path, entry] of filesOf(archive)) {
+  for await (const [path, entry] of readFiles(archive)) {
     const layer = byPath.get(path);
     if (layer !== undefined) read.set(layer.digest, await readLayer(entry, layer, target, out, total));
   }
@@ -255,10 +255,10 @@ async function readLayer(
   const hash = createHash('sha256');
   const layer: Layer = { files: new Map(), removed: new Set(), hides: false };
   const tar = plain(hashed(blob, hash), mediaType, total);
-  for await (const entry of entriesOf(tar)) {
+  for await (const entry of readEntries(tar)) {
     // The root folder of a layer is sometimes an entry.
     if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
-    await note(entry, pathOf(entry), layer, target, out, digest);
+    await note(entry, normalizePath(entry), layer, target, out, digest);
   }
   // What follows the end of the tar archive is part of the blob.
   for await (const chunk of blob) hash.update(chunk as Buffer);

@@ -11,7 +11,7 @@ import { readProofRequest } from 'sui-enclave-prover/request';
 import { verifyToken } from 'sui-enclave-prover/token';
 import { readVerifyingKey, verifyProof } from 'sui-enclave-prover/verify';
 import { generateWitness } from 'sui-enclave-prover/witness';
-import { type Artifacts, builtArtifacts, ENGINE, generatorOf } from './artifacts.ts';
+import { type Artifacts, builtArtifacts, ENGINE, locateGenerator } from './artifacts.ts';
 import { readJson } from './json_file.ts';
 
 export const main = command({
@@ -62,7 +62,7 @@ async function prove(input: BuiltInput, artifacts: Artifacts, io: Io): Promise<o
     throw new ConfigError(`the engine ${ENGINE} does not exist: build it with make prover-dev`);
   }
   const start = performance.now();
-  const witness = await generateWitness(generatorOf(artifacts), input.circuit);
+  const witness = await generateWitness(locateGenerator(artifacts), input.circuit);
   const computed = performance.now();
   const proof = await proveOnce(ENGINE, artifacts.zkey, witness).finally(() => witness.fill(0));
   const proved = performance.now();

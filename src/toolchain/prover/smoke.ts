@@ -73,7 +73,7 @@ that the network accepts, and how fast. A request is private, and so is the proo
   notes: `exit codes: 0 all is well; 1 a check failed; 2 invalid command line or file; 3 no check failed, but no proof was checked`,
   handlesSecrets: true,
   // Nothing is asked before all files are read.
-  exitOf: () => EXIT.notTried,
+  chooseExit: () => EXIT.notTried,
   report: (_error, failure) =>
     failure && { ...failure, text: failure.text.replaceAll('VERIFYING_KEY', '--key') },
   async run({ args: { url: base }, options }) {
@@ -88,17 +88,21 @@ that the network accepts, and how fast. A request is private, and so is the proo
     const verdict = { [EXIT.done]: 'ok', [EXIT.failed]: 'failed', [NOT_FULLY_CHECKED]: 'not fully checked' }[
       exit
     ];
-    return { exit, json: { verdict, checks }, text: `${lineOf(exit, failed, checks)}\n\n${tableOf(checks)}` };
+    return {
+      exit,
+      json: { verdict, checks },
+      text: `${formatLine(exit, failed, checks)}\n\n${formatTable(checks)}`,
+    };
   },
 });
 
-function lineOf(exit: number, failed: number, checks: readonly Check[]): string {
+function formatLine(exit: number, failed: number, checks: readonly Check[]): string {
   if (exit === EXIT.failed) return `NOT OK: ${failed} of ${quantity(checks.length, 'check')} failed.`;
   if (exit === EXIT.done) return `OK: all ${checks.length} checks passed.`;
   return `NOT FULLY CHECKED: ${checks.length} checks passed, but no proof was asked for: give --request.`;
 }
 
-function tableOf(checks: readonly Check[]): string {
+function formatTable(checks: readonly Check[]): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   return checks
     .map(
@@ -148,13 +152,13 @@ async function refusal(
     const code = serverCode(answer.text);
     return [
       statuses.includes(answer.status) && code !== null,
-      `status ${answer.status}, code ${nameOf(code)}`,
+      `status ${answer.status}, code ${formatName(code)}`,
     ];
   });
 }
 
 /** A server could put a part of the request into a code of its own. */
-function nameOf(code: string | null): string {
+function formatName(code: string | null): string {
   if (code === null) return 'none';
   return Object.hasOwn({ ...PROVER_ERRORS, ...SERVER_ERRORS }, code) ? code : 'unknown';
 }
@@ -244,7 +248,7 @@ async function proof(url: URL, { request, input, keys }: Login): Promise<Check> 
       ];
     } catch (error) {
       if (error instanceof ServiceRefusedError) {
-        return [false, `status ${error.status}, code ${nameOf(error.serverCode)}`];
+        return [false, `status ${error.status}, code ${formatName(error.serverCode)}`];
       }
       if (!isEnclaveError(error)) throw error;
       return [false, `${error.code}: ${error.message}`];
@@ -264,7 +268,7 @@ async function readLogin(
 }
 
 async function fetchKeys(jwt: string): Promise<unknown> {
-  const issuer = issuerOf(jwt);
+  const issuer = readIssuer(jwt);
   const provider = (Object.values(PROVIDERS) as readonly Provider[]).find(
     (candidate) => candidate.issuer === issuer,
   );
@@ -282,7 +286,7 @@ async function fetchKeys(jwt: string): Promise<unknown> {
 }
 
 /** Only to find the keys: what the token says is checked with them. */
-function issuerOf(jwt: string): unknown {
+function readIssuer(jwt: string): unknown {
   try {
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())?.iss;
   } catch {

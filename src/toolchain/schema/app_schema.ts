@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type AppSchema, readSchema } from 'sui-enclave/client';
 import { ApplicationMistake } from 'sui-enclave/errors';
-import { schemaTypeOf } from 'sui-enclave/wire/schema_type';
+import { toSchemaType } from 'sui-enclave/wire/schema_type';
 import { parseServerEnv } from 'sui-enclave-cli/image/settings';
 import type { Endpoint } from 'sui-enclave-server';
 import { loadFolder } from 'sui-enclave-server/load_application';
@@ -25,13 +25,13 @@ const FAKES_FILE = 'stand_in.ts';
  * @returns the content of its schema.json, always the same
  * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too deep
  */
-export async function schemaFileOf({ name, folder }: ApplicationFolder): Promise<string> {
+export async function createSchemaFile({ name, folder }: ApplicationFolder): Promise<string> {
   const { manifest, module } = await loadFolder(folder, name);
   const fakes = await startFakes(folder);
   let endpoints: readonly Endpoint[];
   try {
     ({ endpoints = [] } = module.create({
-      env: { ...settingsOf(folder, manifest.secrets), ...fakes?.settings },
+      env: { ...readSettings(folder, manifest.secrets), ...fakes?.settings },
       log: createLog('silent', { write() {} }),
       upstream: createUpstreams(manifest, fakes?.origins),
       secret: () => unavailable('a secret'),
@@ -43,21 +43,21 @@ export async function schemaFileOf({ name, folder }: ApplicationFolder): Promise
   }
   const schema: AppSchema = {
     version: 1,
-    signs: module.signs.map(schemaTypeOf),
+    signs: module.signs.map(toSchemaType),
     endpoints: endpoints.map(({ method, path, idempotent }) => ({ method, path, idempotent })),
-    inputs: inputsOf(endpoints),
+    inputs: collectInputs(endpoints),
   };
   return `${JSON.stringify(readSchema(schema), null, 2)}\n`;
 }
 
-function inputsOf(endpoints: readonly Endpoint[]): AppSchema['inputs'] {
+function collectInputs(endpoints: readonly Endpoint[]): AppSchema['inputs'] {
   const inputs = endpoints.flatMap(({ method, path, input }) =>
     input === undefined ? [] : [[`${method} ${path}`, { ...inputSchema(input) }] as const],
   );
   return Object.fromEntries(inputs);
 }
 
-function settingsOf(folder: string, secrets: readonly string[]): Record<string, string> {
+function readSettings(folder: string, secrets: readonly string[]): Record<string, string> {
   const file = join(folder, 'server.env');
   return existsSync(file) ? parseServerEnv(readFileSync(file, 'utf8'), secrets) : {};
 }

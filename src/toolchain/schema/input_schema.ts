@@ -23,14 +23,17 @@ export function inputSchema(schema: Schema): JsonSchema {
   const converted = toJsonSchema(inputOnly(schema, new Map()), {
     ignoreActions: WITHOUT_EFFECT,
     overrideSchema({ valibotSchema, jsonSchema, errors }) {
-      const rules = [...((valibotSchema as Ruled)[RULES] ?? []), ...(errors ? [ruleOf(valibotSchema)] : [])];
+      const rules = [
+        ...((valibotSchema as Ruled)[RULES] ?? []),
+        ...(errors ? [describeRule(valibotSchema)] : []),
+      ];
       return rules.length > 0 ? withRules(jsonSchema, rules) : undefined;
     },
     overrideAction({ valibotAction, jsonSchema, errors }) {
-      if (errors) return withRules(withoutFlagged(jsonSchema, valibotAction), [ruleOf(valibotAction)]);
+      if (errors) return withRules(withoutFlagged(jsonSchema, valibotAction), [describeRule(valibotAction)]);
       // A pattern says less than its author's words.
       const isPattern = valibotAction.type === 'regex' && messageOf(valibotAction) !== undefined;
-      return isPattern ? withRules(jsonSchema, [ruleOf(valibotAction)]) : undefined;
+      return isPattern ? withRules(jsonSchema, [describeRule(valibotAction)]) : undefined;
     },
   });
   const { $schema: _, ...jsonSchema } = described(converted);
@@ -51,7 +54,7 @@ function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
   const inner = (part: unknown) => (isSchema(part) ? inputOnly(part, converted) : part);
   for (const [key, part] of Object.entries(schema)) {
     if (key === 'pipe' && Array.isArray(part)) {
-      Object.assign(copy, { pipe: [...inputPipe(part, converted), ...fallbackOf(schema, part)] });
+      Object.assign(copy, { pipe: [...inputPipe(part, converted), ...describeFallback(schema, part)] });
     } else if (key === 'getter' && typeof part === 'function') {
       Object.assign(copy, { getter: (input: unknown) => inner(part(input)) });
     } else if (key === 'default' && typeof part === 'function') Object.assign(copy, { default: undefined });
@@ -76,7 +79,7 @@ function rulesOfUse(schema: Schema): string[] {
 }
 
 /** The fallback of a whole pipe is not that of its first item. */
-function fallbackOf(schema: Schema, [first]: readonly unknown[]): unknown[] {
+function describeFallback(schema: Schema, [first]: readonly unknown[]): unknown[] {
   if (!('fallback' in schema) || 'fallback' in Object(first)) return [];
   return [later({ type: FALLBACK })];
 }
@@ -111,7 +114,7 @@ function isTransformation(item: unknown): boolean {
 }
 
 /** `check: must name a place`. */
-function ruleOf(schemaOrAction: Schema | Action): string {
+function describeRule(schemaOrAction: Schema | Action): string {
   const action: Partial<Record<string, unknown>> = { ...schemaOrAction };
   const item: Partial<Record<string, unknown>> =
     action['type'] === 'later' ? { ...Object(action['item']) } : action;

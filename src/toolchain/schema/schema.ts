@@ -6,7 +6,7 @@ import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { text } from 'sui-enclave-cli/values';
 import { applicationNames } from 'sui-enclave-server/load_application';
 import { type ApplicationFolder, findProject, type Project } from '../project.ts';
-import { SCHEMA_FILE, schemaFileOf } from './app_schema.ts';
+import { createSchemaFile, SCHEMA_FILE } from './app_schema.ts';
 
 /** A schema.json is not what the command would write. */
 class OutdatedError extends EnclaveError {
@@ -14,7 +14,7 @@ class OutdatedError extends EnclaveError {
 }
 
 /** @param name default: every application @throws ConfigError for an unknown application */
-export function applicationsOf(project: Project, name: string | undefined): ApplicationFolder[] {
+export function listApplications(project: Project, name: string | undefined): ApplicationFolder[] {
   if (name !== undefined || !project.isClone) return [project.application(name)];
   return applicationNames(join(project.root, 'src/apps')).map((applicationName) =>
     project.application(applicationName),
@@ -34,7 +34,7 @@ export async function updateSchemas(
   const outdated: string[] = [];
   for (const application of applications) {
     const file = join(application.folder, SCHEMA_FILE);
-    const content = await schemaFileOf(application);
+    const content = await createSchemaFile(application);
     const isEqual = existsSync(file) && readFileSync(file, 'utf8') === content;
     if (!isEqual) outdated.push(file);
     if (!isEqual && !check) writeFileSync(file, content);
@@ -56,7 +56,7 @@ types that it signs. An image contains the file, and answers GET /schema with it
   notes:
     'without a name: the application of this repository; in a clone of sui-enclave every one of src/apps\nexit codes: 0 written, or equal; 1 a file differs, or an application fails; 2 invalid command line',
   async run({ args: { application }, options: { check } }) {
-    const files = await updateSchemas(applicationsOf(findProject(), application), check);
+    const files = await updateSchemas(listApplications(findProject(), application), check);
     return { json: { files }, text: files.join('\n') };
   },
 });

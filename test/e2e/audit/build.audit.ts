@@ -7,7 +7,7 @@ import { measureImage } from '../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../src/cli/image/eif/read.ts';
 import { rebuild } from '../../../src/toolchain/audit/rebuild.ts';
 import { clonedFiles, ROOT } from '../../src/toolchain/audit/applications.ts';
-import { type Application, recordOf, World } from './world.ts';
+import { type Application, createRecord, World } from './world.ts';
 
 const IMAGE = join(ROOT, 'out/nitro.eif');
 const RELAY = join(ROOT, 'out/relay');
@@ -34,17 +34,17 @@ afterAll(() => world.close());
 describe.runIf(hasImage())('a build by an audit', () => {
   test('gives the image of make, without the trial start, and agrees with a config of it', async () => {
     const repository = world.repository();
-    const commit = repository.commitOf(WEATHER.files);
+    const commit = repository.writeCommit(WEATHER.files);
     const eif = readFileSync(IMAGE);
     const image = measureImage(readEif(eif));
     const made = { eif, relay: readFileSync(RELAY) };
-    const measurementsSha256 = recordOf(world.read(WEATHER), made, commit, WEATHER.folder);
+    const measurementsSha256 = createRecord(world.read(WEATHER), made, commit, WEATHER.folder);
     const deployed = await world.deploy(WEATHER, repository, commit, {
       image,
       source: { measurementsSha256 },
     });
     const url = await world.serve(deployed);
-    const options = ['--source', world.git.urlOf(repository), '--url', url, '--cache', CACHE];
+    const options = ['--source', world.git.formatUrl(repository), '--url', url, '--cache', CACHE];
     const verdict = await world.audit(deployed.configId, options, { build: rebuild });
     expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
   }, 600_000);

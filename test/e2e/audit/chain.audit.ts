@@ -9,8 +9,8 @@ import { beginOverlap, createEnclaveConfig, retireConfig } from '../../../src/li
 import { compileApart } from '../../../src/toolchain/audit/compile_process.ts';
 import { addsNothing, otherConfigs } from '../../../src/toolchain/audit/configs.ts';
 import { formerSources } from '../../../src/toolchain/audit/older_sources.ts';
-import { holdersOf, upgradeHolder } from '../../../src/toolchain/audit/people.ts';
-import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import { findHolders, upgradeHolder } from '../../../src/toolchain/audit/people.ts';
+import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
 import { framework } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
@@ -26,7 +26,7 @@ beforeAll(async () => {
   world = await World.start();
   chain = new Chain({ 'rpc-url': world.node.url }, {});
   repository = world.repository();
-  commit = repository.commitOf(WEATHER.files);
+  commit = repository.writeCommit(WEATHER.files);
 });
 afterAll(() => world.close());
 afterEach(() => {
@@ -56,7 +56,7 @@ async function others({ configId }: Deployed) {
   return await otherConfigs(await readConfig(chain.client, configId), chain);
 }
 
-const codeOf = (promise: Promise<unknown>) =>
+const findCode = (promise: Promise<unknown>) =>
   promise.then(
     () => 'done',
     ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
@@ -151,7 +151,7 @@ describe('another config of the application', () => {
     const deployed = await deploy();
     const otherId = await another(deployed, deployed.image);
     lie(deployed, otherId);
-    const code = await codeOf(others(deployed));
+    const code = await findCode(others(deployed));
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
   });
@@ -166,7 +166,7 @@ test('a list of events that never ends is not waited for', async () => {
     const end = { reason: GrpcTypes.QueryEndReason.SCAN_LIMIT };
     return [GrpcTypes.ListEventsResponse.toBinary({ watermark: { cursor }, end })];
   });
-  expect(await codeOf(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
+  expect(await findCode(otherConfigs(config, chain, 300))).toMatch(/^NOT_FULLY_CHECKED: .* within 0\.3 s/);
   expect(at).toBeGreaterThan(1);
   expect(await formerSources(config, chain, 300)).toEqual([]);
 });
@@ -176,7 +176,7 @@ test('thousands of registrars are counted, and not all looked up', async () => {
   const config = await readConfig(chain.client, deployed.configId);
   const registrars = Array.from({ length: 5000 }, (_, at) => normalizeSuiAddress(`0x${at.toString(16)}ff`));
   const before = world.node.calls.length;
-  const holders = await holdersOf({ ...config, registrars }, [], chain);
+  const holders = await findHolders({ ...config, registrars }, [], chain);
   expect(world.node.calls.length - before).toBeLessThan(100);
   expect(holders.filter(({ what: capability }) => capability === 'RegistrarCap')).toHaveLength(51);
   expect(holders.find(({ id }) => id === null)?.holder).toBe('not looked up: 4950 more');
@@ -202,7 +202,7 @@ describe('the capability of a package', () => {
     const files = { 'Move.toml': manifest, [`sources/${name}.move`]: source };
     const cachedModules = compiled.get(name);
     if (cachedModules !== undefined) return [...cachedModules];
-    const result = await compileApart({ files, network: 'testnet' }, frameworkOf({}).fetcher);
+    const result = await compileApart({ files, network: 'testnet' }, chooseFramework({}).fetcher);
     if ('error' in result) throw new Error(result.error);
     compiled.set(name, result.modules);
     return [...result.modules];
@@ -329,8 +329,10 @@ describe('the capability of a package', () => {
     const immutable = await publish(['small', SMALL, call(IMMUTABLE)]);
     const { ids } = await publish(['small', SMALL, keep]);
     const { transactions, ledger } = world.node;
-    const digestOf = (id: string) => transactions.publisherOf(id) ?? '';
-    const [forged, real] = [immutable.ids[0] ?? '', ids[0] ?? ''].map((id) => transactions.get(digestOf(id)));
+    const findDigest = (id: string) => transactions.publisherOf(id) ?? '';
+    const [forged, real] = [immutable.ids[0] ?? '', ids[0] ?? ''].map((id) =>
+      transactions.get(findDigest(id)),
+    );
     expect(ledger.packages.has(ids[0] ?? '')).toBe(true);
     const get = vi.spyOn(transactions, 'get');
     // With the bytes of a transaction that made a package immutable.

@@ -1,8 +1,8 @@
 /** The other packages that an application runs with, and the folders and addresses of its sources. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  auditOf,
   compile,
+  compileHelper,
   DISHONEST,
   expectAgreement,
   expectVerdict,
@@ -10,10 +10,10 @@ import {
   genuineModules,
   HELPER_TOML,
   HONEST,
-  helperOf,
   MANIFEST,
   MODULE,
   packageIn,
+  runAudit,
   WEATHER,
   weatherWith,
 } from './packages.ts';
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const audit = (published: Published, application = WEATHER) => auditOf(world, published, application);
+const audit = (published: Published, application = WEATHER) => runAudit(world, published, application);
 
 /** Weather that has a reading checked by a package of its own. */
 function helped(toml = HELPER_TOML): Application {
@@ -48,14 +48,14 @@ async function helpedModules(helper: string | undefined, application = helped())
 
 describe('dependencies', () => {
   test('a helper that is a package of its own agrees, also in a newer version of the commit', async () => {
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const published = await world.publishModules(
       await helpedModules(helper.packageId),
       'weather',
       undefined,
       [helper.packageId],
     );
-    await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
+    await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
     const { verdict } = await audit(published, helped());
     expectAgreement(verdict);
     expect(verdict.checks).toContainEqual(
@@ -68,29 +68,29 @@ describe('dependencies', () => {
   });
 
   test('the first helper checks nothing, and the application is linked to it', async () => {
-    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
+    const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
-    await world.upgrade(helper, first, await helperOf(HONEST));
+    await world.upgrade(helper, first, await compileHelper(HONEST));
     const { verdict } = await audit(published, helped());
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(faulty(verdict)).toEqual([first]);
   });
 
   test('the first helper is honest and linked, the second is not, the third is', async () => {
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
-    const second = await world.upgrade(helper, first, await helperOf(DISHONEST));
-    await world.upgrade(helper, second, await helperOf(HONEST));
+    const second = await world.upgrade(helper, first, await compileHelper(DISHONEST));
+    await world.upgrade(helper, second, await compileHelper(HONEST));
     const { verdict } = await audit(published, helped());
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(faulty(verdict)).toEqual([second]);
   });
 
   test('a helper before the one that every version is linked to can not run', async () => {
-    const helper = await world.publishModules(await helperOf(DISHONEST), 'helper');
-    const second = await world.upgrade(helper, helper.packageId, await helperOf(HONEST));
+    const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
+    const second = await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
     const modules = await helpedModules(helper.packageId);
     const published = await world.publishModules(modules, 'weather', undefined, [second]);
     expectAgreement((await audit(published, helped())).verdict);
@@ -102,7 +102,7 @@ describe('dependencies', () => {
       'sources/deep.move': 'module deep::deep;\npublic fun ok() {}\n',
     };
     const { packageId: below } = await world.publishModules(await compile('deep', deep), 'deep');
-    const helper = await world.publishModules(await helperOf(HONEST), 'helper');
+    const helper = await world.publishModules(await compileHelper(HONEST), 'helper');
     const first = helper.packageId;
     const published = await world.publishModules(await helpedModules(first), 'weather', undefined, [first]);
     const calling = await compile(
@@ -121,7 +121,7 @@ describe('dependencies', () => {
   });
 
   test('a package that the linkage table lists and no source has', async () => {
-    const { packageId: helper } = await world.publishModules(await helperOf(HONEST), 'helper');
+    const { packageId: helper } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
     const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
     const { verdict } = await audit(published);
@@ -132,10 +132,10 @@ describe('dependencies', () => {
 
 describe('addresses and folders', () => {
   test('Move.toml gives the helper the address of another package, beside an equal decoy', async () => {
-    const { packageId: evil } = await world.publishModules(await helperOf(DISHONEST), 'helper');
+    const { packageId: evil } = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
     const application = helped(toml);
-    const decoy = await helperOf(HONEST);
+    const decoy = await compileHelper(HONEST);
     const modules = [...(await helpedModules(undefined, application)), ...decoy];
     const published = await world.publishModules(modules, 'weather', undefined, [evil]);
     const { verdict } = await audit(published, application);
@@ -158,7 +158,7 @@ describe('addresses and folders', () => {
   });
 
   test('the report names the folder of each package', async () => {
-    const modules = [...(await helpedModules(undefined)), ...(await helperOf(HONEST))];
+    const modules = [...(await helpedModules(undefined)), ...(await compileHelper(HONEST))];
     const { verdict, commit } = await audit(await world.publishModules(modules, 'weather'), helped());
     expectAgreement(verdict);
     expect(verdict.checks.map(({ against }) => against)).toContain(

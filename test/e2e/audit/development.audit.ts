@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Image } from '../../../src/library/attestation/image.ts';
 import { retireConfig } from '../../../src/library/sui/transactions.ts';
 import { developmentRegisters } from '../../../src/testing/emulated_nsm.ts';
-import { developmentMeasurementsOf } from '../../../src/toolchain/image/measurements.ts';
+import { createDevelopmentMeasurements } from '../../../src/toolchain/image/measurements.ts';
 import { framework } from '../../src/toolchain/audit/applications.ts';
 import type { TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { type Application, type Deployed, World } from './world.ts';
@@ -20,7 +20,7 @@ let source: string[];
 beforeAll(async () => {
   world = await World.start();
   repository = world.repository();
-  commit = repository.commitOf(WEATHER.files);
+  commit = repository.writeCommit(WEATHER.files);
   source = ['--source', repository.folder];
 });
 afterAll(() => world.close());
@@ -31,15 +31,15 @@ function emulated(application: string, image = 1): Image {
 }
 
 /** Returns the record of an image, as `dev` writes it. */
-function recordOf(image: Image, of = commit): string {
+function createRecord(image: Image, of = commit): string {
   const origin = { folder: WEATHER.folder, commit: of, isUnchanged: true };
-  const record = developmentMeasurementsOf(world.read(WEATHER), image, origin);
+  const record = createDevelopmentMeasurements(world.read(WEATHER), image, origin);
   return createHash('sha256')
     .update(`${JSON.stringify(record, null, 2)}\n`)
     .digest('hex');
 }
 
-const deploy = (image: Image, measurementsSha256 = recordOf(image)) =>
+const deploy = (image: Image, measurementsSha256 = createRecord(image)) =>
   world.deploy(WEATHER, repository, commit, { image, source: { measurementsSha256 } });
 
 async function retire(deployed: Deployed): Promise<void> {
@@ -86,7 +86,7 @@ describe('a development image', () => {
       code: 'REGISTERS_DIFFER',
     });
     const image = emulated('weather');
-    const stale = await deploy(image, recordOf(image, '1'.repeat(40)));
+    const stale = await deploy(image, createRecord(image, '1'.repeat(40)));
     expect(await world.audit(stale.configId, source, { build })).toMatchObject({
       exit: 1,
       code: 'MEASUREMENTS_DIFFER',

@@ -140,11 +140,11 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
 
   test('with scripts, settings, hooks, a submodule and links out of the tree stops at the links', async () => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.commitOf(hostile(hostileRepository));
+    const commit = hostileRepository.writeCommit(hostile(hostileRepository));
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
     const watched = await watch(deployed.configId, [
       '--source',
-      world.git.urlOf(hostileRepository),
+      world.git.formatUrl(hostileRepository),
       '--quick',
     ]);
     expectHarmless(watched);
@@ -155,11 +155,11 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
   test('with scripts, settings and hooks reads what an image is made of, and runs none of it', async () => {
     const hostileRepository = world.repository();
     const { m: _module, 'link/passwd': _link, ...files } = hostile(hostileRepository);
-    const commit = hostileRepository.commitOf(files);
+    const commit = hostileRepository.writeCommit(files);
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
     const watched = await watch(deployed.configId, [
       '--source',
-      world.git.urlOf(hostileRepository),
+      world.git.formatUrl(hostileRepository),
       '--quick',
     ]);
     expectHarmless(watched);
@@ -171,13 +171,13 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
 
   test('whose address on chain is a command, or a machine of this network, asks nobody', async () => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.commitOf(WEATHER.files);
+    const commit = hostileRepository.writeCommit(WEATHER.files);
     const before = world.git.requests.length;
     for (const url of [
       `ext::sh -c touch% ${join(world.root, 'pwned')}`,
       `ssh://-oProxyCommand=touch ${join(world.root, 'pwned')}/x`,
       '--upload-pack=touch pwned',
-      world.git.urlOf(hostileRepository),
+      world.git.formatUrl(hostileRepository),
     ]) {
       const deployed = await world.deploy(WEATHER, hostileRepository, commit, { source: { url } });
       const watched = await watch(deployed.configId, ['--quick']);
@@ -192,9 +192,9 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
   test('with 10 GB or a million files stops before they are there', async () => {
     const large = world.repository();
     // 300 MB of zeros, on the way a few hundred KB; the limit is 200 MB.
-    const zeros = large.commitOf({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
+    const zeros = large.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
     const many = world.repository();
-    let tree = many.treeOf({ a: 'x' });
+    let tree = many.writeTree({ a: 'x' });
     for (let depth = 0; depth < 6; depth += 1) {
       tree = many.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
@@ -231,7 +231,7 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
     ],
   ])('with escapes in %s prints none of them', async (_what, changed, code) => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.commitOf({ ...WEATHER.files, ...changed });
+    const commit = hostileRepository.writeCommit({ ...WEATHER.files, ...changed });
     const deployed = await world.deploy(WEATHER, hostileRepository, commit);
     const watched = await watch(deployed.configId, ['--source', hostileRepository.folder, '--quick']);
     expectHarmless(watched);
@@ -240,7 +240,7 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
 
   test('with escapes in every text that an admin can write prints none of them', async () => {
     const hostileRepository = world.repository();
-    const commit = hostileRepository.commitOf(WEATHER.files);
+    const commit = hostileRepository.writeCommit(WEATHER.files);
     const name = '\u001b]0;AGREES\u0007\u001b[2J\u202eAGREES: all';
     const deployed = await world.deploy(WEATHER, hostileRepository, commit, {
       name,

@@ -23,8 +23,8 @@ let source: string[];
 beforeAll(async () => {
   world = await World.start();
   repository = world.repository();
-  honest = repository.commitOf(WEATHER.files);
-  source = ['--source', world.git.urlOf(repository)];
+  honest = repository.writeCommit(WEATHER.files);
+  source = ['--source', world.git.formatUrl(repository)];
 });
 afterAll(() => world.close());
 
@@ -69,7 +69,7 @@ describe('an honest config', () => {
 
   test('of an application in its own repository agrees', async () => {
     const priceRepository = world.repository();
-    const commit = priceRepository.commitOf(PRICE.files);
+    const commit = priceRepository.writeCommit(PRICE.files);
     const deployed = await world.deploy(PRICE, priceRepository, commit);
     const url = await world.serve(deployed);
     const verdict = await world.audit(deployed.configId, ['--source', priceRepository.folder, '--url', url]);
@@ -122,7 +122,7 @@ test('a config that changes while the image is built is not agreed with', async 
 
 describe('a lie', () => {
   test('wrong commit', async () => {
-    const otherCommit = repository.commitOf({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
+    const otherCommit = repository.writeCommit({ ...WEATHER.files, 'NOTE.md': 'more' }, { parent: honest });
     const deployed = await deploy({ source: { commit: otherCommit } });
     const verdict = await world.audit(deployed.configId, source);
     expectLie(verdict, 'MEASUREMENTS_DIFFER');
@@ -138,11 +138,11 @@ describe('a lie', () => {
 
   test('a branch that moved under it', async () => {
     const ownRepository = world.repository();
-    const commit = ownRepository.commitOf(WEATHER.files);
+    const commit = ownRepository.writeCommit(WEATHER.files);
     const deployed = await world.deploy(WEATHER, ownRepository, commit);
-    const url = ['--source', world.git.urlOf(ownRepository)];
+    const url = ['--source', world.git.formatUrl(ownRepository)];
     expect(await world.audit(deployed.configId, url)).toMatchObject({ exit: 3 });
-    ownRepository.commitOf({ 'README.md': 'nothing was here' });
+    ownRepository.writeCommit({ 'README.md': 'nothing was here' });
     expectLie(await world.audit(deployed.configId, url), 'COMMIT_NOT_ON_BRANCH');
   });
 
@@ -212,9 +212,9 @@ describe('a lie', () => {
   /** A config of the created application, whose commit then has another lock file. */
   async function withLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
     const ownRepository = world.repository();
-    const commit = ownRepository.commitOf(created('price', change));
+    const commit = ownRepository.writeCommit(created('price', change));
     const deployed = await world.deploy(PRICE, ownRepository, commit);
-    return await world.audit(deployed.configId, ['--source', world.git.urlOf(ownRepository)]);
+    return await world.audit(deployed.configId, ['--source', world.git.formatUrl(ownRepository)]);
   }
 
   test('changed lockfile', async () => {
@@ -237,7 +237,7 @@ describe('a lie', () => {
 
   test('changed server.env: with an image at hand, the audit names the file', async () => {
     const files = { ...WEATHER.files, 'src/apps/weather/server.env': 'LOG_LEVEL=debug\n' };
-    const commit = repository.commitOf(files, { parent: honest });
+    const commit = repository.writeCommit(files, { parent: honest });
     const deployed = await deploy({ source: { commit } });
     const file = join(world.root, 'theirs.eif');
     writeFileSync(file, quickImage(world.read(WEATHER).app));
@@ -278,7 +278,7 @@ describe('a lie', () => {
     const changed = text.replace(/(const \w+: u64 = )(\d+)/, '$1$2 + 1');
     expect(changed).not.toBe(text);
     const application = { ...WEATHER, files: { ...WEATHER.files, [path]: changed } };
-    const commit = repository.commitOf(application.files, { parent: honest });
+    const commit = repository.writeCommit(application.files, { parent: honest });
     await deploy();
     const deployed = await world.deploy(application, repository, commit);
     const verdict = await world.audit(deployed.configId, source);

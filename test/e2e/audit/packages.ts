@@ -40,14 +40,14 @@ export function weatherWith(change: (text: string) => string): Application {
   return { ...WEATHER, files: { ...WEATHER.files, [MODULE]: change(text) } };
 }
 /** An application's commit, on chain with these packages, and an audit of it. */
-export async function auditOf(
+export async function runAudit(
   world: World,
   published: Published,
   application = WEATHER,
   options: readonly string[] = [],
 ) {
   const repository = world.repository();
-  const commit = repository.commitOf(application.files);
+  const commit = repository.writeCommit(application.files);
   const deployed = await world.deploy(application, repository, commit, { published });
   const url = await world.serve(deployed);
   const verdict = await world.audit(deployed.configId, [
@@ -82,5 +82,5 @@ export const HONEST = 'module helper::helper;\npublic fun check(value: u64) { as
 export const DISHONEST = 'module helper::helper;\npublic fun check(_value: u64) {}\n';
 export const HELPER_TOML = '[package]\nname = "helper"\nedition = "2024"\n';
 
-export const helperOf = (text: string, toml = HELPER_TOML) =>
+export const compileHelper = (text: string, toml = HELPER_TOML) =>
   compile('helper', { 'Move.toml': toml, 'sources/helper.move': text });

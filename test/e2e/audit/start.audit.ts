@@ -22,7 +22,7 @@ let quick: string[];
 beforeAll(async () => {
   world = await World.start();
   repository = world.repository();
-  commit = repository.commitOf(WEATHER.files);
+  commit = repository.writeCommit(WEATHER.files);
   deployed = await world.deploy(WEATHER, repository, commit);
   quick = ['--source', repository.folder, '--quick'];
 });
@@ -30,7 +30,7 @@ afterAll(() => world.close());
 
 const chain = () => new Chain({ 'rpc-url': world.node.url }, {});
 
-async function writerOf(objectId: string): Promise<string> {
+async function findWriter(objectId: string): Promise<string> {
   const include = { previousTransaction: true } as const;
   const { object } = await chain().client.core.getObject({ objectId, include });
   return object.previousTransaction ?? '';
@@ -49,7 +49,7 @@ describe('an audit starts from', () => {
 
   test('the transaction that published it, created the config, or registered an enclave', async () => {
     for (const id of [deployed.enclavePackage, deployed.configId, deployed.capId]) {
-      const digest = await writerOf(id);
+      const digest = await findWriter(id);
       await expectConfig(digest, deployed, `the transaction ${digest}`);
     }
   });

@@ -5,15 +5,15 @@ import { updatePcrs } from '../../../src/library/sui/transactions.ts';
 import { sourcesIn } from '../../../src/toolchain/audit/move_sources.ts';
 import { ENCLAVE_PACKAGE } from '../../../src/toolchain/places.ts';
 import {
-  auditOf,
   compile,
+  compileHelper,
   expectAgreement,
   expectVerdict,
   faulty,
   genuineModules,
   HONEST,
-  helperOf,
   packageIn,
+  runAudit,
   WEATHER,
   weatherWith,
 } from './packages.ts';
@@ -50,7 +50,7 @@ async function enclaveWith(path: string, change: (text: string) => string): Prom
 }
 
 const audit = (published: Published, application = WEATHER, options: readonly string[] = []) =>
-  auditOf(world, published, application, options);
+  runAudit(world, published, application, options);
 
 /** Weather whose n-th contract has a function of its own: later ones have those of the earlier ones. */
 const extended = (count: number) =>
@@ -83,7 +83,7 @@ async function forge({ configId, application }: Deployed, target: string): Promi
 }
 
 /** A package of a stranger that calls the application. */
-const thirdOf = (application: string, enclave: string) =>
+const compileThird = (application: string, enclave: string) =>
   compile(
     'third',
     {
@@ -110,7 +110,7 @@ describe('honest packages', () => {
   test('an application upgraded twice agrees with the commits that its config named', async () => {
     const versions = [WEATHER, extended(1), extended(2)];
     const repository = world.repository();
-    const commits = versions.map(({ files }) => repository.commitOf(files));
+    const commits = versions.map(({ files }) => repository.writeCommit(files));
     const modules = await Promise.all(
       versions.map((version) => compile('weather', packageIn(version, 'weather'))),
     );
@@ -119,7 +119,7 @@ describe('honest packages', () => {
     let latest = published.packageId;
     for (const index of [1, 2]) {
       latest = await world.upgrade(published, latest, [...genuine, ...(modules[index] ?? [])]);
-      const source = world.sourceOf(versions[index] ?? WEATHER, repository, commits[index] ?? '');
+      const source = world.createSource(versions[index] ?? WEATHER, repository, commits[index] ?? '');
       const tx = new Transaction();
       updatePcrs(tx, { ...deployed, source });
       await world.submit(tx);
@@ -197,7 +197,7 @@ describe('versions of enclave', () => {
     const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
     const second = await world.upgrade(enclave, first, unsigned);
     await world.upgrade(enclave, second, genuine);
-    const third = await world.publishModules(await thirdOf(published.packageId, first), 'third', first, [
+    const third = await world.publishModules(await compileThird(published.packageId, first), 'third', first, [
       ...[second, published.packageId],
     ]);
     const { verdict, deployed } = await audit(published);
@@ -232,7 +232,7 @@ describe('versions of enclave', () => {
   });
 
   test('one links to a package, which no release does', async () => {
-    const { packageId: helperId } = await world.publishModules(await helperOf(HONEST), 'helper');
+    const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
       ...[helperId, enclave],
@@ -275,7 +275,7 @@ describe('versions of the application', () => {
     expect(faulty(verdict)).toEqual([second]);
     expect(await forge(deployed, `${second}::weather::update_weather`)).not.toEqual([]);
     // Equal is not harmless: the commit of the second version is named, to be read.
-    const commit = repository.commitOf(dropped.files);
+    const commit = repository.writeCommit(dropped.files);
     const named = ['--source', repository.folder, '--url', url, '--older-source', commit];
     const equal = await world.audit(deployed.configId, named);
     expectAgreement(equal);

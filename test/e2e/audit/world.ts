@@ -28,8 +28,8 @@ import { type AuditedSource, readSource } from '../../../src/toolchain/audit/sou
 import { LOCK } from '../../../src/toolchain/image/build.ts';
 import { digestOfModules } from '../../../src/toolchain/image/context.ts';
 import { writeEif } from '../../../src/toolchain/image/eif/write.ts';
-import { measurementsOf } from '../../../src/toolchain/image/measurements.ts';
-import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import { createMeasurements } from '../../../src/toolchain/image/measurements.ts';
+import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
 import { call } from '../../src/cli/run.ts';
 import { startWeather } from '../../src/server/support.ts';
 import { FRAMEWORK } from '../../src/toolchain/audit/applications.ts';
@@ -58,7 +58,7 @@ const RELAY = Buffer.from('relay');
 const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 
 /** Compiles `enclave`, and contracts with it in one package or linked to it. */
-export const ENCLAVE = new Compiler(frameworkOf({}), { network: undefined });
+export const ENCLAVE = new Compiler(chooseFramework({}), { network: undefined });
 
 /** The modules of a contract in `move/` that is published in one package with `enclave`. */
 async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
@@ -218,13 +218,13 @@ export class World {
       owner: this.address,
     });
     const { packageId = '', created } = await this.submit(tx);
-    const idOf = (type: string) => created.find((object) => object.type.includes(type))?.id ?? '';
+    const findId = (type: string) => created.find((object) => object.type.includes(type))?.id ?? '';
     return {
       packageId,
       enclavePackage: enclavePackage ?? packageId,
       application: applicationType(packageId, module, module.toUpperCase()),
-      capId: idOf('::enclave::EnclaveCap<'),
-      upgradeCapId: idOf('::package::UpgradeCap'),
+      capId: findId('::enclave::EnclaveCap<'),
+      upgradeCapId: findId('::package::UpgradeCap'),
     };
   }
 
@@ -250,15 +250,15 @@ export class World {
   }
 
   /** Returns the source that an honest admin names for an image. */
-  sourceOf(application: Application, repository: TestRepository, commit: string): Source {
+  createSource(application: Application, repository: TestRepository, commit: string): Source {
     const audited = this.read(application);
     const made = { eif: quickImage(audited.app), relay: RELAY };
     return {
-      url: this.git.urlOf(repository),
+      url: this.git.formatUrl(repository),
       commit,
       folder: application.folder,
       frameworkVersion: FRAMEWORK.version,
-      measurementsSha256: recordOf(audited, made, commit, application.folder),
+      measurementsSha256: createRecord(audited, made, commit, application.folder),
     };
   }
 
@@ -271,7 +271,7 @@ export class World {
   ): Promise<Deployed> {
     const audited = this.read(application);
     const image = otherImage ?? measureImage(readEif(quickImage(audited.app)));
-    const source = this.sourceOf(application, repository, commit);
+    const source = this.createSource(application, repository, commit);
     const published = deployment ?? (await this.publish(application, audited));
     const tx = new Transaction();
     createEnclaveConfig(tx, {
@@ -329,14 +329,14 @@ export class World {
 }
 
 /** SHA-256 of the record that a build of this commit writes. */
-export function recordOf(
+export function createRecord(
   source: AuditedSource,
   { eif, relay }: Rebuilt,
   commit: string,
   folder: string,
 ): string {
   const packages = digestOfModules(source.inputs.packages);
-  const measurements = measurementsOf(
+  const measurements = createMeasurements(
     source,
     { channel: 'experimental', lock: join(source.framework, LOCK), packages, eif, relay },
     { folder, commit, isUnchanged: true, hasCommittedLock: source.isApart ? null : true },

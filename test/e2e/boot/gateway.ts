@@ -20,7 +20,7 @@ export interface Payload extends Omit<DocumentFields, 'pcrs'> {
 }
 
 /** The payload of a document of the emulator, whose NSM measures the image itself, and does not sign. */
-export function payloadOf(document: Uint8Array): Payload {
+export function decodePayload(document: Uint8Array): Payload {
   const payload = decode(decode(document)[2], { useMaps: true }) as Map<string, unknown>;
   return Object.fromEntries(payload) as unknown as Payload;
 }
@@ -29,7 +29,7 @@ export function payloadOf(document: Uint8Array): Payload {
 export function signAgain(document: Uint8Array, root: Identity): Uint8Array {
   const chain = issueChain(root, new Date());
   const fields = {
-    ...payloadOf(document),
+    ...decodePayload(document),
     certificate: chain.leaf.certificate,
     cabundle: caBundle(chain),
   };

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { readEif } from '../../../src/cli/image/eif/read.ts';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { createRoot, toPem } from '../../../src/testing/attestation_ca.ts';
-import { payloadOf, signAgain } from './gateway.ts';
+import { decodePayload, signAgain } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
 
 const EIF = 'out/nitro.eif';
@@ -64,7 +64,7 @@ describe('the production image', () => {
 
   test('attests to our registers as the emulator measures them, to its signing key and to our nonce', async () => {
     const nonce = crypto.getRandomValues(new Uint8Array(32));
-    const payload = payloadOf(await attest(machine, nonce));
+    const payload = decodePayload(await attest(machine, nonce));
     const registers = [0, 1, 2].map((at) => Buffer.from(payload.pcrs.get(at) ?? []).toString('hex'));
     expect(registers).toEqual([image.pcr0, image.pcr1, image.pcr2]);
     expect(Buffer.from(payload.public_key ?? []).toString('hex')).toBe(await publicKey(machine));
@@ -107,7 +107,7 @@ describe('the production image', () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, at) => attest(machine, Uint8Array.of(1, at))),
     );
-    expect(answers.map((document) => payloadOf(document).nonce?.[1])).toEqual(
+    expect(answers.map((document) => decodePayload(document).nonce?.[1])).toEqual(
       Array.from({ length: 50 }, (_, at) => at),
     );
   });

@@ -10,10 +10,10 @@ import { WeatherResponse } from '../../../src/apps/weather/types.ts';
 import { parsePcrs } from '../../../src/library/attestation/image.ts';
 import { forwardTls } from '../../../src/testing/tls.ts';
 import {
+  computeTemperature,
   DEV_API_KEY,
   type FakeWeatherApi,
   startFakeWeatherApi,
-  temperatureOf,
 } from '../../../src/testing/weather_api.ts';
 import { endpointTls } from './applications.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
@@ -123,7 +123,7 @@ describe('the test image', () => {
       response: { intent: number; timestamp_ms: number; data: { location: string; temperature: number } };
       signature: string;
     };
-    expect(response.data.temperature).toBe(Math.trunc(temperatureOf('San Francisco')));
+    expect(response.data.temperature).toBe(Math.trunc(computeTemperature('San Francisco')));
     const { pk, endpoints_status } = (await machine.request('/health_check')).json() as {
       pk: string;
       endpoints_status: object;

@@ -1,5 +1,5 @@
 /** The record of vsock_host: every packet between parent and enclave, on all ports and in both directions. */
-import { formsOf } from '../../src/library/client/forms.ts';
+import { listForms } from '../../src/library/client/forms.ts';
 
 /** struct virtio_vsock_hdr (virtio 1.2, section 5.10.6), all little-endian. */
 const HEADER_SIZE = 44;
@@ -40,6 +40,6 @@ export function readTraffic(record: Buffer): Traffic {
   return {
     streams: joined,
     ports,
-    saw: (secret) => formsOf(secret).some((form) => joined.some((stream) => stream.includes(form))),
+    saw: (secret) => listForms(secret).some((form) => joined.some((stream) => stream.includes(form))),
   };
 }

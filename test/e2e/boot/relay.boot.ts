@@ -8,7 +8,7 @@ import { createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { forwardTls } from '../../../src/testing/tls.ts';
-import { DEV_API_KEY, startFakeWeatherApi, temperatureOf } from '../../../src/testing/weather_api.ts';
+import { computeTemperature, DEV_API_KEY, startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
 import { freePort } from '../../enclave/init.ts';
 import { dialFrom, EVENTS, Host, listenOn, RELAY, REPORTS } from '../../enclave/relay.ts';
 import { endpointTls } from './applications.ts';
@@ -123,7 +123,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   // On a busy machine, an emulated enclave may give up its upstream.
   await expect
     .poll(() => temperatureAt(callers, 'San Francisco').catch(String), { timeout: 60_000 })
-    .toBe(Math.trunc(temperatureOf('San Francisco')));
+    .toBe(Math.trunc(computeTemperature('San Francisco')));
   const app = (name: string) => JSON.parse(host.reports(name).split('\n')[0] ?? '');
   expect([app('blue'), app('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
   expect(app('blue').pcr0).not.toBe(app('other').pcr0);
@@ -149,7 +149,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   expect(new Set(keys).size).toBe(2);
   await expect
     .poll(() => temperatureAt(callers, 'Tokyo').catch(String), { timeout: 60_000 })
-    .toBe(Math.trunc(temperatureOf('Tokyo')));
+    .toBe(Math.trunc(computeTemperature('Tokyo')));
 
   // Blue ends; the others continue.
   const kept = await dialFrom('127.0.0.1', otherPort);

@@ -9,7 +9,7 @@ import { certificatesFromPem, parsePcrs } from '../../../src/library/attestation
 import { sealSecrets } from '../../../src/library/sealing/secrets.ts';
 import { getSalt } from '../../../src/library/zklogin/index.ts';
 import { forwardTls } from '../../../src/testing/tls.ts';
-import { newProvisioner, stateOf } from '../../src/server/provisioner.ts';
+import { newProvisioner, readState } from '../../src/server/provisioner.ts';
 import { endpointTls, PROVISIONER_KEY } from './applications.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { bootWithNsm, Machine, printBoot } from './machine.ts';
@@ -60,7 +60,7 @@ async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<str
 
 /** A perfect set, but for who has signed it. */
 async function sealedByStranger(seed: string): Promise<string> {
-  const { sealingKey, state } = await stateOf({ get: (path) => fetch(gateway.url + path) });
+  const { sealingKey, state } = await readState({ get: (path) => fetch(gateway.url + path) });
   const provisioner = newProvisioner();
   return (await sealSecrets({ SALT_SEED: seed }, sealingKey, state, { provisioner })).json;
 }

@@ -7,8 +7,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../src/apps/weather/types.ts';
-import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
-import { type Forged, hostOf, serve } from './enclaves.ts';
+import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { createHost, type Forged, serve } from './enclaves.ts';
 
 let browser: Browser;
 let sui: Running;
@@ -68,7 +68,7 @@ const panel = (page: Page, title: string) => page.locator(`.panel:has(h3:text-is
 
 /** A host that changes the answers of one endpoint of the enclave of `make dev`. */
 const lyingHost = (endpoint: string, forge: (answer: string) => Forged) =>
-  hostOf(enclave, (path, text) => (path === endpoint ? forge(text) : undefined));
+  createHost(enclave, (path, text) => (path === endpoint ? forge(text) : undefined));
 
 describe('a call of the enclave of make dev', () => {
   test('shows what was signed, byte by byte, and by which key', async () => {
@@ -84,7 +84,7 @@ describe('a call of the enclave of make dev', () => {
     expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain('as told by the host');
     expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain('must name a place');
     await call(second);
-    expect(await verdictOf(second)).toMatchObject({
+    expect(await readVerdict(second)).toMatchObject({
       title: 'Signed, under a development root',
       tone: 'warning',
     });
@@ -115,7 +115,7 @@ describe('a call of the enclave of make dev', () => {
     const { page } = await form(enclave);
     await page.check('input[type=checkbox]');
     await call(page);
-    expect(await verdictOf(page)).toMatchObject({ title: 'Signed, under a development root' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Signed, under a development root' });
     const seen = (await panel(page, 'What the host saw').textContent()) ?? '';
     expect(seen).toContain('nothing but sizes');
     expect(seen).toMatch(/\/sealed \d+ bytes sent, \d+ received/);
@@ -125,7 +125,7 @@ describe('a call of the enclave of make dev', () => {
   test('that it refuses is a verdict with its own words, which nobody signed', async () => {
     const { page } = await form(enclave);
     await call(page, ' ');
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: expect.stringMatching(/^The enclave refused it, with status 4\d\d$/),
       tone: 'warning',
     });
@@ -152,7 +152,7 @@ describe('the verdict is its own for', () => {
     }));
     const { page } = await form(host);
     await call(page);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Tampered with: no attested key signed these bytes',
       tone: 'danger',
       code: expect.stringMatching(/^CLIENT_SIGNATURE: /),
@@ -175,7 +175,7 @@ describe('the verdict is its own for', () => {
     });
     const { page } = await form(host);
     await call(page);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Other key: it is signed, but by no attested key',
       code: expect.stringMatching(/^CLIENT_SIGNATURE: /),
     });
@@ -193,7 +193,7 @@ describe('the verdict is its own for', () => {
     await page.fill('input[placeholder^="https://fullnode"]', node);
     await page.click('button:has-text("Compare at")');
     await page.waitForSelector('.verdict');
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'The schema differs from the contract',
       tone: 'danger',
     });
@@ -211,12 +211,12 @@ describe('the verdict is its own for', () => {
 
   test('a schema that only renames a field, so that the signature holds', async () => {
     const rename = (text: string) => text.replaceAll('"temperature"', '"humidity"');
-    const host = await hostOf(enclave, (path, text) =>
+    const host = await createHost(enclave, (path, text) =>
       path === '/schema' || path === '/process_data' ? { text: rename(text) } : undefined,
     );
     const { page } = await form(host, node);
     await call(page);
-    expect(await verdictOf(page)).toMatchObject({ tone: 'warning' });
+    expect(await readVerdict(page)).toMatchObject({ tone: 'warning' });
     await page.click('text=Compare the type with a contract');
     await page.fill('input[placeholder="0x…::weather"]', `${appPackage}::weather`);
     await page.fill('input[placeholder^="https://fullnode"]', node);
@@ -233,7 +233,7 @@ describe('the verdict is its own for', () => {
     let status = 404;
     const url = await serve((_, response) => response.writeHead(status).end(answer));
     const { page } = await form(url);
-    expect(await verdictOf(page)).toMatchObject({ title: 'There is no form', tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'There is no form', tone: 'danger' });
     status = 200;
     answer = JSON.stringify({ version: 1, signs: [], endpoints: [], inputs: { a: 'x'.repeat(70_000) } });
     await page.click('text=Load the form from');

@@ -9,8 +9,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ConfigContent } from '../../../src/library/sui/structs.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 import { ChainFixture } from '../../src/cli/sui/chain_fixture.ts';
-import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
-import { documentOf, enclaveWith } from './enclaves.ts';
+import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { createDocument, enclaveWith } from './enclaves.ts';
 
 let browser: Browser;
 let sui: Running;
@@ -111,7 +111,7 @@ describe('the chain of make dev-sui', () => {
     await page.click('text=Use root and registers of make dev');
     await page.waitForSelector('.chip:has-text("dev-root.pem")');
     await page.click('button[type=submit]');
-    expect(await verdictOf(page)).toMatchObject({ title: 'Trusted, under a development root' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
   });
 
   test('lists transactions, events and objects', async () => {
@@ -194,19 +194,19 @@ describe('a config', () => {
   test('that is not there, or at a node that is down, is a verdict', async () => {
     const { page } = await look(browser, linkTo(fixture.node.url, `0x${'1'.repeat(64)}`), [fixture.node.url]);
     await read(page);
-    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read', tone: 'danger' });
     expect(await page.textContent('.verdict')).toMatch(/0x1{64}/);
     fixture.node.close();
     await read(page);
-    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
   });
 
   test('is not looked for at a node that lists no ledger', async () => {
     fixture.node.servesPages = false;
-    const enclave = await enclaveWith(fixture.nsm, (_, nonce) => documentOf(fixture.nsm, nonce));
+    const enclave = await enclaveWith(fixture.nsm, (_, nonce) => createDocument(fixture.nsm, nonce));
     const { page } = await look(browser, linkTo(enclave), [enclave]);
     await page.click('text=List the ledger');
-    expect(await verdictOf(page)).toMatchObject({ title: 'Nothing could be read' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
     expect(await page.textContent('.verdict')).toContain('only the model of make dev-sui');
   });
 });

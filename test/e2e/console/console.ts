@@ -104,7 +104,7 @@ export async function look(
 }
 
 /** The verdict's title and tone. */
-export async function verdictOf(page: Page): Promise<{ title: string; tone: string; code: string }> {
+export async function readVerdict(page: Page): Promise<{ title: string; tone: string; code: string }> {
   const verdict = page.locator('.verdict').first();
   await verdict.waitFor();
   return {
@@ -129,7 +129,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 });
       const isChecked = (width === 1280) === (colorScheme === 'light');
-      if (isChecked) expect(await violationsOf(page), `${name}, ${width}, ${colorScheme}`).toEqual([]);
+      if (isChecked) expect(await readViolations(page), `${name}, ${width}, ${colorScheme}`).toEqual([]);
       await page.screenshot({ path: join(SHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
     }
   }
@@ -138,7 +138,7 @@ export async function inspect(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 900 });
 }
 
-async function violationsOf(page: Page): Promise<string[]> {
+async function readViolations(page: Page): Promise<string[]> {
   return await page.evaluate(async () => {
     const axe = Reflect.get(globalThis, 'axe');
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];

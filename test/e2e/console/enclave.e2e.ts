@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';
-import { inspect, launch, look, type Running, start, verdictOf } from './console.ts';
-import { debugNsm, documentOf, enclaveWith, serve } from './enclaves.ts';
+import { inspect, launch, look, type Running, readVerdict, start } from './console.ts';
+import { createDocument, debugNsm, enclaveWith, serve } from './enclaves.ts';
 
 let browser: Browser;
 let dev: Running;
@@ -55,7 +55,7 @@ describe('the enclave of make dev', () => {
     await page.click('text=Use root and registers of make dev');
     await page.waitForSelector('text=dev.pcrs');
     await attest(page);
-    expect(await verdictOf(page)).toEqual({
+    expect(await readVerdict(page)).toEqual({
       title: 'Trusted, under a development root',
       tone: 'warning',
       code: '',
@@ -72,7 +72,7 @@ describe('the enclave of make dev', () => {
   test('is not trusted under the root that is built in', async () => {
     const { page } = await look(browser, linkTo(enclave), [enclave]);
     await attest(page);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Unknown root: AWS did not attest this',
       tone: 'danger',
       code: expect.stringMatching(/^CHAIN_ROOT: /),
@@ -98,7 +98,7 @@ describe('the enclave of make dev', () => {
     await page.keyboard.press('Tab');
     expect(await focused()).toMatch(/^Attest /);
     await page.keyboard.press('Enter');
-    expect(await verdictOf(page)).toMatchObject({ tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ tone: 'danger' });
     // On, over the fields and the copy buttons, to the rules.
     for (let tabs = 0; tabs < 40 && (await focused()) !== 'All 41 rules'; tabs += 1) {
       await page.keyboard.press('Tab');
@@ -113,7 +113,7 @@ describe('the verdict is its own for', () => {
     const nsm = new EmulatedNsm();
     const otherPcrs = nsm.pcrsFile().replace(/^(.*)PCR2$/m, `${'ab'.repeat(48)} PCR2`);
     const { page } = await attested(await enclaveWith(nsm), nsm, otherPcrs);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Wrong registers: it runs another image',
       code: expect.stringMatching(/^POLICY_PCRS: /),
     });
@@ -130,7 +130,7 @@ describe('the verdict is its own for', () => {
   test('debug mode', async () => {
     const nsm = debugNsm();
     const { page } = await attested(await enclaveWith(nsm), nsm, '');
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Debug mode: its host can read everything in it',
       code: expect.stringMatching(/^POLICY_DEBUG: /),
     });
@@ -141,7 +141,7 @@ describe('the verdict is its own for', () => {
   test('an expired document', async () => {
     const nsm = new EmulatedNsm(() => Date.now() - 4 * 3_600_000);
     const { page } = await attested(await enclaveWith(nsm), nsm);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Expired: a certificate is over',
       code: expect.stringMatching(/^CERTIFICATE_EXPIRED: /),
     });
@@ -162,7 +162,7 @@ describe('the verdict is its own for', () => {
       return document;
     });
     const { page } = await attested(url, nsm);
-    expect(await verdictOf(page)).toMatchObject({
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Tampered with: the signature does not match',
       code: expect.stringMatching(/^COSE_SIGNATURE_MISMATCH: /),
     });
@@ -170,8 +170,8 @@ describe('the verdict is its own for', () => {
 
   test('an answer to another request', async () => {
     const nsm = new EmulatedNsm();
-    const { page } = await attested(await enclaveWith(nsm, () => documentOf(nsm, 'aa'.repeat(32))), nsm);
-    expect(await verdictOf(page)).toMatchObject({
+    const { page } = await attested(await enclaveWith(nsm, () => createDocument(nsm, 'aa'.repeat(32))), nsm);
+    expect(await readVerdict(page)).toMatchObject({
       title: 'Replayed: it answers another request',
       code: expect.stringMatching(/^POLICY_NONCE: /),
     });
@@ -180,7 +180,7 @@ describe('the verdict is its own for', () => {
   test('bytes that are not a document', async () => {
     const nsm = new EmulatedNsm();
     const { page } = await attested(await enclaveWith(nsm, () => Buffer.from('<html>')), nsm);
-    expect(await verdictOf(page)).toMatchObject({ title: 'Not an attestation document', tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Not an attestation document', tone: 'danger' });
   });
 
   test('a document from a file, which may be of any age', async () => {
@@ -189,9 +189,9 @@ describe('the verdict is its own for', () => {
     await page.setInputFiles('input[type=file]', [
       file('dev-root.pem', nsm.rootPem()),
       file('nitro.pcrs', nsm.pcrsFile()),
-      file('document.bin', await documentOf(nsm, '00')),
+      file('document.bin', await createDocument(nsm, '00')),
     ]);
-    expect(await verdictOf(page)).toMatchObject({ title: 'Trusted, under a development root' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
     expect(await page.textContent('.verdict')).toContain('not asked for just now');
     expect(origins()).toEqual([new URL(dev.console).origin]);
   });
@@ -199,7 +199,7 @@ describe('the verdict is its own for', () => {
   test('an enclave that is down', async () => {
     const { page } = await look(browser, linkTo('http://127.0.0.1:9'), ['http://127.0.0.1:9']);
     await attest(page);
-    expect(await verdictOf(page)).toMatchObject({ title: 'No answer to verify', tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ title: 'No answer to verify', tone: 'danger' });
     await inspect(page, 'down');
   });
 
@@ -270,7 +270,7 @@ test('a view whose code can not be loaded says so, and the others continue', asy
   const { page } = await look(browser, dev.console);
   await page.route('**/assets/view-*.js', (route) => route.abort());
   await page.click('nav >> text=Chain');
-  expect(await verdictOf(page)).toMatchObject({ title: 'This view has failed', tone: 'danger' });
+  expect(await readVerdict(page)).toMatchObject({ title: 'This view has failed', tone: 'danger' });
   await page.click('nav >> text=Enclave');
   await page.waitForSelector('text=Nothing to see yet');
   expect(await page.title()).toBe('Enclave · sui-enclave console');

@@ -15,7 +15,7 @@ const USER_DATA = encodeUserData({
 });
 
 /** A document of the NSM. @param nonce in hexadecimal */
-export async function documentOf(
+export async function createDocument(
   nsm: EmulatedNsm,
   nonce: string,
   userData: Uint8Array = USER_DATA,
@@ -49,7 +49,7 @@ export async function enclaveWith(
 ): Promise<string> {
   return await serve(async (path, response) => {
     const nonce = new URL(path, 'http://enclave.invalid').searchParams.get('nonce') ?? '';
-    const document = await change(await documentOf(nsm, nonce), nonce);
+    const document = await change(await createDocument(nsm, nonce), nonce);
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ attestation: document.toString('hex') }));
   });
@@ -70,7 +70,7 @@ export interface Forged {
 }
 
 /** A host that forwards everything to an enclave, and changes what comes back. @param forge undefined: as it is */
-export async function hostOf(
+export async function createHost(
   enclave: string,
   forge: (path: string, text: string) => Forged | undefined,
 ): Promise<string> {

@@ -30,7 +30,7 @@ function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
   let end = HEADER;
   while (query[end] !== 0) end += 1 + (query[end] ?? 0);
   const question = query.subarray(HEADER, end + 5);
-  const records = query.readUInt16BE(end + 1) === TYPE_A ? addresses.map(recordOf) : [];
+  const records = query.readUInt16BE(end + 1) === TYPE_A ? addresses.map(encodeRecord) : [];
   const header = Buffer.alloc(HEADER);
   query.copy(header, 0, 0, 2);
   // An authoritative answer without error, to one question.
@@ -41,7 +41,7 @@ function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
 }
 
 /** The name is a pointer to that of the question; class IN, a time to live of 0. */
-function recordOf(address: string): Buffer {
+function encodeRecord(address: string): Buffer {
   const record = Buffer.from([0xc0, HEADER, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4]);
   return Buffer.concat([record, Buffer.from(address.split('.').map(Number))]);
 }

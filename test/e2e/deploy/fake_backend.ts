@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const [host = '', port = '', proofMs = '', loadMs = '0'] = process.argv.slice(2);
 let proving = 0;
 
-const tagOf = (body: Buffer) => createHash('sha256').update(body).digest('hex');
+const computeTag = (body: Buffer) => createHash('sha256').update(body).digest('hex');
 const say = (text: string) => void process.stdout.write(`${text}\n`);
 
 function answer(response: ServerResponse, status: number, body: string, headers = {}): void {
@@ -23,7 +23,7 @@ async function prove(request: IncomingMessage, response: ServerResponse): Promis
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks);
-  const tag = tagOf(body);
+  const tag = computeTag(body);
   const { fault } = JSON.parse(body.toString()) as { fault?: number };
   say(`begin ${tag} ${++proving}`);
   const closing = new AbortController();

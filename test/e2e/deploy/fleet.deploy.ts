@@ -25,7 +25,7 @@ const CALLS = 1000;
 const AT_ONCE = 16;
 
 /** It sends a request again only if it could not connect (its default), and by turns. */
-const configOf = (port: number, servers: readonly number[]) => `
+const formatConfig = (port: number, servers: readonly number[]) => `
 defaults
   mode http
   balance roundrobin
@@ -115,7 +115,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     ports = [await freePort(), await freePort()];
     const port = await freePort();
     url = `http://127.0.0.1:${port}`;
-    writeFileSync(join(folder, 'haproxy.cfg'), configOf(port, ports));
+    writeFileSync(join(folder, 'haproxy.cfg'), formatConfig(port, ports));
     await Promise.all(ports.map(launch));
     proxy = start(HAPROXY, ['-db', '-f', join(folder, 'haproxy.cfg')], {});
     await until('HAProxy answers', async () => (await fetch(url).catch(() => null))?.ok === true);

@@ -7,15 +7,15 @@ import { requestFor, startTestFrontend } from '../../src/prover/frontend/support
 import { largestRequest } from './largest.ts';
 import {
   CONFIG,
+  computeTag,
   freePort,
   HAPROXY,
   isInstalled,
   type Program,
+  readWork,
   Site,
   stop,
-  tagOf,
   until,
-  workOf,
 } from './setup.ts';
 
 /** The greatest body that HAProxy takes, in bytes. */
@@ -27,7 +27,7 @@ const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not inst
 let site: Site;
 
 /** A body that no other request has. */
-const bodyOf = (request: number, more: object = {}) =>
+const formatBody = (request: number, more: object = {}) =>
   JSON.stringify({ request, padded_unsigned_jwt: Array(100).fill('101'), ...more });
 
 async function ask(body: string) {
@@ -42,7 +42,9 @@ const tagIn = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0]
 async function workerOn(body: string): Promise<[string, Program]> {
   let busyBackend: [string, Program] | undefined;
   await until('a backend has the request', () => {
-    busyBackend = [...site.backends].find(([, backend]) => workOf(backend).begun.includes(tagOf(body)));
+    busyBackend = [...site.backends].find(([, backend]) =>
+      readWork(backend).begun.includes(computeTag(body)),
+    );
     return busyBackend !== undefined;
   });
   return busyBackend as [string, Program];
@@ -54,10 +56,10 @@ async function expectSecondTry(body: string): Promise<void> {
   const [address, backend] = await workerOn(body);
   await stop(backend);
   const { status, text } = await answer;
-  expect([status, tagIn(text)]).toEqual([200, tagOf(body)]);
+  expect([status, tagIn(text)]).toEqual([200, computeTag(body)]);
   const otherBackends = [...site.backends].filter(([backend]) => backend !== address);
-  expect(otherBackends.flatMap(([, backend]) => workOf(backend).ended)).toContain(tagOf(body));
-  expect(workOf(backend).ended).not.toContain(tagOf(body));
+  expect(otherBackends.flatMap(([, backend]) => readWork(backend).ended)).toContain(computeTag(body));
+  expect(readWork(backend).ended).not.toContain(computeTag(body));
 }
 
 describe.skipIf(!isInstalled)(NAME, () => {
@@ -75,7 +77,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     site = await Site.start({ ...PATIENT, METRICS_PORT: String(port) });
     await site.add('127.0.0.1', 10);
     await site.ready(1);
-    await ask(bodyOf(1));
+    await ask(formatBody(1));
     const figures = await fetch(`http://127.0.0.1:${port}/metrics`);
     const text = await figures.text();
     expect(text).toContain('haproxy_backend_http_responses_total{proxy="backends",code="2xx"} 1\n');
@@ -89,20 +91,20 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const kept = await site.add('127.0.0.2', 100);
     await site.ready(2);
 
-    const bodies = Array.from({ length: 40 }, (_, request) => bodyOf(request));
+    const bodies = Array.from({ length: 40 }, (_, request) => formatBody(request));
     const answers = Promise.all(bodies.map(ask));
-    await until('the burst is under way', () => workOf(killed).ended.length >= 5);
-    await until('a proof is being made', () => workOf(killed).begun.length > workOf(killed).ended.length);
+    await until('the burst is under way', () => readWork(killed).ended.length >= 5);
+    await until('a proof is being made', () => readWork(killed).begun.length > readWork(killed).ended.length);
     await stop(killed);
     const added = await site.add('127.0.0.3', 100, 500);
 
     const got = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
-    expect(got).toEqual(bodies.map((body) => [200, tagOf(body)]));
-    const [lost = ''] = workOf(killed).begun.filter((tag) => !workOf(killed).ended.includes(tag));
+    expect(got).toEqual(bodies.map((body) => [200, computeTag(body)]));
+    const [lost = ''] = readWork(killed).begun.filter((tag) => !readWork(killed).ended.includes(tag));
     // What the killed backend had begun was made by another one.
-    expect([...workOf(kept).ended, ...workOf(added).ended]).toContain(lost);
-    expect(workOf(added).ended.length).toBeGreaterThan(2);
-    for (const backend of site.backends.values()) expect(workOf(backend).most).toBe(1);
+    expect([...readWork(kept).ended, ...readWork(added).ended]).toContain(lost);
+    expect(readWork(added).ended.length).toBeGreaterThan(2);
+    for (const backend of site.backends.values()) expect(readWork(backend).most).toBe(1);
     expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
     expect(site.log()).toMatch(/backend\d+ POST \/input 200 .* retries=\+1/);
   });
@@ -125,9 +127,9 @@ describe.skipIf(!isInstalled)(NAME, () => {
     for (const address of ['127.0.0.1', '127.0.0.2']) await site.add(address, 300);
     await site.ready(2);
 
-    const room = LIMIT - bodyOf(1, { more: '' }).length;
-    await expectSecondTry(bodyOf(1, { more: 'x'.repeat(room) }));
-    const refused = await ask(bodyOf(1, { more: 'x'.repeat(room + 1) }));
+    const room = LIMIT - formatBody(1, { more: '' }).length;
+    await expectSecondTry(formatBody(1, { more: 'x'.repeat(room) }));
+    const refused = await ask(formatBody(1, { more: 'x'.repeat(room + 1) }));
     expect([refused.status, refused.text]).toEqual([413, `The body must have at most ${LIMIT} bytes`]);
   });
 
@@ -137,18 +139,18 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await site.add('127.0.0.2', 1);
     await site.ready(2);
     for (const fault of [400, 500]) {
-      const body = bodyOf(fault, { fault });
+      const body = formatBody(fault, { fault });
       expect(await ask(body)).toMatchObject({
         status: fault,
         text: expect.stringMatching(`status ${fault} of`),
       });
-      const tries = [...site.backends.values()].flatMap((backend) => workOf(backend).begun);
-      expect(tries.filter((tag) => tag === tagOf(body))).toHaveLength(1);
+      const tries = [...site.backends.values()].flatMap((backend) => readWork(backend).begun);
+      expect(tries.filter((tag) => tag === computeTag(body))).toHaveLength(1);
     }
-    const busy = bodyOf(503, { fault: 503 });
+    const busy = formatBody(503, { fault: 503 });
     expect((await ask(busy)).status).toBe(503);
     const triers = [...site.backends.values()].filter((backend) =>
-      workOf(backend).begun.includes(tagOf(busy)),
+      readWork(backend).begun.includes(computeTag(busy)),
     );
     expect(triers).toHaveLength(2);
   });
@@ -157,12 +159,12 @@ describe.skipIf(!isInstalled)(NAME, () => {
     site = await Site.start({ QUEUE_LENGTH: '2', QUEUE_SECONDS: '1', PROOF_SECONDS: '10' });
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
-    const running = ask(bodyOf(0));
-    await workerOn(bodyOf(0));
+    const running = ask(formatBody(0));
+    await workerOn(formatBody(0));
     const started = performance.now();
     const answers = await Promise.all(
       [1, 2, 3].map(async (request) => {
-        const answer = await ask(bodyOf(request));
+        const answer = await ask(formatBody(request));
         return { ...answer, seconds: (performance.now() - started) / 1000 };
       }),
     );
@@ -181,20 +183,20 @@ describe.skipIf(!isInstalled)(NAME, () => {
     await site.ready(1);
     const callers = [0, 1, 2].map((request) => {
       const leaver = new AbortController();
-      return { leaver, body: bodyOf(request), left: site.post(bodyOf(request), leaver.signal) };
+      return { leaver, body: formatBody(request), left: site.post(formatBody(request), leaver.signal) };
     });
     const outcomes = callers.map(({ left }) => left.catch((error: Error) => error.name));
-    await until('a proof is being made', () => workOf(backend).begun.length === 1);
+    await until('a proof is being made', () => readWork(backend).begun.length === 1);
     for (const { leaver } of callers) leaver.abort();
     expect(await Promise.all(outcomes)).toEqual(Array(3).fill('AbortError'));
-    await until('the backend knows', () => workOf(backend).left.length === workOf(backend).begun.length);
+    await until('the backend knows', () => readWork(backend).left.length === readWork(backend).begun.length);
     // Those that waited for it have left the queue, so that the next request begins at once.
     const last = new AbortController();
-    const begun = site.post(bodyOf(3), last.signal).catch(() => {});
-    await until('the next one is begun', () => workOf(backend).begun.includes(tagOf(bodyOf(3))));
+    const begun = site.post(formatBody(3), last.signal).catch(() => {});
+    await until('the next one is begun', () => readWork(backend).begun.includes(computeTag(formatBody(3))));
     last.abort();
     await begun;
-    expect(workOf(backend).ended).toEqual([]);
+    expect(readWork(backend).ended).toEqual([]);
   });
 
   test('tells it for the callers of a front end, too', async () => {
@@ -205,39 +207,39 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const request = requestFor(await token());
     const callers = [new AbortController(), new AbortController()];
     const left = callers.map(({ signal }) => post(request, { signal }).catch((error: Error) => error.name));
-    await until('a proof is being made', () => workOf(backend).begun.length === 1);
+    await until('a proof is being made', () => readWork(backend).begun.length === 1);
     for (const caller of callers) caller.abort();
     expect(await Promise.all(left)).toEqual(['AbortError', 'AbortError']);
-    await until('the backend knows', () => workOf(backend).left.length === 1);
-    expect(workOf(backend).ended).toEqual([]);
+    await until('the backend knows', () => readWork(backend).left.length === 1);
+    expect(readWork(backend).ended).toEqual([]);
   });
 
   test('gives up on a backend that is too slow, and tries no other one', async () => {
     site = await Site.start({ PROOF_SECONDS: '1' });
     await site.add('127.0.0.1', 5000);
     await site.ready(1);
-    const { status, text } = await ask(bodyOf(0));
+    const { status, text } = await ask(formatBody(0));
     expect([status, text]).toEqual([504, 'The proving component took too long']);
-    expect(workOf(site.backends.get('127.0.0.1') as Program).begun).toHaveLength(1);
+    expect(readWork(site.backends.get('127.0.0.1') as Program).begun).toHaveLength(1);
   });
 
   test('answers 503 without a backend, and serves nothing but the contract', async () => {
     site = await Site.start();
-    const { status, text, headers } = await ask(bodyOf(0));
+    const { status, text, headers } = await ask(formatBody(0));
     expect([status, text, headers.get('retry-after')]).toEqual([503, 'Server at capacity', '5']);
     for (const path of ['/backends', '/healthz']) expect((await site.get(path)).status).toBe(503);
     await site.add('127.0.0.1', 1);
     await site.ready(1);
     expect((await site.get('/input')).status).toBe(404);
-    expect((await ask(bodyOf(0))).status).toBe(200);
+    expect((await ask(formatBody(0))).status).toBe(200);
   });
 
   test('passes the health of a backend on, even while all of them are proving', async () => {
     site = await Site.start(PATIENT);
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
-    const running = ask(bodyOf(0));
-    await workerOn(bodyOf(0));
+    const running = ask(formatBody(0));
+    await workerOn(formatBody(0));
     const health = await site.get('/healthz');
     expect([health.status, await health.json()]).toEqual([200, { status: 'proving' }]);
     expect((await running).status).toBe(200);

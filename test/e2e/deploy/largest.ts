@@ -23,10 +23,10 @@ function longest(max: number, make: (filler: string) => string, shift: number): 
 
 export function largestRequest(): { request: ProofRequest; key: SigningKey } {
   const candidates = [0, 1, 2].map((shift) => {
-    const headerOf = (kid: string) => ({ alg: 'RS256', kid, typ: 'JWT' });
-    const kid = longest(PROFILES.full.header, (filler) => JSON.stringify(headerOf(filler)), shift);
-    const header = headerOf(kid);
-    const payloadOf = (filler: string) =>
+    const createHeader = (kid: string) => ({ alg: 'RS256', kid, typ: 'JWT' });
+    const kid = longest(PROFILES.full.header, (filler) => JSON.stringify(createHeader(filler)), shift);
+    const header = createHeader(kid);
+    const formatPayload = (filler: string) =>
       JSON.stringify({
         ...CLAIMS,
         aud: 'z'.repeat(143),
@@ -35,8 +35,8 @@ export function largestRequest(): { request: ProofRequest; key: SigningKey } {
         filler,
       });
     const headerSize = Buffer.from(JSON.stringify(header)).toString('base64url').length;
-    const filler = longest(MAX_UNSIGNED - headerSize - 1, payloadOf, shift);
-    return signToken(payloadOf(filler), header);
+    const filler = longest(MAX_UNSIGNED - headerSize - 1, formatPayload, shift);
+    return signToken(formatPayload(filler), header);
   });
   const digits = (jwt: string) => Array.from(Buffer.from(jwt), String).join('').length;
   const [jwt = ''] = candidates.sort((a, b) => digits(b) - digits(a));

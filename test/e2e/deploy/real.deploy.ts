@@ -5,18 +5,18 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { buildInput } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { readVerifyingKey, verifyProof } from '../../../src/prover/verify.ts';
-import { artifactsOf, ENGINE, generatorOf } from '../../../src/toolchain/prover/artifacts.ts';
+import { ENGINE, locateArtifacts, locateGenerator } from '../../../src/toolchain/prover/artifacts.ts';
 import { OUR_KEY, requestWith } from '../../src/prover/support.ts';
 import { HAPROXY, isInstalled, REAL_BACKEND, Site, stop, until } from './setup.ts';
 
-const artifacts = artifactsOf('small');
+const artifacts = locateArtifacts('small');
 const missing = [HAPROXY, REAL_BACKEND, ENGINE, artifacts.zkey].filter((path) => !existsSync(path));
 const NAME =
   isInstalled && missing.length === 0 ? 'backends' : `backends (skipped: no ${missing.join(', ')})`;
 const REQUESTS = 8;
 
 function environment() {
-  const isNative = generatorOf(artifacts)[0] !== process.execPath;
+  const isNative = locateGenerator(artifacts)[0] !== process.execPath;
   return {
     ZKEY: artifacts.zkey,
     WITNESS_BINARIES: isNative ? artifacts.circuit : join(artifacts.circuit, 'circuit_js'),

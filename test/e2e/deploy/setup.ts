@@ -55,10 +55,10 @@ export async function freePort(): Promise<number> {
 }
 
 /** Returns the tag that a backend gives the proof of a body. */
-export const tagOf = (body: string) => createHash('sha256').update(body).digest('hex');
+export const computeTag = (body: string) => createHash('sha256').update(body).digest('hex');
 
 /** The requests that a fake has begun and ended, those whose callers left before, and how many there were at once. */
-export function workOf({ output }: Program) {
+export function readWork({ output }: Program) {
   const lines = output().split('\n');
   const tags = (word: string) =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.split(' ')[1] as string);

@@ -52,8 +52,8 @@ async function serve(backend?: FakeBackend) {
       tlsRequest.on('error', reject);
       tlsRequest.end(body && JSON.stringify(body));
     });
-  const statusOf = async () => (await ask('/ping').catch(() => undefined))?.status;
-  return { frontend, proxy, ask, statusOf };
+  const requestStatus = async () => (await ask('/ping').catch(() => undefined))?.status;
+  return { frontend, proxy, ask, statusOf: requestStatus };
 }
 
 describe.skipIf(!isInstalled)(NAME, () => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parseKeeperFile } from '../../../src/cli/keeper/file.ts';
-import { type World, worldOf } from '../../../src/cli/keeper/world.ts';
+import { createWorld, type World } from '../../../src/cli/keeper/world.ts';
 import { KeeperFixture, type Operator } from '../../src/cli/keeper/keeper_fixture.ts';
 import { ofConfig } from '../../src/cli/sui/chain_fixture.ts';
 import { startServer, type TestServer } from '../../src/server/support.ts';
@@ -23,7 +23,7 @@ const idle = { exit: 0, done: [], alerts: [] };
 async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
   const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
-  return await worldOf(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() }, () => {});
+  return await createWorld(file, 'keeper.yaml', {}, { SUI_PRIVATE_KEY: key.getSecretKey() }, () => {});
 }
 
 async function readFrom(world: World | undefined) {

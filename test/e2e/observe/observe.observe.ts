@@ -10,10 +10,10 @@ import {
   FOLDER,
   growing,
   isInstalled,
+  parseSeries,
   type RuleTest,
   run,
   type Series,
-  seriesOf,
   temporaryFolder,
   testRules,
 } from './promtool.ts';
@@ -91,8 +91,8 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const texts = await scrapes();
     const all = jobs.flatMap(({ job_name: job, static_configs }) =>
       static_configs.flatMap(({ targets: [instance], labels = {} }) => [
-        ...seriesOf(texts[job] ?? '', { job, instance, ...labels }),
-        ...seriesOf('up 1', { job, instance, ...labels }),
+        ...parseSeries(texts[job] ?? '', { job, instance, ...labels }),
+        ...parseSeries('up 1', { job, instance, ...labels }),
       ]),
     );
     healthy = new Map(all);

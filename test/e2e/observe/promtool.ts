@@ -45,7 +45,7 @@ export function temporaryFolder(): string {
 }
 
 /** The series of a scrape, constant, as Prometheus has them from a target with these labels. */
-export function seriesOf(scrape: string, labels: Readonly<Record<string, string>>): Series {
+export function parseSeries(scrape: string, labels: Readonly<Record<string, string>>): Series {
   const series: Series = new Map();
   for (const line of scrape.split('\n')) {
     const [, name = '', labelText = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];

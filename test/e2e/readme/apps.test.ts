@@ -10,7 +10,7 @@ import { makeEnvironment, makeSettings } from '../../../src/cli/image/settings.t
 import { parseManifest } from '../../../src/server/application/manifest.ts';
 import { bundle } from '../../../src/toolchain/image/bundle.ts';
 import { shareModules } from '../../../src/toolchain/image/share_modules.ts';
-import { filesOf } from '../../page_files.ts';
+import { readFiles } from '../../page_files.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
@@ -20,7 +20,7 @@ const COPIED = [
 ];
 
 /** Path and content of each file that the page shows. */
-const files = filesOf(README);
+const files = readFiles(README);
 const code = [...files.keys()].filter((path) => path.endsWith('.ts'));
 
 let dir: string;

@@ -12,7 +12,7 @@ import { startWeather } from '../../src/server/support.ts';
 const EXPORT = 'export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)';
 
 /** The lines of the block that begins with the account of `make dev-sui`. */
-function linesOf(page: string): string[] {
+function readLines(page: string): string[] {
   const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block.trim().split('\n'));
   const [lines = [], ...more] = blocks.filter(([head]) => head === EXPORT);
@@ -93,7 +93,7 @@ const FIRST = 'http://127.0.0.1:3000';
 
 test('"On one machine" goes from publish to an answer of the rotated enclave', async () => {
   const urls = { [FIRST]: await startEnclave(), 'http://127.0.0.1:3001': await startEnclave() };
-  expect(await follow(linesOf('src/library/sui/README.md'), urls)).toEqual([
+  expect(await follow(readLines('src/library/sui/README.md'), urls)).toEqual([
     'publish',
     'create_config',
     'register_enclave',
@@ -106,17 +106,17 @@ test('"On one machine" goes from publish to an answer of the rotated enclave', a
 }, 120_000);
 
 test('"From a signed reading to an object on Sui" ends with a minted reading, and with a key that is not registered', async () => {
-  const lines = linesOf('scripts/docs/START.md');
+  const lines = readLines('scripts/docs/START.md');
   const done = await follow(lines, { [FIRST]: await startEnclave() });
   expect(done).toEqual(['publish', 'create_config', 'register_enclave', 'submit', 'status']);
   expect(mintedReadings()).toHaveLength(1);
 
   // The restarted enclave has a new key.
   const urls = { [FIRST]: await startEnclave() };
-  const lineOf = (name: string) =>
+  const findLine = (name: string) =>
     lines.find((line) => line.startsWith(`npx --offline sui-enclave ${name} `)) ?? '';
-  expect((await runLine(lineOf('submit'), urls)).json).toMatchObject({ code: 'NOT_REGISTERED' });
+  expect((await runLine(findLine('submit'), urls)).json).toMatchObject({ code: 'NOT_REGISTERED' });
   expect(mintedReadings()).toHaveLength(1);
-  await follow([lineOf('register_enclave'), lineOf('submit')], urls);
+  await follow([findLine('register_enclave'), findLine('submit')], urls);
   expect(mintedReadings()).toHaveLength(2);
 }, 120_000);

@@ -43,9 +43,9 @@ afterAll(() => fixture.close());
 
 test("the admin's path ends with a new enclave of the new image, and continues through the lifecycle to its end", async () => {
   const { nsm, node } = fixture;
-  const next = fixture.nsmOf('next');
+  const next = fixture.createNsm('next');
   writeFileSync(fixture.file('next.pcrs'), next.pcrsFile());
-  const third = fixture.nsmOf('third');
+  const third = fixture.createNsm('third');
   writeFileSync(fixture.file('third.pcrs'), third.pcrsFile());
   const enclaves = [
     await startWeather({ nsm }),

@@ -13,7 +13,7 @@ import { buildVerifier, isJudged, verdicts } from './verifier.ts';
 
 beforeAll(() => buildVerifier(ROOT.certificate), 600_000);
 
-async function predictedOf({ document, at, roots = [] }: Case): Promise<number | null> {
+async function predictAbort({ document, at, roots = [] }: Case): Promise<number | null> {
   const { abort } = await predictRegistration(fromHex(document), at, ...roots.slice(0, 1).map(fromHex));
   return abort;
 }
@@ -23,7 +23,7 @@ describe.each(Object.entries(cases))('%s', (_, group) => {
     const judged = group.filter((sample) => isJudged(sample, ROOT.certificate));
     expect(judged.length).toBeGreaterThan(group.length / 2);
     const abortCodes = verdicts(judged);
-    const predicted = await Promise.all(judged.map(predictedOf));
+    const predicted = await Promise.all(judged.map(predictAbort));
     const compared = (aborts: readonly (number | null)[]) =>
       judged.map(({ name }, index) => `${name}: ${aborts[index]}`);
     expect(compared(predicted)).toEqual(compared(abortCodes));
@@ -54,7 +54,7 @@ describe('documents that are changed at random', () => {
   ])('%s', async (_, documents) => {
     const judged = fc.sample(documents, 500).map((bytes) => made('changed', bytes));
     const abortCodes = verdicts(judged);
-    const predicted = await Promise.all(judged.map(predictedOf));
+    const predicted = await Promise.all(judged.map(predictAbort));
     const differing = judged.filter((_, index) => predicted[index] !== abortCodes[index]);
     expect(differing.map((sample) => sample.document)).toEqual([]);
     expect(new Set(abortCodes).size).toBeGreaterThan(1);

@@ -59,7 +59,7 @@ export class Machine {
 
   /** Its files; they stay from one boot to the next. */
   get #root(): string {
-    return `/proc/${childrenOf(this.#holder)[0]}/root${this.#dir}/root`;
+    return `/proc/${readChildren(this.#holder)[0]}/root${this.#dir}/root`;
   }
 
   /** A file of the machine, as this machine sees it. */
@@ -72,7 +72,7 @@ export class Machine {
     const cgroup = await this.#holding;
     mkdirSync(join(REPOSITORY, 'build'), { recursive: true });
     const log = openSync(join(REPOSITORY, 'build/units.log'), 'a');
-    const holder = String(childrenOf(this.#holder)[0]);
+    const holder = String(readChildren(this.#holder)[0]);
     this.#unshare = spawn(
       'nsenter',
       ['--target', holder, '--mount', 'sh', SCRIPT, 'enter', this.#dir, REPOSITORY, cgroup],
@@ -82,7 +82,7 @@ export class Machine {
     const process = this.#unshare;
     this.#init = undefined;
     await until('systemd runs', () => {
-      const [init] = childrenOf(process);
+      const [init] = readChildren(process);
       const isSystemd = init !== undefined && readFileSync(`/proc/${init}/comm`, 'utf8') === 'systemd\n';
       if (isSystemd) this.#init = init;
       return isSystemd && /running|degraded/.test(this.run('systemctl', 'is-system-running').stdout);
@@ -142,7 +142,7 @@ export class Machine {
 }
 
 /** The processes that a process has started. */
-function childrenOf({ pid }: ChildProcess): number[] {
+function readChildren({ pid }: ChildProcess): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
     return text.split(' ').filter(Boolean).map(Number);

@@ -13,7 +13,7 @@ import type { WalletEnclave } from '../../../src/toolchain/dev/wallet/page_serve
 import { startWalletServices } from '../../../src/toolchain/dev/wallet/services.ts';
 import { type Artifacts, builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { inspect, launch, type Running, start } from '../console/console.ts';
-import { addressOf, button, failureOf, logIn, newContext, problem, ready } from './wallet_page.ts';
+import { button, logIn, newContext, problem, readAddress, readFailure, ready } from './wallet_page.ts';
 
 let browser: Browser;
 let folder: string;
@@ -63,7 +63,7 @@ test('an enclave that nobody has registered is reported by its code, and nothing
   const page = await open(undefined);
   await button(page, 'Ask').click();
   await problem(page).waitFor();
-  expect(await failureOf(page)).toMatch(/^CLIENT_NOT_REGISTERED /);
+  expect(await readFailure(page)).toMatch(/^CLIENT_NOT_REGISTERED /);
   expect(await button(page, 'Mint it').count()).toBe(0);
   await inspect(page, 'wallet-not-registered');
 });
@@ -84,7 +84,7 @@ test('the answer of a registered enclave becomes an object of the user', { timeo
   await expect.poll(() => page.textContent('main')).toContain('a WeatherNFT');
   await inspect(page, 'wallet-minted');
 
-  const address = (await addressOf(page)) ?? '';
+  const address = (await readAddress(page)) ?? '';
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: sui.node.url });
   const type = `${enclave.packageId}::weather::WeatherNFT`;
   const { objects } = await client.core.listOwnedObjects({ owner: address, type });

@@ -5,7 +5,7 @@
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { verifierOf } from '../../../src/devnet/node.ts';
+import { chooseVerifier } from '../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../src/devnet/zklogin.ts';
 import { CLIENTS } from '../../../src/toolchain/dev/wallet/servers.ts';
 import type { Outcome } from './standard_page.ts';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   services.node.verify = async (...signed) => {
     const [data, signature, signer, scope] = signed;
     if (signer !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(services.node, ...signed);
-    return await verifierOf(scope)(data, signature, { address: signer });
+    return await chooseVerifier(scope)(data, signature, { address: signer });
   };
   services.node.ledger.give(SPONSOR.toSuiAddress(), 10_000_000_000n);
   browser = await launch();

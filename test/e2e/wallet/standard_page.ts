@@ -59,7 +59,7 @@ type SuiWallet = WalletWithFeatures<SuiWalletFeatures>;
 const CHAIN = 'sui:localnet';
 const settings: PageSettings = JSON.parse(document.querySelector('#settings')?.textContent ?? '');
 
-async function outcomeOf(work: () => Promise<Outcome>): Promise<Outcome> {
+async function runToOutcome(work: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await work();
   } catch (error) {
@@ -102,7 +102,7 @@ async function startDapp(): Promise<void> {
     const { accounts } = await featuresOf(wallet)['standard:connect'].connect({ silent });
     return { addresses: accounts.map(({ address }) => address) };
   };
-  const inputOf = (wallet: number) => {
+  const createInput = (wallet: number) => {
     const [account] = accountsSeen[wallet] ?? [];
     if (account === undefined) throw new Error('never connected');
     return { transaction: new Transaction(), account, chain: CHAIN } as const;
@@ -125,36 +125,38 @@ async function startDapp(): Promise<void> {
     connect(wallet) {
       dapp.connected = null;
       const attempt = ++attempts;
-      outcomeOf(() => connectWith(wallet, false)).then((outcome) => {
+      runToOutcome(() => connectWith(wallet, false)).then((outcome) => {
         remember();
         if (attempt === attempts) dapp.connected = outcome;
       });
     },
     connectSilently: (wallet) =>
-      outcomeOf(async () => {
+      runToOutcome(async () => {
         const outcome = await connectWith(wallet, true);
         remember();
         return outcome;
       }),
     disconnect: (wallet) =>
-      outcomeOf(async () => {
+      runToOutcome(async () => {
         await featuresOf(wallet)['standard:disconnect']?.disconnect();
         return {};
       }),
     send: (wallet) =>
-      outcomeOf(async () => {
+      runToOutcome(async () => {
         const { signAndExecuteTransaction } = featuresOf(wallet)['sui:signAndExecuteTransaction'];
-        const { digest } = await signAndExecuteTransaction(inputOf(wallet));
+        const { digest } = await signAndExecuteTransaction(createInput(wallet));
         return { digest };
       }),
     sign: (wallet) =>
-      outcomeOf(async () => {
-        const { bytes } = await featuresOf(wallet)['sui:signTransaction'].signTransaction(inputOf(wallet));
+      runToOutcome(async () => {
+        const { bytes } = await featuresOf(wallet)['sui:signTransaction'].signTransaction(
+          createInput(wallet),
+        );
         return { bytes };
       }),
     signMessage: (wallet, text) =>
-      outcomeOf(async () => {
-        const { account } = inputOf(wallet);
+      runToOutcome(async () => {
+        const { account } = createInput(wallet);
         const message = new TextEncoder().encode(text);
         const { bytes } = await featuresOf(wallet)['sui:signPersonalMessage'].signPersonalMessage({
           message,

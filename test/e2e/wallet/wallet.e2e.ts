@@ -11,17 +11,17 @@ import { builtProver } from '../../../src/toolchain/prover/artifacts.ts';
 import { freePorts } from '../../src/toolchain/dev/wallet/free_ports.ts';
 import { inspect, launch } from '../console/console.ts';
 import {
-  addressOf,
   button,
-  failureOf,
   LOG_IN,
   logIn,
   newContext,
   passProvider,
   prepare,
   problem,
+  readAddress,
+  readFailure,
+  readStep,
   ready,
-  stepOf,
 } from './wallet_page.ts';
 
 const WAYS = Object.keys(CLIENTS) as How[];
@@ -72,7 +72,7 @@ async function logInWhole(page: Page, name: string): Promise<string | null> {
   await logIn(page, name);
   expect(await problem(page).count()).toBe(0);
   expect(await page.textContent('main')).toContain('It can sign until epoch 102 ends.');
-  return await addressOf(page);
+  return await readAddress(page);
 }
 
 /** The digest of a transaction that the node has executed, and so has found well signed. */
@@ -91,7 +91,7 @@ describe.each(WAYS)('a login by %s', (how) => {
   test('gives an address that can send, survives a reload, and leaves nothing behind', async () => {
     const context = await newContext(browser);
     const page = await open(context, how);
-    expect(await stepOf(page)).toBe('none');
+    expect(await readStep(page)).toBe('none');
     const address = await logInWhole(page, 'alice');
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
     // The token is neither in the address bar nor in the history.
@@ -102,17 +102,17 @@ describe.each(WAYS)('a login by %s', (how) => {
 
     await page.reload();
     await ready(page);
-    expect(await addressOf(page)).toBe(address);
+    expect(await readAddress(page)).toBe(address);
     expect(await send(page)).not.toBe(first);
     expect(await persisted(page)).toEqual(NOTHING);
 
     // Another tab is another session.
     const otherPage = await open(context, how);
-    expect(await stepOf(otherPage)).toBe('none');
+    expect(await readStep(otherPage)).toBe('none');
     expect(await otherPage.locator('[data-address]').count()).toBe(0);
 
     await button(page, 'Log out').click();
-    expect(await stepOf(page)).toBe('none');
+    expect(await readStep(page)).toBe('none');
     expect(await page.locator('[data-address]').count()).toBe(0);
     expect(await kept(page)).toEqual([]);
   });
@@ -121,15 +121,15 @@ describe.each(WAYS)('a login by %s', (how) => {
     const page = await open(await newContext(browser), how);
     services.proverIsBroken = true;
     await logIn(page, 'alice');
-    expect(await failureOf(page)).toMatch(/^ZKLOGIN_REFUSED /);
-    expect(await stepOf(page)).toBe('proof');
+    expect(await readFailure(page)).toMatch(/^ZKLOGIN_REFUSED /);
+    expect(await readStep(page)).toBe('proof');
     const shown = await page.locator('[data-state=done] code').textContent();
     expect(shown).toMatch(/^0x[0-9a-f]{6}…[0-9a-f]{6}$/);
     expect(page.url()).toBe(`${services.origin}/`);
 
     await page.reload();
     await ready(page);
-    expect(await failureOf(page)).toMatch(/^ZKLOGIN_REFUSED /);
+    expect(await readFailure(page)).toMatch(/^ZKLOGIN_REFUSED /);
     expect(await kept(page)).toEqual(['sui-enclave/zklogin/login']);
 
     services.proverIsBroken = false;
@@ -274,7 +274,7 @@ test('a session that has expired asks for a login, and is renewed by it', async 
   await page.waitForURL((url) => url.origin === services.origin);
   await ready(page);
   expect(await page.textContent('main')).toContain('It can sign until epoch 105 ends.');
-  expect(await addressOf(page)).toBe(address);
+  expect(await readAddress(page)).toBe(address);
   await send(page);
 });
 
@@ -305,11 +305,11 @@ test('a user who refuses sees that, and one who comes back without an answer can
   await page.click('text=Cancel');
   await page.waitForURL((url) => url.origin === services.origin);
   await ready(page);
-  expect(await failureOf(page)).toMatch(/^ZKLOGIN_PROVIDER_REFUSED .*access_denied/);
+  expect(await readFailure(page)).toMatch(/^ZKLOGIN_PROVIDER_REFUSED .*access_denied/);
   await page.goto(`${services.origin}/back`);
   await ready(page);
   expect(await problem(page).count()).toBe(0);
-  expect(await stepOf(page)).toBe('none');
+  expect(await readStep(page)).toBe('none');
 });
 
 test('an answer that was used has no effect when it comes again, in this tab or another', async () => {
@@ -324,18 +324,18 @@ test('an answer that was used has no effect when it comes again, in this tab or 
   await page.goto('about:blank');
   await page.goto(back);
   await ready(page);
-  expect(await addressOf(page)).toBe(address);
+  expect(await readAddress(page)).toBe(address);
   expect(await kept(page)).toEqual(['sui-enclave/zklogin/session']);
 
   const otherPage = await context.newPage();
   await otherPage.goto(back);
   await ready(otherPage);
-  expect(await stepOf(otherPage)).toBe('none');
+  expect(await readStep(otherPage)).toBe('none');
   await button(otherPage, LOG_IN).click();
   await otherPage.waitForURL((url) => url.origin === services.issuer);
   await otherPage.goto(back);
   await ready(otherPage);
-  expect(await failureOf(otherPage)).toMatch(/^ZKLOGIN_STATE /);
+  expect(await readFailure(otherPage)).toMatch(/^ZKLOGIN_STATE /);
 });
 
 test('a user has the same address at the next run, on the same ports with the same seed', async () => {
@@ -420,7 +420,7 @@ describe.skipIf(!prover)('with the real proving service', () => {
     await prepare(page);
     await button(page, 'Send').click();
     await problem(page).waitFor();
-    expect(await failureOf(page)).toMatch(/^ZKLOGIN_PROOF .*Groth16 proof verify failed/);
+    expect(await readFailure(page)).toMatch(/^ZKLOGIN_PROOF .*Groth16 proof verify failed/);
     expect(await page.locator('[data-digest]').count()).toBe(0);
   });
 });

@@ -28,15 +28,15 @@ export async function ready(page: Page): Promise<void> {
     .waitFor();
 }
 
-export const stepOf = (page: Page) => page.getAttribute('main', 'data-step');
+export const readStep = (page: Page) => page.getAttribute('main', 'data-step');
 /** The whole address, of which the page shows the ends. */
-export const addressOf = (page: Page) => page.getAttribute('[data-address]', 'data-address');
+export const readAddress = (page: Page) => page.getAttribute('[data-address]', 'data-address');
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 export const problem = (page: Page) => page.locator('[role=alert] .verdict');
 export const LOG_IN = 'Log in with oidc-provider';
 
 /** The error's code and message. */
-export async function failureOf(page: Page): Promise<string> {
+export async function readFailure(page: Page): Promise<string> {
   const [code, message] = [problem(page).locator('.code'), problem(page).locator('p').first()];
   return `${await code.textContent()} ${await message.textContent()}`;
 }

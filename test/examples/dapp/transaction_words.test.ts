@@ -1,7 +1,7 @@
 /** What the example dapp tells a user before a signature. */
 import { Transaction, type TransactionObjectArgument } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
-import { gasOf, stepsOf, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';
+import { describeGas, describeSteps, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
 const [PACKAGE, SENDER, OTHER, COIN] = [id('a'), id('b'), id('c'), id('d')];
@@ -15,7 +15,7 @@ async function steps(build: (tx: Transaction) => void) {
   tx.setGasPrice(1000);
   tx.setGasPayment([reference(id('e'))]);
   build(tx);
-  return stepsOf(Transaction.from(await tx.build()).getData(), PACKAGE);
+  return describeSteps(Transaction.from(await tx.build()).getData(), PACKAGE);
 }
 
 function call(tx: Transaction, target: string, value = 14): TransactionObjectArgument {
@@ -71,9 +71,9 @@ test('the gas is named with its payer and its most', () => {
   const data = new Transaction().getData();
   const gasData = { ...data.gasData, budget: '7500000', owner: null };
   const ownGas = { payer: SENDER, isOwn: true, budget: '0.0075 SUI' };
-  expect(gasOf({ ...data, sender: SENDER, gasData })).toEqual(ownGas);
-  expect(gasOf({ ...data, sender: SENDER, gasData: { ...gasData, owner: SENDER } })).toEqual(ownGas);
-  const sponsored = gasOf({ ...data, sender: SENDER, gasData: { ...gasData, owner: OTHER } });
+  expect(describeGas({ ...data, sender: SENDER, gasData })).toEqual(ownGas);
+  expect(describeGas({ ...data, sender: SENDER, gasData: { ...gasData, owner: SENDER } })).toEqual(ownGas);
+  const sponsored = describeGas({ ...data, sender: SENDER, gasData: { ...gasData, owner: OTHER } });
   expect(sponsored).toEqual({ ...ownGas, payer: OTHER, isOwn: false });
 });
 

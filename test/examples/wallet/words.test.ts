@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mistOf, short, suiOf } from '../../../examples/wallet/words.ts';
+import { formatSui, parseMist, short } from '../../../examples/wallet/words.ts';
 
 describe('an amount of SUI', () => {
   test.each([
@@ -9,7 +9,7 @@ describe('an amount of SUI', () => {
     ['0.000000001', 1n],
     ['9999999999.999999999', 9_999_999_999_999_999_999n],
   ])('%j is read exactly', (text, mist) => {
-    expect(mistOf(text)).toBe(mist);
+    expect(parseMist(text)).toBe(mist);
   });
 
   test.each([
@@ -27,7 +27,7 @@ describe('an amount of SUI', () => {
     '0x1',
     '١',
   ])('%j is none', (text) => {
-    expect(mistOf(text)).toBe(undefined);
+    expect(parseMist(text)).toBe(undefined);
   });
 
   test.each([
@@ -37,13 +37,13 @@ describe('an amount of SUI', () => {
     [9_747_556_912n, '9.747556912'],
     [1_234_500_000_000n, '1,234.5'],
   ])('%s MIST is written with the digits that matter', (mist, text) => {
-    expect(suiOf(mist)).toBe(text);
+    expect(formatSui(mist)).toBe(text);
   });
 
   test('is read as it is written, but for the commas', () => {
     fc.assert(
       fc.property(fc.bigInt(1n, 9_999_999_999_999_999_999n), (mist) => {
-        expect(mistOf(suiOf(mist).replaceAll(',', ''))).toBe(mist);
+        expect(parseMist(formatSui(mist).replaceAll(',', ''))).toBe(mist);
       }),
     );
   });

@@ -20,10 +20,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const urlsOf = ({ node, faucetUrl }: DevSui) => ({ url: node.url, faucet: faucetUrl });
+const toUrls = ({ node, faucetUrl }: DevSui) => ({ url: node.url, faucet: faucetUrl });
 
 test('two models do the same, whether transactions are accepted or refused', async () => {
-  const outcomes = await compareNodes([urlsOf(models[0]), urlsOf(models[1])], 60, 7);
+  const outcomes = await compareNodes([toUrls(models[0]), toUrls(models[1])], 60, 7);
   expect(Object.values(outcomes).reduce((sum, count) => sum + count)).toBe(60);
   expect(outcomes['done']).toBeGreaterThan(10);
   // Rules of several kinds refuse the others.
@@ -37,7 +37,7 @@ test('a node that loses an event differs', async () => {
     const executed = await engine(execution);
     return { ...executed, events: executed.events.slice(1) };
   };
-  const compared = compareNodes([urlsOf(models[0]), urlsOf(models[1])], 60, 7);
+  const compared = compareNodes([toUrls(models[0]), toUrls(models[1])], 60, 7);
   await expect(compared).rejects.toMatchObject({ code: 'OUTCOMES_DIFFER' });
 });
 

@@ -122,16 +122,16 @@ async function threeStarters() {
   return { first, others: waitingStarters, release };
 }
 
-const codesOf = (starters: readonly Starter[]) => Promise.all(starters.map(({ ended }) => ended));
-const stepsOf = () => log().map((line) => line.split(' ')[0]);
+const awaitCodes = (starters: readonly Starter[]) => Promise.all(starters.map(({ ended }) => ended));
+const readSteps = () => log().map((line) => line.split(' ')[0]);
 
 describe('the first make of three terminals', () => {
   test('installs once: the others print what they wait for, and then go on', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     release();
-    expect(await codesOf([first, ...waitingStarters])).toEqual([0, 0, 0]);
+    expect(await awaitCodes([first, ...waitingStarters])).toEqual([0, 0, 0]);
     expect(first.output()).not.toMatch(WAITING);
-    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(readSteps()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
     // A later one has nothing to do.
     const later = make('install');
@@ -145,19 +145,19 @@ describe('the first make of three terminals', () => {
     rmSync(path('running'), { recursive: true });
     killGroup(first.child);
     release();
-    expect(await codesOf(waitingStarters)).toEqual([0, 0]);
-    expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
+    expect(await awaitCodes(waitingStarters)).toEqual([0, 0]);
+    expect(readSteps()).toEqual(['begin', 'begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
   test('is killed, but its npm is not: the others wait until that has ended', async () => {
     const { first, others: waitingStarters, release } = await threeStarters();
-    process.kill(childOf(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
+    process.kill(findChild(first.child.pid ?? 0, 'install.cjs'), 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 100));
     release();
     expect(await first.ended).not.toBe(0);
-    expect(await codesOf(waitingStarters)).toEqual([0, 0]);
-    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(await awaitCodes(waitingStarters)).toEqual([0, 0]);
+    expect(readSteps()).toEqual(['begin', 'end']);
     expect(existsSync(path('node_modules/complete'))).toBe(true);
   });
 
@@ -165,16 +165,16 @@ describe('the first make of three terminals', () => {
     const { first, others: waitingStarters, release } = await threeStarters();
     writeFileSync(path('fail'), '');
     release();
-    expect(await codesOf([first, ...waitingStarters])).toEqual([2, 2, 2]);
-    expect(stepsOf()).toEqual(['begin', 'begin', 'begin']);
+    expect(await awaitCodes([first, ...waitingStarters])).toEqual([2, 2, 2]);
+    expect(readSteps()).toEqual(['begin', 'begin', 'begin']);
   });
 });
 
 /** A process below another one, by a word of its command line. */
-function childOf(parent: number, word: string): number {
+function findChild(parent: number, word: string): number {
   for (const pid of readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').trim().split(' ')) {
     if (readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(word)) return Number(pid);
-    const below = pid === '' ? 0 : childOf(Number(pid), word);
+    const below = pid === '' ? 0 : findChild(Number(pid), word);
     if (below !== 0) return below;
   }
   return 0;
@@ -186,13 +186,13 @@ test('an installation that was interrupted, or is older than the lockfile, is re
   utimesSync(path('node_modules/.package-lock.json'), 1, 1);
   writeFileSync(path('hold'), '');
   const killed = make('install');
-  await expect.poll(stepsOf, { interval: 10 }).toEqual(['begin']);
+  await expect.poll(readSteps, { interval: 10 }).toEqual(['begin']);
   killGroup(killed.child);
   await killed.ended;
   rmSync(path('running'), { recursive: true });
   rmSync(path('hold'));
   expect(await make('install').ended).toBe(0);
-  expect(stepsOf()).toEqual(['begin', 'begin', 'end']);
+  expect(readSteps()).toEqual(['begin', 'begin', 'end']);
 });
 
 /** An environment in which Node says that it is another version. */
@@ -233,7 +233,7 @@ describe.runIf(isPinnedHere)('the Node that installs', () => {
   test.each(['20.19.0', '22.12.0', '23.11.1', '24.0.0', '26.10.0'])('%s is accepted', async (version) => {
     const { ended } = makeWith(asNode(version), 'node_modules/.package-lock.json');
     expect(await ended).toBe(0);
-    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(readSteps()).toEqual(['begin', 'end']);
   });
 });
 
@@ -249,7 +249,7 @@ describe('an installation from which npm has left out the part of the bundler fo
   test('is repeated', async () => {
     writeFileSync(path('bin/npm'), `${NPM}mkdir -p ${binding}\n`);
     expect(await make('install').ended).toBe(0);
-    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(readSteps()).toEqual(['begin', 'end']);
     expect(await make('install').ended).toBe(0);
     expect(log()).toHaveLength(2);
   });
@@ -258,7 +258,7 @@ describe('an installation from which npm has left out the part of the bundler fo
     const { ended, output } = make('install');
     expect(await ended).toBe(2);
     expect(output()).toContain(`npm has not installed ${binding.replace(/-gnu$/, '')}*`);
-    expect(stepsOf()).toEqual(['begin', 'end']);
+    expect(readSteps()).toEqual(['begin', 'end']);
   });
 });
 
@@ -283,7 +283,7 @@ describe('without a C++ compiler', () => {
 test("the circuit's tools of make prover are installed once too, without their scripts", async () => {
   const target = 'src/prover/circuit/node_modules/.package-lock.json';
   const starters = [make(target), make(target)];
-  expect(await codesOf(starters)).toEqual([0, 0]);
+  expect(await awaitCodes(starters)).toEqual([0, 0]);
   expect(log()).toEqual([expect.stringMatching(/^begin ci .* --ignore-scripts$/), 'end']);
   expect(existsSync(path('src/prover/circuit/node_modules/complete'))).toBe(true);
 });
@@ -303,7 +303,7 @@ test('the addon appears as a whole, whoever compiles it at the same time or is k
   const watching = setInterval(() => {
     if (existsSync(path('build/nsm.node'))) seen.add(readFileSync(path('build/nsm.node'), 'utf8'));
   }, 5);
-  expect(await codesOf(starters)).toEqual([0, 0]);
+  expect(await awaitCodes(starters)).toEqual([0, 0]);
   clearInterval(watching);
   expect(
     [...seen, readFileSync(path('build/nsm.node'), 'utf8')].filter((text) => text !== 'half+half'),

@@ -16,7 +16,7 @@ import { integerBetween } from '../../../src/service/settings.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
-const rowsOf = (table: string) => table.split('\n').slice(2);
+const splitRows = (table: string) => table.split('\n').slice(2);
 
 describe.each(Object.entries(PAGES))('%s', (path, tables) => {
   test('is as `npm run tables` writes it', () => {
@@ -80,7 +80,7 @@ describe('a table of settings', () => {
 
   test('has the secrets of app.yaml, each of which needs a meaning', () => {
     const folder = 'src/apps/weather';
-    expect(rowsOf(settingTable({}, { folder, meanings: { API_KEY: 'a key' } }))).toEqual([
+    expect(splitRows(settingTable({}, { folder, meanings: { API_KEY: 'a key' } }))).toEqual([
       '| `API_KEY`, `API_KEY_FILE` | | none | a key |',
     ]);
     expect(() => settingTable({}, { folder, meanings: {} })).toThrow('the secret API_KEY has no meaning');
@@ -95,12 +95,12 @@ describe('a table of errors', () => {
   } as const;
 
   test('is in the order of statuses, with a row for a group', () => {
-    expect(rowsOf(errorTable(ERRORS))).toEqual([
+    expect(splitRows(errorTable(ERRORS))).toEqual([
       '| 400 | `BAD` | bad |',
       '| 400 | `WORSE` | worse |',
       '| 504 | `LATE` | late |',
     ]);
-    expect(rowsOf(errorTable(ERRORS, [['BAD', 'WORSE']]))).toEqual([
+    expect(splitRows(errorTable(ERRORS, [['BAD', 'WORSE']]))).toEqual([
       '| 400 | `BAD`, `WORSE` | bad; worse |',
       '| 504 | `LATE` | late |',
     ]);

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../../src/cli/commands.ts';
 import { filesInClone, repositoryFiles } from '../../../src/create/template.ts';
 import * as face from '../../../src/server/index.ts';
-import { filesOf } from '../../page_files.ts';
+import { readFiles } from '../../page_files.ts';
 
 const page = readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8');
-const files = filesOf(page);
+const files = readFiles(page);
 
 test('the page shows every file of the price feed, as new_app writes it', () => {
   expect(Object.fromEntries(files)).toEqual(Object.fromEntries(filesInClone('oracle', 'price')));

@@ -43,7 +43,7 @@ const main = command({
     const json = { ...options, args, positionals, home: env['HOME'], mist: 10n };
     return { ...(options.level > 9 && { exit: EXIT.failed }), json, text: 'the result' };
   },
-  exitOf: (error) => (error instanceof RefusedError ? 3 : undefined),
+  chooseExit: (error) => (error instanceof RefusedError ? 3 : undefined),
 });
 
 /** A process that asks, run as its arguments say. @param input what a person types */
@@ -149,9 +149,9 @@ example: npx --offline sui-enclave sample read --level 5
   });
 
   test('takes an option from its variable, if the command line has none', async () => {
-    const levelOf = async (...argv: string[]) =>
+    const readLevel = async (...argv: string[]) =>
       JSON.parse((await call(main, ['a', '--json', ...argv], { env: { LEVEL: '4' } })).stdout).level;
-    expect([await levelOf(), await levelOf('--level', '2')]).toEqual([4, 2]);
+    expect([await readLevel(), await readLevel('--level', '2')]).toEqual([4, 2]);
     const wrong = await call(main, ['a'], { env: { LEVEL: 'x' } });
     expect(wrong.stderr).toMatch(/^USAGE: LEVEL must be an integer/);
     const empty = await call(main, ['a'], { env: { LEVEL: '' } });

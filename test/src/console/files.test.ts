@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { givenOf } from '../../../src/console/enclave/files.ts';
+import { recognizeFile } from '../../../src/console/enclave/files.ts';
 import { duration, timestamp } from '../../../src/console/lib/times.ts';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -7,7 +7,7 @@ const register = (index: number) => `${String(index + 1).repeat(96)} PCR${index}
 
 describe('a dropped file', () => {
   test('with three registers is what is expected', () => {
-    const file = givenOf('nitro.pcrs', utf8([0, 1, 2].map(register).join('')));
+    const file = recognizeFile('nitro.pcrs', utf8([0, 1, 2].map(register).join('')));
     expect(file).toMatchObject({
       kind: 'registers',
       images: [{ pcr0: '1'.repeat(96), pcr2: '3'.repeat(96) }],
@@ -16,7 +16,7 @@ describe('a dropped file', () => {
 
   test('with a certificate is a root', () => {
     const pem = `-----BEGIN CERTIFICATE-----\n${btoa('der')}\n-----END CERTIFICATE-----\n`;
-    expect(givenOf('root.pem', utf8(pem))).toMatchObject({ kind: 'roots', roots: [utf8('der')] });
+    expect(recognizeFile('root.pem', utf8(pem))).toMatchObject({ kind: 'roots', roots: [utf8('der')] });
   });
 
   test.each([
@@ -24,7 +24,7 @@ describe('a dropped file', () => {
     ['in hexadecimal', utf8(' 8444\nFF '), Uint8Array.of(0x84, 0x44, 0xff)],
     ['as the server answers it', utf8('{"attestation":"8444ff"}'), Uint8Array.of(0x84, 0x44, 0xff)],
   ])('can be a document, %s', (_, bytes, document) => {
-    expect(givenOf('a', bytes)).toEqual({ kind: 'document', name: 'a', bytes: document });
+    expect(recognizeFile('a', bytes)).toEqual({ kind: 'document', name: 'a', bytes: document });
   });
 
   test.each([
@@ -34,7 +34,7 @@ describe('a dropped file', () => {
     [`${'0'.repeat(96)} PCR0\n${register(1)}${register(2)}`, /zero/],
     ['-----BEGIN CERTIFICATE-----\n***\n-----END CERTIFICATE-----', /no certificate/],
   ])('such as %j is refused, and nothing is compared with it', (text, why) => {
-    const file = givenOf('a', utf8(text));
+    const file = recognizeFile('a', utf8(text));
     expect(file.kind === 'refused' && file.why).toMatch(why);
   });
 });

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { examine } from '../../../src/console/enclave/examine.ts';
 import { judge } from '../../../src/console/enclave/judge.ts';
 import { explainAttestation } from '../../../src/library/attestation/index.ts';
-import { fromHex, policyOf } from '../library/attestation/cases/case.ts';
+import { createPolicy, fromHex } from '../library/attestation/cases/case.ts';
 import { cases } from '../library/attestation/cases/index.ts';
 
 const all = Object.values(cases).flat();
-const subjectOf = (document: string) => ({ bytes: fromHex(document), nonce: undefined, from: 'a file' });
+const createSubject = (document: string) => ({ bytes: fromHex(document), nonce: undefined, from: 'a file' });
 
 describe('the verdict', () => {
   test('is in red, with the code, exactly where the library refuses', async () => {
@@ -15,14 +15,14 @@ describe('the verdict', () => {
       const roots = documentCase.roots?.map(fromHex) ?? [];
       const options = {
         now: documentCase.at,
-        policy: policyOf(documentCase),
+        policy: createPolicy(documentCase),
         ...(roots.length > 0 && { roots }),
       };
       const explanation = await explainAttestation(fromHex(documentCase.document), options);
       const { images } = options.policy;
       const expectation = { images, roots };
       const { tone, title, code } = judge({
-        subject: subjectOf(documentCase.document),
+        subject: createSubject(documentCase.document),
         expectation,
         explanation,
         now: documentCase.at,
@@ -38,8 +38,8 @@ describe('the verdict', () => {
   const real = cases['real documents']?.find(({ code }) => code === null);
   const first = real ?? all[0];
   if (!first) throw new Error('there are no cases');
-  const subject = subjectOf(first.document);
-  const expectation = { images: policyOf(first).images, roots: first.roots?.map(fromHex) ?? [] };
+  const subject = createSubject(first.document);
+  const expectation = { images: createPolicy(first).images, roots: first.roots?.map(fromHex) ?? [] };
 
   test('is green only for a fresh answer with expected registers under the built-in root', async () => {
     const examination = await examine(subject, expectation, first.at);

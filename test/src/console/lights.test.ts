@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { lightOf, lightOfAsked } from '../../../src/console/chain/lights.ts';
+import { chooseLight, lightOfAsked } from '../../../src/console/chain/lights.ts';
 import type { EnclaveConfig, ListedEnclave } from '../../../src/library/sui/index.ts';
 
 const image = { pcr0: '', pcr1: '', pcr2: '' };
@@ -38,12 +38,12 @@ describe('the light of a registered enclave', () => {
     // Contracts accept nothing of it, whatever else is true.
     ['retired', 'danger', { ...enclave, isStale: true }, { ...config, isRetired: true }],
   ] as const)('%s is %s', (word, tone, of, under) => {
-    expect(lightOf(of, under, 2000)).toMatchObject({ word, tone });
+    expect(chooseLight(of, under, 2000)).toMatchObject({ word, tone });
   });
 });
 
 describe('the light of an enclave that was asked', () => {
-  const registered = new Map([['aa', lightOf(enclave, config, 2000)]]);
+  const registered = new Map([['aa', chooseLight(enclave, config, 2000)]]);
 
   test.each([
     ['registered', 'success', { kind: 'attested', publicKey: 'aa' }],
@@ -55,7 +55,7 @@ describe('the light of an enclave that was asked', () => {
   });
 
   test('is that of its registration, where its key is registered', () => {
-    const stale = lightOf({ ...enclave, isStale: true }, config, 2000);
+    const stale = chooseLight({ ...enclave, isStale: true }, config, 2000);
     expect(lightOfAsked({ kind: 'attested', publicKey: 'aa' }, new Map([['aa', stale]]))).toMatchObject({
       word: 'stale',
       tone: 'warning',

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bodyOf, fieldsOf, keyOf, queryOf } from '../../../src/console/call/schema_form.ts';
-import { signedTypeOf } from '../../../src/console/call/signed_type.ts';
+import { buildBody, buildQuery, formatKey, listFields } from '../../../src/console/call/schema_form.ts';
+import { createSignedType } from '../../../src/console/call/signed_type.ts';
 import { describeSigned, readSchema } from '../../../src/library/client/index.ts';
 
 const weather = readSchema(
@@ -12,17 +12,17 @@ const object = (properties: object, required: string[] = []) => ({ type: 'object
 
 describe('a form', () => {
   test('of weather has its field, with the rules that the application wrote', () => {
-    const [field, ...moreFields] = fieldsOf(weather.inputs['POST /process_data'] ?? {});
+    const [field, ...moreFields] = listFields(weather.inputs['POST /process_data'] ?? {});
     expect(moreFields).toEqual([]);
     expect(field).toMatchObject({ path: ['payload', 'location'], kind: 'text', isRequired: true });
     expect(field?.description).toContain('must name a place');
-    expect(bodyOf(field ? [field] : [], { [field ? keyOf(field) : '']: 'Bern' })).toEqual({
+    expect(buildBody(field ? [field] : [], { [field ? formatKey(field) : '']: 'Bern' })).toEqual({
       body: { payload: { location: 'Bern' } },
     });
   });
 
   test('makes values of the kinds that JSON has', () => {
-    const fields = fieldsOf(
+    const fields = listFields(
       object(
         {
           n: { type: 'integer' },
@@ -40,7 +40,7 @@ describe('a form', () => {
     const keyed = Object.fromEntries(
       Object.entries(values).map(([name, value]) => [JSON.stringify([name]), value]),
     );
-    expect(bodyOf(fields, keyed)).toEqual({ body: { n: -5, x: 1.5, yes: true, unit: 1, list: ['a'] } });
+    expect(buildBody(fields, keyed)).toEqual({ body: { n: -5, x: 1.5, yes: true, unit: 1, list: ['a'] } });
   });
 
   test.each([
@@ -50,27 +50,27 @@ describe('a form', () => {
     ['boolean', '', /Choose/],
     ['array', '[', /JSON/],
   ])('refuses for %s the text %j', (type, text, problem) => {
-    const made = bodyOf(fieldsOf(object({ a: { type } }, ['a'])), { '["a"]': text });
+    const made = buildBody(listFields(object({ a: { type } }, ['a'])), { '["a"]': text });
     expect('problem' in made && made.problem).toMatch(problem);
   });
 
   test('of a GET makes its query', () => {
-    expect(queryOf({ place: 'a b&c', days: 3, exact: true })).toBe('?place=a+b%26c&days=3&exact=true');
-    expect(queryOf({})).toBe('');
+    expect(buildQuery({ place: 'a b&c', days: 3, exact: true })).toBe('?place=a+b%26c&days=3&exact=true');
+    expect(buildQuery({})).toBe('');
   });
 
   test('of a hostile schema is bounded, and throws nothing', () => {
     const wide = object(
       Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, { type: 'string' }])),
     );
-    expect(fieldsOf(wide)).toHaveLength(64);
+    expect(listFields(wide)).toHaveLength(64);
     fc.assert(
       fc.property(
         fc.dictionary(fc.constantFrom('type', 'properties', 'required', 'enum'), fc.jsonValue()),
         (schema) => {
-          const fields = fieldsOf(schema);
+          const fields = listFields(schema);
           expect(fields.length).toBeLessThanOrEqual(64);
-          bodyOf(fields, {});
+          buildBody(fields, {});
         },
       ),
     );
@@ -110,7 +110,7 @@ describe('the codec of a signed type', () => {
       f: [{ g: true }],
       h: 'text',
     };
-    const bytes = signedTypeOf(type).message.serialize({ intent: 3, timestamp_ms: 9, payload }).toBytes();
+    const bytes = createSignedType(type).message.serialize({ intent: 3, timestamp_ms: 9, payload }).toBytes();
     expect(describeSigned(type, bytes).map(({ path, value }) => [path, value])).toEqual([
       ['intent', '3'],
       ['timestamp_ms', '9'],

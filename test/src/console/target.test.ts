@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { targetOf } from '../../../src/console/lib/target.ts';
+import { parseTarget } from '../../../src/console/lib/target.ts';
 
 describe('an address', () => {
   test.each([
@@ -10,7 +10,7 @@ describe('an address', () => {
     ['https://аpple.example', 'https://xn--pple-43d.example/', 'xn--pple-43d.example'],
     ['https://a.example\\@b.example', 'https://a.example/@b.example/', 'a.example'],
   ])('%j leads to %s', (text, href, host) => {
-    const target = targetOf(text);
+    const target = parseTarget(text);
     expect('url' in target && [target.url.href, target.host]).toEqual([href, host]);
   });
 
@@ -27,7 +27,7 @@ describe('an address', () => {
     ['//enclave.example', /full address/],
     [`https://${'a'.repeat(3000)}`, /too long/],
   ])('%j is refused', (text, reason) => {
-    const target = targetOf(text);
+    const target = parseTarget(text);
     expect('refused' in target && target.refused).toMatch(reason);
   });
 });

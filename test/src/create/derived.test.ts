@@ -14,7 +14,7 @@ import {
 import { compareGenerated } from '../../../src/toolchain/dev/test.ts';
 import { generatedFiles } from '../../../src/toolchain/gen/gen.ts';
 import { type Project, repositoryAt } from '../../../src/toolchain/project.ts';
-import { schemaFileOf } from '../../../src/toolchain/schema/app_schema.ts';
+import { createSchemaFile } from '../../../src/toolchain/schema/app_schema.ts';
 
 const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
 const LONGEST = 'a_name_that_has_32_characters_ab';
@@ -37,7 +37,7 @@ function repository(template: TemplateName, name: string): Project {
 
 describe.each(['price', 'gas_2', LONGEST])('of the name %s', (name) => {
   test.each(TEMPLATE_NAMES)('the template %s has its schema', async (template) => {
-    const written = await schemaFileOf(repository(template, name).application());
+    const written = await createSchemaFile(repository(template, name).application());
     expect(derivedFiles(template, name).get('schema.json')).toBe(written);
   });
 

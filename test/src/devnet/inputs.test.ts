@@ -49,18 +49,18 @@ async function unresolved(add: (tx: Transaction) => void, budget = 10_000_000) {
   });
 }
 
-const timestampOf = (tx: Transaction, clock: Parameters<Transaction['object']>[0]) =>
+const callTimestamp = (tx: Transaction, clock: Parameters<Transaction['object']>[0]) =>
   tx.moveCall({ target: '0x2::clock::timestamp_ms', arguments: [tx.object(clock)] });
 
 test('a shared object that is not there is not the clock', async () => {
   const shared = { objectId: SOMEONE, initialSharedVersion: '1', mutable: false };
-  const bytes = await unresolved((tx) => timestampOf(tx, Inputs.SharedObjectRef(shared)));
+  const bytes = await unresolved((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
   await expect(send(bytes)).rejects.toThrow(/Could not find the referenced object/);
 });
 
 test('the clock can not be changed', async () => {
   const shared = { objectId: '0x6', initialSharedVersion: '1', mutable: true };
-  const bytes = await unresolved((tx) => timestampOf(tx, Inputs.SharedObjectRef(shared)));
+  const bytes = await unresolved((tx) => callTimestamp(tx, Inputs.SharedObjectRef(shared)));
   await expect(send(bytes)).rejects.toThrow(/immutable parameter expected/);
 });
 
@@ -106,7 +106,7 @@ test('an object in a dynamic field, which belongs to another object', async () =
 test('a budget that the coins do not have', async () => {
   const { ledger } = fixture.node;
   const [coin] = coins as [LedgerObject];
-  const bytes = await unresolved((tx) => timestampOf(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);
+  const bytes = await unresolved((tx) => callTimestamp(tx, '0x6'), Number(ledger.balanceOf(coin)) + 1);
   await expect(send(bytes)).rejects.toThrow(/is lower than the needed amount/);
 });
 

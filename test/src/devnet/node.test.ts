@@ -102,10 +102,10 @@ test('what is executed is answered with its signatures, and with effects in BCS 
 });
 
 test('an owned object that is only read gets a new version', async () => {
-  const versionOf = () => fixture.node.ledger.objects.get(capId)?.version ?? 0n;
-  const before = versionOf();
+  const readVersion = () => fixture.node.ledger.objects.get(capId)?.version ?? 0n;
+  const before = readVersion();
   await send((tx) => createEnclaveConfig(tx, creation()));
-  expect(versionOf()).toBeGreaterThan(before);
+  expect(readVersion()).toBeGreaterThan(before);
 });
 
 test('listings of owned objects may lag behind other reads', async () => {

@@ -6,7 +6,7 @@ import { Chain, type Executed } from '../../../src/cli/sui/chain.ts';
 import { readModule } from '../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../src/devnet/bytecode/package_digest.ts';
 import { publishPackage, upgradePackage } from '../../../src/library/sui/index.ts';
-import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
 import type { ChainFixture } from '../cli/sui/chain_fixture.ts';
 import { weatherModules } from './weather_package.ts';
 
@@ -41,7 +41,7 @@ own = "0x0"
 `,
     'sources/own.move': source,
   };
-  const { fetcher } = frameworkOf({});
+  const { fetcher } = chooseFramework({});
   const options = { network: 'devnet', silenceWarnings: true, withUnpublishedDependencies: true } as const;
   const result = await dumpMovePackage({ files, fetcher, ...options });
   if ('error' in result) throw new Error(result.error);
@@ -72,7 +72,7 @@ export async function publishLineage(
   modules: readonly Uint8Array[],
 ): Promise<Lineage> {
   const { packageId = '', created } = await send(fixture, (tx) =>
-    publishPackage(tx, { ...bytecodeOf(modules), owner: fixture.address }),
+    publishPackage(tx, { ...createBytecode(modules), owner: fixture.address }),
   );
   const upgradeCap = created.find(({ type }) => type.endsWith('::package::UpgradeCap'))?.id ?? '';
   return { packageId, upgradeCap, created };
@@ -85,7 +85,7 @@ export async function upgradeLineage(
 ): Promise<Lineage> {
   const { packageId = '', created } = await send(fixture, (tx) =>
     upgradePackage(tx, {
-      ...bytecodeOf(modules),
+      ...createBytecode(modules),
       upgradeCapId: upgradeCap,
       packageId: before,
       digest: packageDigest(modules, FRAMEWORK),
@@ -95,7 +95,7 @@ export async function upgradeLineage(
   return { packageId, upgradeCap, created };
 }
 
-function bytecodeOf(modules: readonly Uint8Array[]) {
+function createBytecode(modules: readonly Uint8Array[]) {
   return {
     modules: modules.map((module) => Buffer.from(module).toString('base64')),
     dependencies: FRAMEWORK,

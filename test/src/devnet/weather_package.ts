@@ -1,11 +1,11 @@
 /** The package of `move/weather` with `move/enclave` in it, as bytecode; compiled once for all tests of a process. */
 import { compileForPublishing } from '../../../src/toolchain/move/bytecode.ts';
-import { frameworkOf } from '../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../src/toolchain/move/packages.ts';
 
 let compiled: Promise<readonly Uint8Array[]> | undefined;
 
 export function weatherModules(): Promise<readonly Uint8Array[]> {
-  compiled ??= compileForPublishing('weather', frameworkOf({}), 'devnet', { again: true }).then(
+  compiled ??= compileForPublishing('weather', chooseFramework({}), 'devnet', { again: true }).then(
     ({ modules }) => modules.map((module) => Buffer.from(module, 'base64')),
   );
   return compiled;

@@ -24,17 +24,17 @@ interface Points {
   readonly pi_b: string[][];
   readonly pi_c: string[];
 }
-const proofOf = (publicInput: bigint, { prove } = key) => {
+const createProof = (publicInput: bigint, { prove } = key) => {
   const { pi_a, pi_b, pi_c } = prove(publicInput) as Points;
   return { a: pi_a, b: pi_b, c: pi_c };
 };
-const proof = proofOf(built.publicInput);
+const proof = createProof(built.publicInput);
 
 let verify: LoopbackNode['verify'];
 beforeAll(() => {
   verify = zkLoginVerifier({
     verifyingKey: readVerifyingKey(key.vkey),
-    keyOf: async (issuer, kid) => {
+    fetchKey: async (issuer, kid) => {
       if (issuer !== CLAIMS.iss || kid !== OUR_KEY.kid) throw new Error('unknown key');
       return OUR_KEY as { n: string };
     },
@@ -71,8 +71,8 @@ test('accepts a proof of this signature', async () => {
 test.each([
   ['for another ephemeral key', { signer: new Ed25519Keypair() }],
   ['for another maxEpoch', { maxEpoch: MAX_EPOCH + 1 }],
-  ['of another statement', { inputs: { proofPoints: proofOf(built.publicInput + 1n) } }],
-  ['under another verifying key', { inputs: { proofPoints: proofOf(built.publicInput, otherKey) } }],
+  ['of another statement', { inputs: { proofPoints: createProof(built.publicInput + 1n) } }],
+  ['under another verifying key', { inputs: { proofPoints: createProof(built.publicInput, otherKey) } }],
   ['whose points are swapped', { inputs: { proofPoints: { ...proof, a: proof.c, c: proof.a } } }],
   ['whose points are none', { inputs: { proofPoints: { ...proof, a: ['1', '1', '1'] } } }],
 ])('refuses a proof %s, in the words of validators', async (_, changes) => {
@@ -102,7 +102,7 @@ test('make dev-sui checks the proof against each key that is built, and signatur
   node.epoch = BigInt(MAX_EPOCH);
   const keys = [otherKey, key].map(({ vkey }) => readVerifyingKey(vkey));
   const checks = signatureChecks(node, keys, async () => OUR_KEY as { n: string });
-  const forged = await signatureWith({ inputs: { proofPoints: proofOf(built.publicInput + 1n) } });
+  const forged = await signatureWith({ inputs: { proofPoints: createProof(built.publicInput + 1n) } });
   await expect(checks(data, await signatureWith(), sender)).resolves.toBeUndefined();
   await expect(checks(data, forged, sender)).rejects.toThrow('Groth16 proof verify failed');
   // Without a key, it can't tell.

@@ -21,15 +21,15 @@ import {
   answer,
   BOUNDS,
   ended,
+  findOutcome,
   LENGTH,
   MANY_HEADERS,
   type Outcome,
-  outcomeOf,
   POST,
   REDIRECT,
   YES,
 } from './outcomes.ts';
-import { begin, jwtOf } from './zklogin/support.ts';
+import { begin, createJwt } from './zklogin/support.ts';
 
 const GZIPPED = zlib.gzipSync('yes').toString('latin1');
 const ENCODED: Outcome = { reason: 'unreachable', why: 'encoding' };
@@ -44,7 +44,7 @@ describe('a Content-Encoding', () => {
       socket.end(answer(`content-encoding: gzip\r\n\r\n${GZIPPED}`), 'latin1'),
     );
     const init = { ...POST, headers: { 'accept-encoding': 'identity' } };
-    expect(await outcomeOf(globalThis.fetch, url, init)).toEqual(YES);
+    expect(await findOutcome(globalThis.fetch, url, init)).toEqual(YES);
     expect(gunzip).toHaveBeenCalled();
   });
 
@@ -66,7 +66,7 @@ describe('a Content-Encoding', () => {
     // Without a body, and without an end.
     const head = answer(...lines, 'content-length: 900\r\n\r\n');
     const { url, sockets } = await serveRaw((socket) => socket.write(head));
-    expect(await outcomeOf(platformFetch, url)).toEqual(ENCODED);
+    expect(await findOutcome(platformFetch, url)).toEqual(ENCODED);
     await ended(sockets[0]);
     expect(gunzip).not.toHaveBeenCalled();
   }
@@ -74,19 +74,19 @@ describe('a Content-Encoding', () => {
   test.each([200, 206, 300, 400, 404, 500, 503, 999])('is refused with status %i', async (status) => {
     const head = `HTTP/1.1 ${status} X\r\ncontent-encoding: gzip\r\ncontent-length: 900\r\n\r\n`;
     const { url } = await serveRaw((socket) => socket.write(head));
-    expect(await outcomeOf(platformFetch, url)).toEqual(ENCODED);
+    expect(await findOutcome(platformFetch, url)).toEqual(ENCODED);
   });
 
   test('of a redirect changes nothing: it is not followed', async () => {
     const head = 'HTTP/1.1 302 X\r\nlocation: /b\r\ncontent-encoding: gzip\r\ncontent-length: 900\r\n\r\n';
     const { url } = await serveRaw((socket) => socket.write(head));
-    expect(await outcomeOf(platformFetch, url)).toEqual(REDIRECT);
+    expect(await findOutcome(platformFetch, url)).toEqual(REDIRECT);
     await expect(platformFetch(url, { redirect: 'manual' })).rejects.toThrow('fetch failed');
   });
 
   test.each(['identity', 'Identity', '', ',', 'identity, identity'])('%j is none', async (value) => {
     const { url } = await serveRaw((socket) => socket.end(answer(`content-encoding: ${value}`, LENGTH)));
-    expect(await outcomeOf(platformFetch, url)).toEqual(YES);
+    expect(await findOutcome(platformFetch, url)).toEqual(YES);
   });
 });
 
@@ -99,7 +99,7 @@ describe('in Node, an encoded answer is refused before its body', () => {
   const image = { pcr0: 'a1'.repeat(48), pcr1: 'a1'.repeat(48), pcr2: 'a1'.repeat(48) };
   const policy = { images: [image] };
   const proof = {
-    jwt: jwtOf(begin().claims),
+    jwt: createJwt(begin().claims),
     extendedEphemeralPublicKey: '1',
     maxEpoch: 1,
     jwtRandomness: '1',
@@ -124,12 +124,12 @@ describe('in Node, an encoded answer is refused before its body', () => {
     ['token', exchangeCode, { code: 'ZKLOGIN_UNREACHABLE', ...REFUSED }],
     [
       'the documents for provision',
-      (url) => attest(httpOf(url), policy),
+      (url) => attest(createHttp(url), policy),
       { code: 'CLIENT_UNREACHABLE', ...REFUSED },
     ],
     [
       'the state for provision',
-      (url) => needsSecrets(httpOf(url)),
+      (url) => needsSecrets(createHttp(url)),
       { code: 'CLIENT_UNREACHABLE', ...REFUSED },
     ],
     [
@@ -179,7 +179,7 @@ describe('in Node, an encoded answer is refused before its body', () => {
   });
 });
 
-const httpOf = (url: string) => ({ base: new URL(`${url}/`), timeoutMs: 10_000 });
+const createHttp = (url: string) => ({ base: new URL(`${url}/`), timeoutMs: 10_000 });
 
 async function exchangeCode(url: string): Promise<unknown> {
   const provider = { ...PROVIDERS.google, token: { url, variant: 'grant_type' } } as const;

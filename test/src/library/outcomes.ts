@@ -13,7 +13,7 @@ export interface Outcome {
 }
 
 /** The answer, or why there is none. */
-export async function outcomeOf(
+export async function findOutcome(
   fetch: typeof globalThis.fetch,
   url: string,
   init: RequestInit = POST,

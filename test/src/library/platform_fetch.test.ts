@@ -19,10 +19,10 @@ import {
   BROKEN,
   ended,
   FAILED,
+  findOutcome,
   LENGTH,
   MANY_HEADERS,
   type Outcome,
-  outcomeOf,
   POST,
   REDIRECT,
   YES,
@@ -88,7 +88,7 @@ describe.each([
   test.each(ANSWERS)('%s', async (caseName, bytes, outcome) => {
     const { url } = await serveRaw((socket) => socket.end(bytes, 'latin1'));
     const isUnfolded = fetch === globalThis.fetch && UNFOLDED_BY_FETCH.includes(caseName);
-    expect(await outcomeOf(fetch, url)).toEqual(isUnfolded ? YES : outcome);
+    expect(await findOutcome(fetch, url)).toEqual(isUnfolded ? YES : outcome);
   });
 
   test('sends a request once, with its body and its length, and none for a GET', async () => {
@@ -112,7 +112,7 @@ describe.each([
     });
     const bytes = { method: 'PUT', body: Uint8Array.of(1, 2, 3) };
     const inits = [{}, POST, { method: 'DELETE', body: 'GET / HTTP/1.1\r\n\r\n' }, bytes, { method: 'POST' }];
-    for (const init of inits) expect(await outcomeOf(fetch, `${url}/a?b=c#d`, init)).toEqual(YES);
+    for (const init of inits) expect(await findOutcome(fetch, `${url}/a?b=c#d`, init)).toEqual(YES);
     expect(seen).toEqual([
       { method: 'GET', url: '/a?b=c', body: '', length: undefined, type: undefined },
       { method: 'POST', url: '/a?b=c', body: 'question', length: '8', type: 'text/plain' },
@@ -147,7 +147,7 @@ describe.each([
     'sends nothing with a header %s of the caller',
     async (name) => {
       const { url, sockets } = await serveRaw((socket) => socket.end(answer(LENGTH)));
-      expect(await outcomeOf(fetch, url, { ...POST, headers: { [name]: 'chunked' } })).toEqual(FAILED);
+      expect(await findOutcome(fetch, url, { ...POST, headers: { [name]: 'chunked' } })).toEqual(FAILED);
       expect(sockets.map(({ bytesRead }) => bytesRead).filter((count) => count > 0)).toEqual([]);
     },
   );
@@ -160,10 +160,10 @@ describe.each([
       else socket.write(answer(LENGTH));
     });
     const outcomes = [];
-    for (let count = 0; count < 3; count += 1) outcomes.push(await outcomeOf(fetch, url));
+    for (let count = 0; count < 3; count += 1) outcomes.push(await findOutcome(fetch, url));
     expect(outcomes).toEqual([YES, YES, FAILED]);
     expect(requests).toBe(3);
-    expect(await outcomeOf(fetch, url)).toEqual(YES);
+    expect(await findOutcome(fetch, url)).toEqual(YES);
     expect([requests, sockets.length < requests]).toEqual([4, true]);
   });
 
@@ -175,7 +175,7 @@ describe.each([
       socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);
     });
     const init = { method: 'POST', body: new Uint8Array(20_000_000) };
-    expect(await outcomeOf(fetch, url, init)).toEqual({ status: 413, text: 'yes' });
+    expect(await findOutcome(fetch, url, init)).toEqual({ status: 413, text: 'yes' });
     // The connection can't be used again.
     const [socket] = sockets;
     await ended(socket?.resume());
@@ -190,7 +190,7 @@ describe.each([
       socket.write(answer('\r\n'));
       write();
     });
-    expect(await outcomeOf(fetch, url)).toEqual({ reason: 'too large' });
+    expect(await findOutcome(fetch, url)).toEqual({ reason: 'too large' });
     await ended(sockets[0]);
   });
 
@@ -199,7 +199,7 @@ describe.each([
     ['dripping', answer('content-length: 900\r\n\r\n')],
   ])('ends a connection to a server that is %s, in time', async (_what, start) => {
     const { url, sockets } = await serveRaw((socket) => socket.write(start));
-    const outcome = await outcomeOf(fetch, url, POST, { timeoutMs: 50 });
+    const outcome = await findOutcome(fetch, url, POST, { timeoutMs: 50 });
     expect(outcome).toEqual({ reason: 'timeout', why: 'timeout' });
     await ended(sockets[0]);
   });
@@ -232,7 +232,7 @@ describe.each([
     ['http://user:word@127.0.0.1/', { reason: 'unreachable', why: 'unknown' }],
     ['http://name.invalid/', { reason: 'unreachable', why: 'dns' }],
   ])('%s', async (url, outcome) => {
-    expect(await outcomeOf(fetch, url)).toEqual(outcome);
+    expect(await findOutcome(fetch, url)).toEqual(outcome);
   });
 
   test('a GET with a body and an unknown kind of method are mistakes of the caller', async () => {
@@ -258,7 +258,7 @@ describe.each([
       createHttpServer((_, response) => response.end('yes')),
       '::1',
     );
-    expect(await outcomeOf(fetch, `http://[::1]:${port}`)).toEqual(YES);
+    expect(await findOutcome(fetch, `http://[::1]:${port}`)).toEqual(YES);
   });
 
   test('TLS: a server without it, an unknown authority, and another name', async () => {
@@ -267,7 +267,7 @@ describe.each([
     const plain = await serve((_, response) => response.end('yes'));
     const urls = [plain.replace('http', 'https'), `https://localhost:${port}`, `https://127.0.0.1:${port}`];
     for (const url of urls) {
-      expect(await outcomeOf(fetch, url)).toEqual({ reason: 'unreachable', why: 'tls' });
+      expect(await findOutcome(fetch, url)).toEqual({ reason: 'unreachable', why: 'tls' });
     }
   });
 });
@@ -286,21 +286,21 @@ async function closedPort(): Promise<number> {
 describe("where the library's differs", () => {
   test('an interim answer that nobody asked for is skipped (RFC 9110, section 15.2)', async () => {
     const { url } = await serveRaw((socket) => socket.end(`HTTP/1.1 100 Continue\r\n\r\n${answer(LENGTH)}`));
-    expect(await outcomeOf(platformFetch, url)).toEqual(YES);
+    expect(await findOutcome(platformFetch, url)).toEqual(YES);
   });
 
   test('sixteen interim answers are skipped, and the next one ends the request', async () => {
     const answerAfter = async (count: number) => {
       const interim = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(count);
       const { url } = await serveRaw((socket) => socket.write(interim + answer(LENGTH)));
-      return await outcomeOf(platformFetch, url);
+      return await findOutcome(platformFetch, url);
     };
     expect(await answerAfter(16)).toEqual(YES);
     expect(await answerAfter(17)).toEqual(FAILED);
   });
 
   test('no other scheme than http and https, and a redirect only as the caller says', async () => {
-    expect(await outcomeOf(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
+    expect(await findOutcome(platformFetch, 'data:text/plain,yes')).toEqual(FAILED);
     await expect(platformFetch('http://127.0.0.1:9999/')).rejects.toThrow(
       "redirect must be 'error' or 'manual'",
     );
@@ -322,11 +322,11 @@ describe("where the library's differs", () => {
       const sent = lines.filter((line) => /^(host|connection|content-length|accept-encoding):/.test(line));
       socket.end(answer(`\r\n${sent.sort().join(';')}`));
     });
-    expect(await outcomeOf(platformFetch, url, { ...POST, headers })).toEqual({
+    expect(await findOutcome(platformFetch, url, { ...POST, headers })).toEqual({
       status: 200,
       text: `accept-encoding: identity;connection: keep-alive;content-length: 8;host: ${new URL(url).host}`,
     });
-    expect(await outcomeOf(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
+    expect(await findOutcome(platformFetch, url, { ...POST, headers: { trailer: 'a' } })).toEqual(FAILED);
   });
 
   test('a server whose TLS is never ready ends after 10 seconds, with nothing sent', async () => {

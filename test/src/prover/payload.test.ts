@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { propertiesOf } from '../../../src/prover/payload.ts';
+import { parseProperties } from '../../../src/prover/payload.ts';
 
-const properties = (text: string) => propertiesOf(Buffer.from(text));
+const properties = (text: string) => parseProperties(Buffer.from(text));
 
 describe('the properties of a payload', () => {
   test('have their positions in bytes', () => {
@@ -39,7 +39,7 @@ describe('the properties of a payload', () => {
         (value, space) => {
           const text = spaced(value, space);
           const bytes = Buffer.from(text);
-          const readProperties = propertiesOf(bytes);
+          const readProperties = parseProperties(bytes);
           const parsed = JSON.parse(text);
           expect([...readProperties.keys()].sort()).toEqual(Object.keys(parsed).sort());
           for (const [
@@ -67,7 +67,7 @@ describe('the properties of a payload', () => {
   test('are not read from invalid UTF-8', () => {
     const bytes = Buffer.from('{"a":"x"}');
     bytes[6] = 0xff;
-    expect(() => propertiesOf(bytes)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
+    expect(() => parseProperties(bytes)).toThrow(expect.objectContaining({ code: 'PROVER_TOKEN' }));
   });
 
   test.each(['{"a":1,"a":2}', '{"a":1,"\\u0061":2}'])('are refused if a name occurs twice: %j', (text) => {

@@ -1,11 +1,12 @@
 import { genAddressSeed } from '@mysten/sui/zklogin';
 import { expect, test } from 'vitest';
 import { PROFILES } from '../../../src/prover/profile.ts';
-import { publicInputOf } from '../../../src/prover/public_input.ts';
+import { computePublicInput } from '../../../src/prover/public_input.ts';
 import { EPHEMERAL_KEY, vector } from './support.ts';
 
 const [google, devnet] = vector('zklogin-proofs');
-const modulusOf = (base64url: string) => BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
+const parseModulus = (base64url: string) =>
+  BigInt(`0x${Buffer.from(base64url, 'base64url').toString('hex')}`);
 
 test('computes the public input of a published proof of a real login, as validators do', () => {
   const { salt, keyClaimName, keyClaimValue, aud, partialInputs } = google;
@@ -15,9 +16,9 @@ test('computes the public input of a published proof of a real login, as validat
     maxEpoch: BigInt(google.maxEpoch),
     issBase64Details: partialInputs.issBase64Details,
     headerBase64: partialInputs.headerBase64,
-    modulus: modulusOf(google.modulusBase64url),
+    modulus: parseModulus(google.modulusBase64url),
   };
-  expect(publicInputOf(parts, PROFILES.full)).toBe(BigInt(google.publicInput));
+  expect(computePublicInput(parts, PROFILES.full)).toBe(BigInt(google.publicInput));
 });
 
 test('computes the public input of the published proof whose address seed is known', () => {
@@ -28,7 +29,7 @@ test('computes the public input of the published proof whose address seed is kno
     maxEpoch: BigInt(devnet.maxEpoch),
     issBase64Details: partialInputs.issBase64Details,
     headerBase64: partialInputs.headerBase64,
-    modulus: modulusOf(devnet.modulusBase64url),
+    modulus: parseModulus(devnet.modulusBase64url),
   };
-  expect(publicInputOf(parts, PROFILES.full)).toBe(BigInt(devnet.publicInput));
+  expect(computePublicInput(parts, PROFILES.full)).toBe(BigInt(devnet.publicInput));
 });

@@ -71,7 +71,7 @@ export async function startVault(
 }
 
 /** What a server attests, unverified. */
-export async function stateOf(
+export async function readState(
   server: Pick<TestServer, 'get'>,
 ): Promise<{ sealingKey: Uint8Array; state: EnclaveState }> {
   const { attestation } = (await (await server.get('/get_attestation')).json()) as { attestation: string };

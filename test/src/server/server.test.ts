@@ -165,7 +165,7 @@ describe('GET', () => {
 });
 
 describe('GET /get_attestation', () => {
-  const payloadOf = async (answer: Response) => {
+  const readPayload = async (answer: Response) => {
     const { attestation } = (await answer.json()) as { attestation: string };
     const [, , payload] = decode(Buffer.from(attestation, 'hex'), {
       tags: { 18: (inner: () => unknown) => inner() } as never,
@@ -175,7 +175,7 @@ describe('GET /get_attestation', () => {
 
   test('puts the raw public key into the document, and no nonce by default', async () => {
     const { get, publicKey } = await startServer({ nsm: new EmulatedNsm() });
-    const payload = await payloadOf(await get('/get_attestation'));
+    const payload = await readPayload(await get('/get_attestation'));
     expect(hex(payload.get('public_key') as Uint8Array)).toBe(hex(publicKey));
     expect(payload.get('nonce') ?? null).toBeNull();
     expect(decodeUserData(payload.get('user_data') as Uint8Array)).toMatchObject({
@@ -186,7 +186,7 @@ describe('GET /get_attestation', () => {
 
   test.each(['00', 'DEADbeef', 'ab'.repeat(512)])('puts the nonce %s into the document', async (nonce) => {
     const { get } = await startServer({ nsm: new EmulatedNsm() });
-    const payload = await payloadOf(await get(`/get_attestation?nonce=${nonce}`));
+    const payload = await readPayload(await get(`/get_attestation?nonce=${nonce}`));
     expect(hex(payload.get('nonce') as Uint8Array)).toBe(nonce.toLowerCase());
   });
 

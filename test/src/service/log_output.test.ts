@@ -36,14 +36,14 @@ function readAll(fd: number): string {
   }
 }
 
-const lineOf = (number: number) => `${String(number).padStart(1023, '.')}\n`;
+const formatLine = (number: number) => `${String(number).padStart(1023, '.')}\n`;
 
 test('a log that nobody reads keeps at most 4 MiB of lines; once it is read again, it reports how many are lost', async () => {
   const pipe = unreadPipe();
   const lost: number[] = [];
   const output = new LogOutput(pipe, (lines) => lost.push(lines));
   const written = 20_000;
-  for (let number = 0; number < written; number += 1) output.write(lineOf(number));
+  for (let number = 0; number < written; number += 1) output.write(formatLine(number));
   expect(output.waiting).toBe(MAX_WAITING_BYTES);
   let read = '';
   const unread = () => {
@@ -53,7 +53,7 @@ test('a log that nobody reads keeps at most 4 MiB of lines; once it is read agai
   await expect.poll(unread, { timeout: 20_000, interval: 5 }).toBe(0);
   unread();
   const kept = MAX_WAITING_BYTES / 1024;
-  expect(read).toBe(Array.from({ length: kept }, (_, number) => lineOf(number)).join(''));
+  expect(read).toBe(Array.from({ length: kept }, (_, number) => formatLine(number)).join(''));
   expect(lost).toEqual([written - kept]);
   output.write('again\n');
   await expect.poll(() => readAll(pipe)).toBe('again\n');
@@ -64,7 +64,7 @@ test.runIf(isLinux)(
   async () => {
     const lost: number[] = [];
     const output = new LogOutput(open('/dev/full', constants.O_WRONLY), (lines) => lost.push(lines));
-    for (let number = 0; number < 100; number += 1) output.write(lineOf(number));
+    for (let number = 0; number < 100; number += 1) output.write(formatLine(number));
     await expect.poll(() => output.waiting).toBe(0);
     expect(lost).toEqual([]);
   },

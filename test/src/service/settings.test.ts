@@ -2,8 +2,8 @@
 import * as v from 'valibot';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import {
+  acceptOneOf,
   integerBetween,
-  oneOf,
   readSettings,
   type Setting,
   type SettingTable,
@@ -15,8 +15,8 @@ import {
 const meaning = 'for tests';
 const TABLE = {
   COUNT: { schema: integerBetween(1, 10), default: '5', meaning },
-  WORD: { schema: oneOf('small', 'large'), default: 'small', meaning },
-  LEVEL: { schema: oneOf('a', 'b', 'c'), default: 'c', meaning },
+  WORD: { schema: acceptOneOf('small', 'large'), default: 'small', meaning },
+  LEVEL: { schema: acceptOneOf('a', 'b', 'c'), default: 'c', meaning },
   ON: { schema: trueOrFalse, default: 'false', meaning },
   FLAG: { schema: zeroOrOne, default: '0', meaning },
   NAME: { schema: textThat('be a name in lower case', (text) => /^[a-z]+$/.test(text)), meaning },

@@ -5,9 +5,9 @@ import {
   classOf,
   codeOf,
   describeError,
+  findPlaces,
   isInstance,
   messageOf,
-  placesOf,
 } from '../../../src/service/thrown.ts';
 import { HOSTILE_THROWN } from './hostile_thrown.ts';
 
@@ -89,7 +89,7 @@ describe('the description of a thrown value', () => {
       expect(printed).toMatch(/^\{"type":"\w+"/);
       if (!withMessages) expect(printed).not.toContain('hunter2');
     }
-    for (const read of [classOf, codeOf, messageOf, placesOf]) expect(() => read(thrown)).not.toThrow();
+    for (const read of [classOf, codeOf, messageOf, findPlaces]) expect(() => read(thrown)).not.toThrow();
     expect([true, false]).toContain(isInstance(thrown, Error));
   });
 

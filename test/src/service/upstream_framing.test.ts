@@ -114,7 +114,7 @@ const call: fc.Arbitrary<Call> = fc
 /** Without white space around, which is not part of a header's value. */
 const trimBlanks = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '');
 
-function bytesOf(data: unknown): Buffer {
+function toBytes(data: unknown): Buffer {
   if (data === undefined || data === null) return Buffer.alloc(0);
   if (typeof data === 'string' || data instanceof Uint8Array) return Buffer.from(data as string);
   return Buffer.from(data instanceof URLSearchParams ? data.toString() : JSON.stringify(data));
@@ -145,7 +145,7 @@ test('over any methods, bodies and headers, in turn and at once', async () => {
     expect((await answer).headers['x-id']).toBe(id);
     const [parsed, ...more] = requests.filter(({ target }) => target === `/${id}`);
     expect(more).toEqual([]);
-    expect([parsed?.method, parsed?.body]).toEqual([method.toUpperCase(), bytesOf(data)]);
+    expect([parsed?.method, parsed?.body]).toEqual([method.toUpperCase(), toBytes(data)]);
     for (const [name, value] of Object.entries(headers)) {
       expect(parsed?.headers[name.toLowerCase()]).toBe(trimBlanks(value));
     }

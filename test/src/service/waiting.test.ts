@@ -189,16 +189,16 @@ describe('a call that others wait for', () => {
   async function leaveBehind(start: <T>(begin: () => T) => T) {
     const inner = Promise.withResolvers<string>();
     const leaving = new AbortController();
-    const workOf = (left: AbortSignal): Work => ({
+    const createWork = (left: AbortSignal): Work => ({
       isSealed: false,
       id: '',
       waitFor: untilOneEnds,
       left: () => left,
     });
-    const outer = runAs(workOf(leaving.signal), () =>
+    const outer = runAs(createWork(leaving.signal), () =>
       start(async () => `outer ${await waitForOther(inner.promise)}`),
     );
-    const outerWait = runAs(workOf(new AbortController().signal), () => waitForOther(outer));
+    const outerWait = runAs(createWork(new AbortController().signal), () => waitForOther(outer));
     const answer = outerWait.catch((error: unknown) => error);
     leaving.abort(new CallerLeft());
     inner.resolve('inner');

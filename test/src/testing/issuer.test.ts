@@ -6,7 +6,8 @@ import { readProofRequest } from '../../../src/prover/request.ts';
 import { verifyToken } from '../../../src/prover/token.ts';
 import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 
-const claimsOf = (jwt: string) => JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
+const decodeClaims = (jwt: string) =>
+  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString());
 
 async function start() {
   const issuer = await startDevelopmentIssuer();
@@ -25,7 +26,7 @@ test('gives a request whose token verifies by its keys, and which fits the small
 test('gives each caller another user, key, randomness and salt; a query changes claims', async () => {
   const { ask } = await start();
   const requests = [await ask(), await ask()];
-  const claims = requests.map(({ jwt }) => claimsOf(jwt));
+  const claims = requests.map(({ jwt }) => decodeClaims(jwt));
   for (const values of [
     claims.map(({ sub }) => sub),
     requests.map(({ extendedEphemeralPublicKey }) => extendedEphemeralPublicKey),
@@ -35,7 +36,7 @@ test('gives each caller another user, key, randomness and salt; a query changes 
     expect(new Set(values).size).toBe(2);
   }
   const { jwt } = await ask('?sub=alice');
-  expect(claimsOf(jwt)).toMatchObject({ sub: 'alice' });
+  expect(decodeClaims(jwt)).toMatchObject({ sub: 'alice' });
 });
 
 test('has no other path', async () => {

@@ -13,7 +13,7 @@ export type Registration =
   | { readonly state: 'failed'; readonly error: unknown };
 
 /** @throws SuiError; the signal's reason */
-async function registrationOf(
+async function readRegistration(
   client: ClientWithCoreApi,
   configId: string,
   publicKey: Uint8Array,
@@ -43,7 +43,7 @@ export function useRegistration(
     if (publicKey === undefined) return;
     const leaving = new AbortController();
     setFound({ state: 'checking' });
-    registrationOf(client, configId, publicKey, leaving.signal)
+    readRegistration(client, configId, publicKey, leaving.signal)
       .catch((error: unknown): Registration => ({ state: 'failed', error }))
       .then((registration) => {
         if (!leaving.signal.aborted) setFound(registration);

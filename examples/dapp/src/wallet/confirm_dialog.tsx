@@ -4,7 +4,7 @@ import { type KeyboardEvent, useEffect, useRef } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
 import { Facts } from '../parts/facts.tsx';
 import { type Question, useQuestion } from './confirmation.ts';
-import { gasOf, type Step, stepsOf } from './transaction_words.ts';
+import { describeGas, describeSteps, type Step } from './transaction_words.ts';
 import { useArmed } from './use_armed.ts';
 
 interface Content {
@@ -32,7 +32,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
   }, []);
   const isArmed = useArmed();
   const { request, answer } = question;
-  const content = contentOf(request, packageId);
+  const content = describeContent(request, packageId);
   const isForeign = content?.steps.some(({ isExpected }) => !isExpected) ?? true;
   return (
     <dialog
@@ -85,7 +85,7 @@ function OpenDialog({ question, packageId }: { readonly question: Question; read
 }
 
 /** Describes a request; undefined if that is impossible: such a request is not signed. */
-function contentOf(request: ConfirmRequest, packageId: string): Content | undefined {
+function describeContent(request: ConfirmRequest, packageId: string): Content | undefined {
   const { wallet, address, chain } = request;
   if (request.kind === 'message') {
     const text = new TextDecoder().decode(request.message);
@@ -99,9 +99,9 @@ function contentOf(request: ConfirmRequest, packageId: string): Content | undefi
     };
   }
   try {
-    const { payer, isOwn, budget } = gasOf(request.transaction);
+    const { payer, isOwn, budget } = describeGas(request.transaction);
     return {
-      steps: stepsOf(request.transaction, packageId),
+      steps: describeSteps(request.transaction, packageId),
       facts: [
         ['Wallet', wallet],
         ['Sender', address],

@@ -18,11 +18,11 @@ const expected = (text: string): Step => ({ text, isExpected: true });
 const foreign = (text: string): Step => ({ text, isExpected: false });
 
 /** @param packageId of the contract whose calls this page makes */
-export function stepsOf(data: TransactionData, packageId: string): Step[] {
-  return data.commands.map((command) => stepOf(command, data, packageId));
+export function describeSteps(data: TransactionData, packageId: string): Step[] {
+  return data.commands.map((command) => describeStep(command, data, packageId));
 }
 
-function stepOf(command: Command, data: TransactionData, packageId: string): Step {
+function describeStep(command: Command, data: TransactionData, packageId: string): Step {
   switch (command.$kind) {
     case 'MoveCall':
       return callStep(command.MoveCall, data, packageId);
@@ -107,7 +107,7 @@ const textIn = (argument: Argument | undefined, data: TransactionData) =>
   bcs.string().parse(pureIn(argument, data));
 
 /** Returns the payer of the gas, and its maximum. */
-export function gasOf({ sender, gasData }: TransactionData): {
+export function describeGas({ sender, gasData }: TransactionData): {
   payer: string;
   isOwn: boolean;
   budget: string;

@@ -1,9 +1,9 @@
 /** The instructions that decide which one runs next within a function. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { MoveAbort } from '../../failures.ts';
-import { type Frame, type Instructions, locationOf } from '../frame.ts';
+import { describeLocation, type Frame, type Instructions } from '../frame.ts';
 import { parseTypeOnce } from '../types.ts';
-import { bytesOf } from '../values.ts';
+import { toBytes } from '../values.ts';
 
 export const CONTROL: Instructions = {
   [OPCODE.branch]: (frame, { operand }) => {
@@ -22,9 +22,9 @@ export const CONTROL: Instructions = {
 };
 
 function aborted({ linked, next, codec }: Frame, code: bigint): MoveAbort {
-  return new MoveAbort(locationOf(linked, next - 1), code, (index) => {
+  return new MoveAbort(describeLocation(linked, next - 1), code, (index) => {
     const constant = linked.module.constants[index];
     if (constant === undefined || constant.type !== 'vector<u8>') return undefined;
-    return Buffer.from(bytesOf(codec.decode(constant.bytes, parseTypeOnce(constant.type)))).toString();
+    return Buffer.from(toBytes(codec.decode(constant.bytes, parseTypeOnce(constant.type)))).toString();
   });
 }

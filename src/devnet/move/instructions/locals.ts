@@ -1,13 +1,13 @@
 /** The instructions of local variables, and the one that drops a value. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { at, type Execute, type Instructions } from '../frame.ts';
-import { copyOf, Reference } from '../values.ts';
+import { copyValue, Reference } from '../values.ts';
 
 const borrow: Execute = ({ stack, locals }, { operand }) => stack.push(new Reference(locals, operand));
 
 export const LOCALS: Instructions = {
   [OPCODE.copyLoc]: ({ stack, locals, charge }, { operand }) =>
-    stack.push(copyOf(at(locals, operand), charge)),
+    stack.push(copyValue(at(locals, operand), charge)),
   [OPCODE.moveLoc]: ({ stack, locals }, { operand }) => stack.push(at(locals, operand)),
   [OPCODE.stLoc]: ({ stack, locals }, { operand }) => {
     locals[operand] = stack.pop();

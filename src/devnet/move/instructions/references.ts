@@ -1,13 +1,13 @@
 /** The instructions of references. */
 import { OPCODE } from '../../bytecode/opcodes.ts';
 import { at, type Execute, type Instructions } from '../frame.ts';
-import { copyOf, Reference } from '../values.ts';
+import { copyValue, Reference } from '../values.ts';
 
-const borrowField = borrowFieldOf('fields');
-const borrowGenericField = borrowFieldOf('fieldInstances');
+const borrowField = createBorrowField('fields');
+const borrowGenericField = createBorrowField('fieldInstances');
 
 export const REFERENCES: Instructions = {
-  [OPCODE.readRef]: ({ stack, charge }) => stack.push(copyOf(stack.popReference().value, charge)),
+  [OPCODE.readRef]: ({ stack, charge }) => stack.push(copyValue(stack.popReference().value, charge)),
   [OPCODE.writeRef]: ({ stack }) => {
     const target = stack.popReference();
     target.value = stack.pop();
@@ -19,7 +19,7 @@ export const REFERENCES: Instructions = {
   [OPCODE.immBorrowFieldGeneric]: borrowGenericField,
 };
 
-function borrowFieldOf(table: 'fields' | 'fieldInstances'): Execute {
+function createBorrowField(table: 'fields' | 'fieldInstances'): Execute {
   return ({ stack, linked }, { operand }) => {
     const index = at(linked.module[table], operand);
     stack.push(new Reference(stack.popBorrowed().items, index));

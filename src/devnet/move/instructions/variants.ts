@@ -36,7 +36,7 @@ function unpackFrom(table: Table): Execute {
   return (frame, { operand }) => {
     const { stack, linked } = frame;
     const variant = at(linked.module[table], operand);
-    stack.pushAll(itemsOf(stack.pop(), variant, frame));
+    stack.pushAll(readItems(stack.pop(), variant, frame));
   };
 }
 
@@ -44,12 +44,12 @@ function unpackReferenceFrom(table: Table): Execute {
   return (frame, { operand }) => {
     const { stack, linked } = frame;
     const variant = at(linked.module[table], operand);
-    const items = itemsOf(stack.popReference().value, variant, frame);
+    const items = readItems(stack.popReference().value, variant, frame);
     stack.pushAll(items.map((_, index) => new Reference(items, index)));
   };
 }
 
-function itemsOf(value: Value, { tag }: Variant, frame: Frame): Value[] {
+function readItems(value: Value, { tag }: Variant, frame: Frame): Value[] {
   const variant = composite(value);
   if (variant.tag !== tag) throw failed(frame, 'another variant');
   return variant.items;

@@ -11,7 +11,7 @@ import { startFrontend } from 'sui-enclave-prover/frontend/server';
 import type { Logger } from 'sui-enclave-service/log';
 import type { LocalIssuer } from 'sui-enclave-testing/issuer';
 import { originsOnLoopback } from 'sui-enclave-testing/loopback';
-import { type Artifacts, ENGINE, generatorOf } from '../../prover/artifacts.ts';
+import { type Artifacts, ENGINE, locateGenerator } from '../../prover/artifacts.ts';
 
 const BACKEND = fileURLToPath(new URL('./backend.ts', import.meta.url));
 /** The front end asks https URLs for keys; `origins` leads this name to loopback. */
@@ -94,7 +94,7 @@ async function startBackendProcess({
   onBackendLine,
   env = {},
 }: ProverOptions): Promise<RunningBackendProcess> {
-  const isWasm = generatorOf(artifacts)[0] === process.execPath;
+  const isWasm = locateGenerator(artifacts)[0] === process.execPath;
   const child = fork(BACKEND, {
     env: {
       PATH: process.env['PATH'],
@@ -120,7 +120,7 @@ async function startBackendProcess({
   });
   // For callers who don't wait for it.
   died.catch(() => {});
-  const url = await Promise.race([urlOf(child, onBackendLine), died]);
+  const url = await Promise.race([awaitUrl(child, onBackendLine), died]);
   const close = async () => {
     isClosing = true;
     child.kill('SIGTERM');
@@ -130,7 +130,7 @@ async function startBackendProcess({
 }
 
 /** The URL in the line that the backend logs when it listens. */
-function urlOf({ stdout }: ChildProcess, onLine: (line: string) => void): Promise<string> {
+function awaitUrl({ stdout }: ChildProcess, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     createInterface({ input: stdout as Readable }).on('line', (line) => {
       const { msg, url } = JSON.parse(line) as { msg?: string; url?: string };

@@ -5,7 +5,7 @@ import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { ConfigError } from 'sui-enclave/errors';
 import { readRegularFile } from 'sui-enclave-cli/read_file';
-import { senderOf } from 'sui-enclave-cli/sui/signer';
+import { findSender } from 'sui-enclave-cli/sui/signer';
 
 export interface Account {
   readonly address: string;
@@ -20,7 +20,7 @@ const NAME = 'dev-sui.key';
  * @throws ConfigError if the file can't be used; SuiCommandError: SIGNER
  */
 export function developmentAccount(folder: URL, env: Readonly<Record<string, string | undefined>>): Account {
-  if (env['SUI_PRIVATE_KEY']) return { address: senderOf(env, {}), keyFile: undefined };
+  if (env['SUI_PRIVATE_KEY']) return { address: findSender(env, {}), keyFile: undefined };
   const file = fileURLToPath(new URL(NAME, folder));
   return { address: (readKey(file) ?? writeKey(folder, file)).toSuiAddress(), keyFile: file };
 }

@@ -15,7 +15,7 @@ const PROVIDERS_KEYS = Object.fromEntries(
 );
 
 /** The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one. */
-const keyOf: ProofTrust['keyOf'] = (issuer, kid) => {
+const fetchKey: ProofTrust['fetchKey'] = (issuer, kid) => {
   return issuerKeys(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
 };
 
@@ -32,9 +32,13 @@ export function builtKeys(): VerifyingKey[] {
  * @param keys with none, it checks everything of a zkLogin signature but the proof
  * @returns the `verify` of this node
  */
-export function signatureChecks(node: LoopbackNode, keys: readonly VerifyingKey[], issuers = keyOf): Verify {
+export function signatureChecks(
+  node: LoopbackNode,
+  keys: readonly VerifyingKey[],
+  issuers = fetchKey,
+): Verify {
   const { verify: ofKey } = node;
-  const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, keyOf: issuers }));
+  const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, fetchKey: issuers }));
   const ofZkLogin = keys.length === 0 ? [verifyZkLogin] : verifiers;
   return async (...signed) => {
     const [, signature] = signed;

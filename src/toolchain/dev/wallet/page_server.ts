@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { DiscoveryOptions } from 'sui-enclave/zklogin';
 import { WALLET } from '../../places.ts';
-import { loadSite, pageWith, pathOf, type Site, sendFile } from '../site.ts';
+import { loadSite, pageWith, readPath, type Site, sendFile } from '../site.ts';
 
 /** An enclave of the weather application, for the page to ask. */
 export interface WalletEnclave {
@@ -50,7 +50,7 @@ export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line:
   const site = loadSite(WALLET, SOURCE);
   site.catch((error: Error) => log(`The wallet's page can't be built: ${error.message}`));
   return createServer(async (request, response) => {
-    const path = pathOf(request.url);
+    const path = readPath(request.url);
     try {
       const { headers, files } = await site;
       for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

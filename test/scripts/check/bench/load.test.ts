@@ -1,7 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { findLoad, loadByAutocannon, luaOf, parseWrk } from '../../../../scripts/check/bench/load.ts';
+import {
+  findLoad,
+  loadByAutocannon,
+  parseWrk,
+  writeLuaScript,
+} from '../../../../scripts/check/bench/load.ts';
 import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 
 const REPORT = `Running 2s test @ http://127.0.0.1:3000/
@@ -41,8 +46,8 @@ test.each([
 });
 
 test('a fixed request needs no code of wrk that runs for each', () => {
-  expect(luaOf({ path: '/' }, 'x')).toBe('');
-  const fixed = luaOf({ path: '/', bodies: ['{"a":"]] \\" \'"}'] }, 'x');
+  expect(writeLuaScript({ path: '/' }, 'x')).toBe('');
+  const fixed = writeLuaScript({ path: '/', bodies: ['{"a":"]] \\" \'"}'] }, 'x');
   expect(fixed).toContain('wrk.body = [==[{"a":"]] \\" \'"}]==]');
   expect(fixed).not.toContain('function');
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { drawChart } from '../../../../scripts/check/bench/chart.ts';
 import { compareRates } from '../../../../scripts/check/bench/servers.ts';
-import { type Comparison, formatTable, isMet, rowsOf } from '../../../../scripts/check/bench/table.ts';
+import { type Comparison, formatTable, isMet, toRows } from '../../../../scripts/check/bench/table.ts';
 
 const share: Comparison = {
   name: 'warm',
@@ -40,12 +40,12 @@ describe('a target', () => {
   test('may be missing', () => {
     const { target: _, ...without } = share;
     expect(isMet(without)).toBeUndefined();
-    expect(rowsOf([without])).toMatchObject({ warm: { target: '', met: '' } });
+    expect(toRows([without])).toMatchObject({ warm: { target: '', met: '' } });
   });
 });
 
 test('a row shows ours, the floor, the target and whether it is met', () => {
-  expect(rowsOf([share, memory])).toEqual({
+  expect(toRows([share, memory])).toEqual({
     warm: {
       ours: '5500/s',
       floor: '10000/s echo',
@@ -65,7 +65,7 @@ test('a row shows ours, the floor, the target and whether it is met', () => {
       'CPU µs': '',
     },
   });
-  expect(formatTable(rowsOf([share, memory]))).toContain('5500/s');
+  expect(formatTable(toRows([share, memory]))).toContain('5500/s');
 });
 
 test('turns are compared by the median of their ratios, which a slow moment of the machine leaves alone', () => {

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { forwardsOf, makeEnvironment, makeHosts, makeSettings } from '../../../../src/cli/image/settings.ts';
+import {
+  listForwards,
+  makeEnvironment,
+  makeHosts,
+  makeSettings,
+} from '../../../../src/cli/image/settings.ts';
 
 const SERVER_ENV = readFileSync(new URL('../../../../enclave/server.env', import.meta.url), 'utf8');
 const MANIFEST = { endpoints: ['api.weatherapi.com', 'example.org'], secrets: ['API_KEY'] };
@@ -78,5 +83,5 @@ test('the names of endpoints lead to their bridges', () => {
   expect(makeHosts(MANIFEST)).toBe(
     '127.0.0.1 localhost\n127.0.0.64 api.weatherapi.com\n127.0.0.65 example.org\n',
   );
-  expect(forwardsOf(MANIFEST)[1]).toEqual({ host: 'example.org', address: '127.0.0.65', port: 8102 });
+  expect(listForwards(MANIFEST)[1]).toEqual({ host: 'example.org', address: '127.0.0.65', port: 8102 });
 });

@@ -4,7 +4,7 @@ import { toHex } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';
 import type { AlertCode } from '../../../../src/cli/keeper/alerts.ts';
 import { type Answer, decide, type Seen } from '../../../../src/cli/keeper/decide.ts';
-import { CONFIG, CONFIG_ID, enclaveOf, imageOf, keyOf, REGISTRARS, URLS } from './simulated_world.ts';
+import { CONFIG, CONFIG_ID, createEnclave, createKey, imageOf, REGISTRARS, URLS } from './simulated_world.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR = 3_600_000;
@@ -14,7 +14,7 @@ const [ONE, TWO] = URLS;
 const answer = (key: number, url: string = ONE, attestedAtMs = NOW): Answer => ({
   url,
   trusted: true,
-  publicKey: keyOf(key),
+  publicKey: createKey(key),
   document: new Uint8Array(),
   attestedAtMs,
 });
@@ -58,14 +58,14 @@ describe('registers', () => {
     expect(decided({ answers: [answer(1), answer(1, TWO), answer(2, TWO)] })).toMatchObject({
       actions: [`register ${ONE}`, `register ${TWO}`],
       codes: [],
-      unregistered: [toHex(keyOf(1)), toHex(keyOf(2))],
+      unregistered: [toHex(createKey(1)), toHex(createKey(2))],
     });
   });
 
   test('no key that is registered, or was destroyed', () => {
-    const { id } = enclaveOf(2);
+    const { id } = createEnclave(2);
     const answers = [answer(1), answer(2, TWO)];
-    expect(decided({ enclaves: [enclaveOf(1)], destroyed: [id], answers })).toMatchObject({
+    expect(decided({ enclaves: [createEnclave(1)], destroyed: [id], answers })).toMatchObject({
       actions: [],
       codes: ['KEY_DESTROYED'],
       unregistered: [],
@@ -73,13 +73,13 @@ describe('registers', () => {
   });
 
   test('a key of the version before at the present one, before its old registration is destroyed', () => {
-    const old = enclaveOf(1);
+    const old = createEnclave(1);
     const { actions, silent } = decided({ config: updated, enclaves: [old], answers: [answer(1)] });
     expect([actions, silent]).toEqual([[`register ${ONE}`, `destroy ${old.id}`], []]);
   });
 
   test('no old enclave is destroyed while an overlap has contracts accept it, to its last millisecond', () => {
-    const old = enclaveOf(1);
+    const old = createEnclave(1);
     const at = (untilMs: number) => decided({ config: overlapping(untilMs), enclaves: [old] });
     expect(at(NOW + 1)).toMatchObject({ actions: [], accepted: [old] });
     expect(at(NOW)).toMatchObject({ actions: [`destroy ${old.id}`], accepted: [] });
@@ -98,7 +98,7 @@ describe('registers', () => {
 
 describe('destroys', () => {
   test('what is stale, and everything of a retired config', () => {
-    const [old, fresh] = [enclaveOf(1), enclaveOf(2, { configVersion: 1n })];
+    const [old, fresh] = [createEnclave(1), createEnclave(2, { configVersion: 1n })];
     const enclaves = [old, fresh];
     expect(decided({ config: updated, enclaves }).actions).toEqual([`destroy ${old.id}`]);
     expect(decided({ config: { ...updated, isRetired: true }, enclaves }).actions).toEqual([
@@ -108,8 +108,11 @@ describe('destroys', () => {
   });
 
   test('none that contracts accept, or whose key is merely too old', () => {
-    expect(decided({ enclaves: [enclaveOf(1)] })).toMatchObject({ actions: [], codes: ['ENCLAVE_SILENT'] });
-    expect(decided({ config: aged, enclaves: [enclaveOf(1, at(11))] })).toMatchObject({
+    expect(decided({ enclaves: [createEnclave(1)] })).toMatchObject({
+      actions: [],
+      codes: ['ENCLAVE_SILENT'],
+    });
+    expect(decided({ config: aged, enclaves: [createEnclave(1, at(11))] })).toMatchObject({
       actions: [],
       codes: [],
     });
@@ -120,7 +123,7 @@ test('does nothing where one register differs from the file', () => {
   for (const name of ['pcr0', 'pcr1', 'pcr2'] as const) {
     const image = { ...imageOf(0), [name]: imageOf(1)[name] };
     const config = { ...updated, image };
-    expect(decided({ config, enclaves: [enclaveOf(1)], answers: [answer(2)] })).toMatchObject({
+    expect(decided({ config, enclaves: [createEnclave(1)], answers: [answer(2)] })).toMatchObject({
       actions: [],
       alerts: [{ code: 'REGISTERS_DIFFER', subject: CONFIG_ID }],
     });
@@ -141,14 +144,14 @@ describe('reports', () => {
     [10, ['KEY_AGING']],
     [10.1, ['KEY_TOO_OLD']],
   ])('a key of %d of 10 hours: %j', (hours, codes) => {
-    const enclaves = [enclaveOf(1, at(hours))];
+    const enclaves = [createEnclave(1, at(hours))];
     expect(decided({ config: aged, enclaves, answers: [answer(1)] }).codes).toEqual(codes);
     // Without a maximum no key is too old.
     expect(decided({ enclaves, answers: [answer(1)] }).codes).toEqual([]);
   });
 
   test('an unregistered key whose document, or first one, is older than two hours', () => {
-    const key = toHex(keyOf(1));
+    const key = toHex(createKey(1));
     const seenForMs = (ms: number) => new Map([[key, ms]]);
     expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR) }).codes).toEqual([]);
     expect(decided({ answers: [answer(1)], seenForMs: seenForMs(2 * HOUR + 1) }).codes).toEqual([

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { GasBudget } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
-import { worldOf } from '../../../../src/cli/keeper/world.ts';
+import { createWorld } from '../../../../src/cli/keeper/world.ts';
 import { type AttestationDocument, decodeAttestation } from '../../../../src/library/attestation/index.ts';
 import { enclaveAddress, isStale } from '../../../../src/library/sui/objects.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture, type Operator } from './keeper_fixture.ts';
-import { CONFIG_ID, GAS, imageOf, keyOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
+import { CONFIG_ID, createKey, GAS, imageOf, REGISTRARS, Simulation, URLS } from './simulated_world.ts';
 
 const MINUTE = 60_000;
 const INTERVAL_MS = MINUTE;
@@ -133,9 +133,9 @@ class Keepers {
       now: () => this.world.now + this.world.wallAheadMs,
       clock: () => this.world.now,
     };
-    const gas = new GasBudget(this.#gasADay, settings.clock, this.world.recordOf(number));
+    const gas = new GasBudget(this.#gasADay, settings.clock, this.world.createRecord(number));
     return new Keeper(
-      this.world.worldOf(number, file, (budget) => gas.spend(budget), this.#turn),
+      this.world.createWorld(number, file, (budget) => gas.spend(budget), this.#turn),
       settings,
     );
   }
@@ -166,7 +166,7 @@ class Keepers {
 function wanted({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
     .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
-    .map(({ key }) => enclaveAddress(config, config.configVersion, keyOf(key)))
+    .map(({ key }) => enclaveAddress(config, config.configVersion, createKey(key)))
     .filter((id) => !destroyed.has(id));
 }
 
@@ -253,7 +253,7 @@ test('against the model of a node, too', async () => {
       const events = {
         starts: async (host: number) => await replace(host, await startServer({ nsm })),
         'runs another image': async (host: number) =>
-          await replace(host, await startServer({ nsm: fixture.chain.nsmOf('other') })),
+          await replace(host, await startServer({ nsm: fixture.chain.createNsm('other') })),
         dies: (host: number) => replace(host, undefined),
         'all become stale': async () => {
           const spare = await startServer({ nsm });
@@ -278,7 +278,7 @@ test('against the model of a node, too', async () => {
       const keys: string[] = [];
       for (const { url: enclaveUrl } of living) {
         const document = await documentAt(enclaveUrl);
-        if (registersOf(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
+        if (formatRegisters(document) === registers) keys.push(toHex(document.publicKey ?? new Uint8Array()));
       }
       const fresh = before.filter((enclave) => enclave.configVersion === configVersion);
       const expected = new Set([...fresh.map(({ publicKey }) => toHex(publicKey)), ...keys]);
@@ -297,7 +297,7 @@ async function keeperFor(fixture: KeeperFixture, urls: readonly string[], operat
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const always = { intervalMs: 0, maxPauseMs: 0, random: () => 0, now: Date.now, clock: () => 0 };
-  const world = await worldOf(file, 'keeper.yaml', {}, env, () => {});
+  const world = await createWorld(file, 'keeper.yaml', {}, env, () => {});
   return new Keeper(world, { ...file, ...always, urls });
 }
 
@@ -309,6 +309,6 @@ async function documentAt(enclaveUrl: string): Promise<AttestationDocument> {
 }
 
 /** As in a PCR file. */
-function registersOf({ pcrs }: AttestationDocument): string {
+function formatRegisters({ pcrs }: AttestationDocument): string {
   return [0, 1, 2].map((index) => `${toHex(pcrs.get(index) ?? new Uint8Array())} PCR${index}\n`).join('');
 }

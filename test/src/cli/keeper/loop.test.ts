@@ -82,7 +82,7 @@ test('logs each alert when it begins and when it is over, and each action', asyn
 });
 
 describe('metrics', () => {
-  const valuesOf = (text: string) =>
+  const parseValues = (text: string) =>
     Object.fromEntries(
       text
         .split('\n')
@@ -103,7 +103,7 @@ describe('metrics', () => {
     metrics.note({ ...quiet, done, alerts: [away, away] }, 2500);
     metrics.note({ ...unread, alerts: [away, away] }, 2500);
     metrics.note(undefined, 9000);
-    expect(valuesOf(await metrics.text())).toEqual({
+    expect(parseValues(await metrics.text())).toEqual({
       rounds_total: '4',
       failed_rounds_total: '2',
       registered_total: '2',

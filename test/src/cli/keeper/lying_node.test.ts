@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { GasBudget, NO_RECORD } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
 import { Keeper } from '../../../../src/cli/keeper/round.ts';
-import { worldOf } from '../../../../src/cli/keeper/world.ts';
+import { createWorld } from '../../../../src/cli/keeper/world.ts';
 import { startServer } from '../../server/support.ts';
 import { KeeperFixture } from './keeper_fixture.ts';
 import {
@@ -39,7 +39,7 @@ const start = async () => {
 };
 
 /** A keeper that runs without pauses. @param urls may change */
-async function keeperOf(urls: readonly string[], content: object = {}) {
+async function createKeeper(urls: readonly string[], content: object = {}) {
   const { chain, operator } = fixture;
   const yaml = {
     ...fixture.content(urls),
@@ -52,7 +52,7 @@ async function keeperOf(urls: readonly string[], content: object = {}) {
   const clock = () => 0;
   const gas = new GasBudget(file.gasADay, clock, NO_RECORD);
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
-  const world = await worldOf(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
+  const world = await createWorld(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
   const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
   /** What each round did, and the codes of its alerts. */
   const rounds = async (count: number) => {
@@ -76,7 +76,7 @@ function hideEnclaves(): void {
 
 test('a gas price that is too high is not signed', async () => {
   lying.lies.set('SimulateTransaction', gasPrice(1_000_000n));
-  const { rounds, gas } = await keeperOf([await start()]);
+  const { rounds, gas } = await createKeeper([await start()]);
   for (const { codes, alerts } of await rounds(3)) {
     expect(codes).toEqual(['ACTION_FAILED']);
     expect(alerts).toMatchObject([
@@ -94,7 +94,7 @@ describe('a node that hides what was registered', () => {
   test('and says that nothing was charged gets one transaction, then an alert', async () => {
     hideEnclaves();
     lying.lies.set('ExecuteTransaction', noGas);
-    const { rounds, gas } = await keeperOf([await start()]);
+    const { rounds, gas } = await createKeeper([await start()]);
     const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['done'], codes: [] });
     for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
@@ -106,7 +106,7 @@ describe('a node that hides what was registered', () => {
     const url = await start();
     await fixture.once([url]);
     hideEnclaves();
-    const { rounds, gas } = await keeperOf([url]);
+    const { rounds, gas } = await createKeeper([url]);
     const [first, ...laterRounds] = await rounds(MANY_ROUNDS);
     expect(first).toMatchObject({ done: ['theirs'], codes: [] });
     for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
@@ -117,7 +117,7 @@ describe('a node that hides what was registered', () => {
     hideEnclaves();
     lying.lies.set('ExecuteTransaction', noGas);
     const urls: string[] = [];
-    const { rounds, gas } = await keeperOf(urls, {
+    const { rounds, gas } = await createKeeper(urls, {
       enclaves: ['https://one.example'],
       gas_a_day: 150_000_000,
     });
@@ -136,7 +136,7 @@ describe('a node that hides what was registered', () => {
 
 test('a node that swallows transactions, and says that they were executed, gets one', async () => {
   lying.swallows = true;
-  const { rounds } = await keeperOf([await start()]);
+  const { rounds } = await createKeeper([await start()]);
   const [first, ...laterRounds] = await rounds(5);
   expect(first).toMatchObject({ done: ['done'], codes: [] });
   for (const { done, codes } of laterRounds) expect([done, codes]).toEqual([[], ['NODE_CONTRADICTS']]);
@@ -145,7 +145,7 @@ test('a node that swallows transactions, and says that they were executed, gets 
 
 test('a node that says of each transaction that it was refused gets no more than gas_a_day', async () => {
   fixture.chain.node.faults.set('ExecuteTransaction', { status: 'INVALID_ARGUMENT', message: 'no' });
-  const { rounds, gas } = await keeperOf([await start()]);
+  const { rounds, gas } = await createKeeper([await start()]);
   const codes = (await rounds(MANY_ROUNDS)).flatMap((round) => round.codes);
   expect(codes).toEqual([...Array(5).fill('ACTION_FAILED'), ...Array(2).fill('GAS_A_DAY')]);
   expect([lying.signed.length, lying.signedMist, gas.left()]).toEqual([5, 250_000_000n, 0n]);
@@ -153,7 +153,7 @@ test('a node that says of each transaction that it was refused gets no more than
 
 test('an honest node gets one transaction for each start, on any day without more than 5 of them', async () => {
   const urls = [await start(), await start()];
-  const { rounds } = await keeperOf(urls);
+  const { rounds } = await createKeeper(urls);
   for (let starts = 0; starts < 3; starts += 1) {
     urls[0] = await start();
     for (const { codes } of await rounds(2))
@@ -164,7 +164,7 @@ test('an honest node gets one transaction for each start, on any day without mor
 
 test('an honest node is asked for every registration only after a change', async () => {
   const { calls } = fixture.chain.node;
-  const { rounds } = await keeperOf([await start(), await start()]);
+  const { rounds } = await createKeeper([await start(), await start()]);
   expect((await rounds(1))[0]?.done).toEqual(['done', 'done']);
   await rounds(2);
   calls.length = 0;
@@ -178,7 +178,7 @@ describe('of two nodes', () => {
     ['the first', (url: string) => [lying.url, url]],
     ['the second', (url: string) => [url, lying.url]],
   ] as const;
-  const nodesOf = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
+  const createNodes = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
   const host = () => new URL(lying.url).host;
 
   test.each(ORDERS)('%s that agrees is no hindrance', async (_which, order) => {
@@ -186,7 +186,7 @@ describe('of two nodes', () => {
     await fixture.chain.register(fixture.configId, fixture.capId, old);
     await fixture.rotateTo(old);
     const { sent } = fixture;
-    const { rounds } = await keeperOf([old, restarted], nodesOf(order));
+    const { rounds } = await createKeeper([old, restarted], createNodes(order));
     expect(await rounds(2)).toMatchObject([
       { done: ['done', 'done'], codes: [], accepted: 1 },
       { done: [], codes: [], accepted: 2 },
@@ -199,7 +199,7 @@ describe('of two nodes', () => {
     await fixture.once([url]);
     hideEnclaves();
     const { sent } = fixture;
-    const { rounds, gas } = await keeperOf([url], nodesOf(order));
+    const { rounds, gas } = await createKeeper([url], createNodes(order));
     for (const { done, alerts } of await rounds(3)) {
       expect(done).toEqual([]);
       expect(alerts).toMatchObject([
@@ -220,11 +220,11 @@ describe('of two nodes', () => {
       recorded.push(answer.slice());
       return answer;
     });
-    await fixture.once([url], { content: nodesOf(() => [lying.url]), args: ['--dry-run'] });
+    await fixture.once([url], { content: createNodes(() => [lying.url]), args: ['--dry-run'] });
     await fixture.rotateTo(next);
     lying.lies.set('BatchGetObjects', outdated(fixture.configId, recorded[0]));
     const { sent } = fixture;
-    const { rounds } = await keeperOf([url, next], nodesOf(order));
+    const { rounds } = await createKeeper([url, next], createNodes(order));
     for (const { done, alerts } of await rounds(2)) {
       expect(done).toEqual([]);
       expect(alerts).toMatchObject([
@@ -249,7 +249,7 @@ describe('of two nodes', () => {
       const { sent } = fixture;
       lying.silence = 'reset';
       const urls = [registered, restarted, 'http://127.0.0.1:1'];
-      const { rounds, gas } = await keeperOf(urls, nodesOf(order));
+      const { rounds, gas } = await createKeeper(urls, createNodes(order));
       for (const { done, alerts, accepted } of await rounds(2)) {
         expect([done, accepted]).toEqual([[], 1]);
         expect(alerts).toMatchObject([
@@ -266,7 +266,7 @@ describe('of two nodes', () => {
   test('both silent are one alert', async () => {
     lying.silence = 'reset';
     fixture.chain.node.faults.set('BatchGetObjects', 'reset');
-    const { rounds } = await keeperOf([await start()], nodesOf(ORDERS[0][1]));
+    const { rounds } = await createKeeper([await start()], createNodes(ORDERS[0][1]));
     expect((await rounds(1))[0]?.codes).toEqual(['CONFIG_UNREADABLE']);
   });
 });

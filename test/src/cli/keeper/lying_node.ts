@@ -5,7 +5,7 @@ import { bcs } from '@mysten/sui/bcs';
 import { GrpcStatusCode, GrpcTypes } from '@mysten/sui/grpc';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { onTestFinished } from 'vitest';
-import { frame, messageOf, trailer } from '../../../../src/devnet/grpc_web.ts';
+import { frame, readMessage, trailer } from '../../../../src/devnet/grpc_web.ts';
 import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 
 /** Changes the message of an answer, in protobuf. An error of the node stays as it is. */
@@ -33,7 +33,7 @@ export class LyingNode {
     const name = path.split('/').at(-1) ?? '';
     if (this.silence === 'reset') return void request.socket.destroy();
     if (this.silence === 'hang') return;
-    const message = (await messageOf(request, response)) ?? new Uint8Array();
+    const message = (await readMessage(request, response)) ?? new Uint8Array();
     if (name === 'ExecuteTransaction') this.#note(message);
     if (this.swallows && name === 'ExecuteTransaction') this.#swallowed = executed(message);
     if (this.swallows && (name === 'ExecuteTransaction' || name === 'GetTransaction')) {

@@ -16,8 +16,8 @@ const going = new AbortController().signal;
 function start(changes: Partial<World> = {}, gasADay = 1000n * GAS, simulation = new Simulation()) {
   const attested: string[] = [];
   const clock = () => simulation.now;
-  const gas = new GasBudget(gasADay, clock, simulation.recordOf(0));
-  const world = simulation.worldOf(0, 0, (budget) => gas.spend(budget));
+  const gas = new GasBudget(gasADay, clock, simulation.createRecord(0));
+  const world = simulation.createWorld(0, 0, (budget) => gas.spend(budget));
   const observed: World = {
     ...world,
     attest: async (url) => {
@@ -171,7 +171,7 @@ describe('a round that is stopped', () => {
 
 describe('the gas of a day', () => {
   /** A budget at a time of the clock, and what its record has. */
-  const budgetOf = (mist: bigint, signed: SigningRecord['signed'] = []) => {
+  const createBudget = (mist: bigint, signed: SigningRecord['signed'] = []) => {
     const time = { now: 0 };
     const replaced: SigningRecord['signed'][] = [];
     const record = { signed, replace: (all: SigningRecord['signed']) => void replaced.push(all) };
@@ -179,7 +179,7 @@ describe('the gas of a day', () => {
   };
 
   test('is that of any 24 hours', () => {
-    const { gas, time } = budgetOf(100n);
+    const { gas, time } = createBudget(100n);
     gas.spend(60n);
     time.now = DAY / 2;
     gas.spend(40n);
@@ -198,7 +198,7 @@ describe('the gas of a day', () => {
       { ageMs: DAY, mist: 90n },
       { ageMs: 0, mist: 30n },
     ];
-    const { gas, time, replaced } = budgetOf(100n, signed);
+    const { gas, time, replaced } = createBudget(100n, signed);
     expect(gas.spent()).toBe(50n);
     time.now = 20;
     gas.spend(70n);

@@ -23,7 +23,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const NAME = 'sui-enclave-keep.service';
 const UNIT = readFileSync(join(ROOT, 'src/cli/keeper', NAME), 'utf8');
 const PROVISION = readFileSync(join(ROOT, 'src/cli/provision/sui-enclave-provision.service'), 'utf8');
-const valuesOf = (key: string) =>
+const readValues = (key: string) =>
   [...UNIT.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
 function folder(): string {
@@ -35,13 +35,13 @@ function folder(): string {
 test('runs a command that registers, with files as systemd makes them', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
-  const [program, script, ...args] = (valuesOf('ExecStart')[0] ?? '').split(' ');
+  const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
   expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
   expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
 
   const { key } = fixture.operator;
   const CREDENTIALS_DIRECTORY = folder();
-  expect(valuesOf('LoadCredential').map((line) => line.split(':')[0])).toEqual(['sui.keystore']);
+  expect(readValues('LoadCredential').map((line) => line.split(':')[0])).toEqual(['sui.keystore']);
   const { secretKey } = decodeSuiPrivateKey(key.getSecretKey());
   const keystore = join(CREDENTIALS_DIRECTORY, 'sui.keystore');
   writeFileSync(keystore, JSON.stringify([Buffer.from([0, ...secretKey]).toString('base64')]));
@@ -77,7 +77,7 @@ test('has the restrictions of the provisioning watcher, and no others', () => {
       .filter((line) => !line.startsWith('#'));
   expect(restrictions(UNIT)).toEqual(restrictions(PROVISION));
   // A mistake in the files ends it; anything else starts it again.
-  expect([valuesOf('Restart'), valuesOf('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
+  expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
 test.runIf(systemdIsHere)('is accepted by systemd', () => {

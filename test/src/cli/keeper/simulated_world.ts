@@ -29,7 +29,7 @@ export function imageOf(index: number): Image {
   return IMAGES[index] as Image;
 }
 
-export function keyOf(number: number): Uint8Array {
+export function createKey(number: number): Uint8Array {
   return new Uint8Array(32).fill(number);
 }
 
@@ -49,14 +49,14 @@ export const CONFIG: EnclaveConfig = {
   isRetired: false,
 };
 
-export function enclaveOf(
+export function createEnclave(
   key: number,
   {
     configVersion = 0n,
     registeredAtMs = 0n,
   }: Partial<Pick<Enclave, 'configVersion' | 'registeredAtMs'>> = {},
 ): Enclave {
-  const publicKey = keyOf(key);
+  const publicKey = createKey(key);
   return {
     ...CONFIG,
     id: enclaveAddress(CONFIG, configVersion, publicKey),
@@ -118,7 +118,7 @@ export class Simulation {
   }
 
   /** The file of a keeper, which outlasts its process. */
-  recordOf(keeper: number): SigningRecord {
+  createRecord(keeper: number): SigningRecord {
     return {
       signed: (this.#records.get(keeper) ?? []).map(({ at, mist }) => ({ ageMs: this.now - at, mist })),
       replace: (signed) => {
@@ -135,7 +135,7 @@ export class Simulation {
    * @param spend as `beforeSigning`
    * @param turn waits until it is this one's turn
    */
-  worldOf(
+  createWorld(
     keeper: number,
     image: number,
     spend: (budget: bigint) => void = () => {},
@@ -205,7 +205,7 @@ export class Simulation {
     if (process.state === 'lying') throw new AttestationError('POLICY_NONCE', 'simulated');
     if (process.image !== image) throw new AttestationError('POLICY_PCRS', 'simulated');
     const document = new Uint8Array();
-    return { url, trusted: true, publicKey: keyOf(process.key), document, attestedAtMs: this.now };
+    return { url, trusted: true, publicKey: createKey(process.key), document, attestedAtMs: this.now };
   }
 
   /** As the contract. */
@@ -216,7 +216,7 @@ export class Simulation {
     if (!config.registrars.includes(REGISTRARS[keeper] ?? '')) throw abort('ENotRegistrar');
     if (imageOf(this.#images.get(key) ?? 0) !== config.image) throw abort('EInvalidPCRs');
     const { configVersion } = config;
-    const enclave = enclaveOf(key, { configVersion, registeredAtMs: BigInt(this.now) });
+    const enclave = createEnclave(key, { configVersion, registeredAtMs: BigInt(this.now) });
     if (this.enclaves.has(enclave.id) || this.destroyed.has(enclave.id)) return 'theirs';
     this.enclaves.set(enclave.id, enclave);
     return 'done';

@@ -21,7 +21,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   const ours = await startServer({ nsm: chain.nsm });
   const ownEnclave = await chain.register(configId, capId, ours.url);
   const files = ['--root', chain.file('root.pem'), '--pcrs'];
-  writeFileSync(chain.file('dice.pcrs'), chain.nsmOf('dice').pcrsFile());
+  writeFileSync(chain.file('dice.pcrs'), chain.createNsm('dice').pcrsFile());
 
   /** Registers what answers at a URL, as a thief would: without any check of ours. */
   async function register(url: string): Promise<void> {
@@ -39,7 +39,7 @@ test('a stolen keeper registers genuine enclaves of the present image alone, unt
   expect(await fixture.ids()).toHaveLength(2);
 
   // Another image is refused by the chain.
-  const otherImageServer = await startServer({ nsm: chain.nsmOf('other') });
+  const otherImageServer = await startServer({ nsm: chain.createNsm('other') });
   await expect(register(otherImageServer.url)).rejects.toMatchObject({ abort: 'enclave::EInvalidPCRs' });
 
   // The key changes nothing else: the node refuses what another address owns.

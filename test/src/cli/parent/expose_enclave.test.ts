@@ -24,7 +24,7 @@ import { Parent, writeImage } from './fakes.ts';
 const root = createRoot(new Date());
 
 /** What an enclave that runs the image attests, and opens. */
-function enclaveOf(eif: string, isDebug: boolean) {
+function describeEnclave(eif: string, isDebug: boolean) {
   const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
   const registers = [pcr0, pcr1, pcr2].map((hex) =>
     isDebug ? new Uint8Array(48) : Uint8Array.from(Buffer.from(hex, 'hex')),
@@ -68,7 +68,7 @@ async function start({
   whenAsked?: (parent: Parent) => Promise<void>;
 } = {}) {
   const parent = new Parent();
-  const enclave = enclaveOf(parent.makeImage(runs ?? manifest), isDebug);
+  const enclave = describeEnclave(parent.makeImage(runs ?? manifest), isDebug);
   const eif = parent.makeImage(manifest, serverEnv);
   parent.set('root.pem', toPem(root.certificate));
   parent.setEnclave();
@@ -421,7 +421,7 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
       // The same length, to have the same path.
       twin: ['app/app.twin', { data: Buffer.from('{"endpoints":[],"secrets":[]}\n') }],
     } as const;
-    const ramdiskOf = (...names: (keyof typeof files)[]) => {
+    const createRamdisk = (...names: (keyof typeof files)[]) => {
       const archive = writeCpio(new Map(names.map((name) => files[name])));
       return gzipSync(
         Buffer.from(archive.toString('latin1').replace('app/app.twin', 'app/app.json'), 'latin1'),
@@ -429,11 +429,11 @@ describe.runIf(process.platform === 'linux')('expose_enclave', () => {
     };
     for (const [ramdisk, fault] of [
       [Buffer.from('no archive'), 'no /app/app.json'],
-      [ramdiskOf(), 'no /app/app.json'],
-      [ramdiskOf('json'), 'no /app/enclave.conf'],
-      [ramdiskOf('yaml'), 'no /app/enclave.conf'],
-      [ramdiskOf('json', 'yaml'), '2 of /app/app.json, /app/app.yaml'],
-      [ramdiskOf('json', 'twin'), '2 of /app/app.json, /app/app.yaml'],
+      [createRamdisk(), 'no /app/app.json'],
+      [createRamdisk('json'), 'no /app/enclave.conf'],
+      [createRamdisk('yaml'), 'no /app/enclave.conf'],
+      [createRamdisk('json', 'yaml'), '2 of /app/app.json, /app/app.yaml'],
+      [createRamdisk('json', 'twin'), '2 of /app/app.json, /app/app.yaml'],
     ] as const) {
       const parts = { kernel: Buffer.alloc(1), cmdline: 'a', ramdisks: [Buffer.from('b'), ramdisk] };
       writeFileSync(join(parent.dir, 'other.eif'), writeEif(parts, METADATA));

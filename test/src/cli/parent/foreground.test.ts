@@ -39,7 +39,7 @@ async function start(image = eif): Promise<{ child: ChildProcess; output: Promis
   return { child, output, first: String(first) };
 }
 
-async function exitOf(child: ChildProcess): Promise<number | null> {
+async function awaitExit(child: ChildProcess): Promise<number | null> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.exitCode;
 }
@@ -65,7 +65,7 @@ test('starts an enclave, and ends with it and with its reason', async () => {
 test('terminates the enclave on SIGTERM, and succeeds', async () => {
   const { child, output } = await start();
   child.kill('SIGTERM');
-  expect([await exitOf(child), await output]).toEqual([
+  expect([await awaitExit(child), await output]).toEqual([
     0,
     expect.stringMatching(/\ni-1-enc1 was terminated\n$/),
   ]);
@@ -76,7 +76,7 @@ test('after SIGKILL, watches the enclave that runs, and starts none', async () =
   parent.set('pcr0', pcr0Of(eif));
   const { child } = await start();
   child.kill('SIGKILL');
-  await exitOf(child);
+  await awaitExit(child);
   // As a start that failed would leave it.
   rmSync(join(parent.dir, 'state/relay/sui-enclave.conf'));
   const again = await start();
@@ -84,7 +84,7 @@ test('after SIGKILL, watches the enclave that runs, and starts none', async () =
   expect([starts().length, ends()]).toEqual([1, []]);
   expect(parent.conf()).toMatch(/^cid 16\nupstream /);
   parent.set('enclaves', '');
-  expect(await exitOf(again.child)).toBe(1);
+  expect(await awaitExit(again.child)).toBe(1);
 });
 
 test('watches the enclave of the image that it started, when a newer one has been installed', async () => {
@@ -96,7 +96,7 @@ test('watches the enclave of the image that it started, when a newer one has bee
   const { child } = await start(installed);
   expect(starts()).toEqual([expect.stringContaining(` --eif-path ${older} `)]);
   child.kill('SIGKILL');
-  await exitOf(child);
+  await awaitExit(child);
   rmSync(installed);
   symlinkSync(parent.makeImage('endpoints: []\nsecrets: []\n'), installed);
   expect(pcr0Of(installed)).not.toBe(pcr0Of(older));
@@ -143,7 +143,7 @@ test('does not take a failure of nitro-cli for the end of the enclave', async ()
   await expect.poll(countCalls, { timeout: 10_000 }).toBeGreaterThan(before);
   parent.set('describe fails', '');
   child.kill('SIGTERM');
-  expect([await exitOf(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);
+  expect([await awaitExit(child), await output]).toEqual([0, expect.stringMatching(/was terminated\n$/)]);
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { measureImage } from '../../../../src/cli/image/eif/measure.ts';
 import { readEif } from '../../../../src/cli/image/eif/read.ts';
-import { memoryOf } from '../../../../src/cli/parent/nitro_cli.ts';
+import { chooseMemory } from '../../../../src/cli/parent/nitro_cli.ts';
 import { NITRO_CODES } from '../../../../src/cli/parent/nitro_codes.ts';
 import { spawnScript } from '../run.ts';
 import { Parent } from './fakes.ts';
@@ -27,10 +27,10 @@ describe('run_enclave', () => {
     ['four times its size in whole MiB to another', 128 * 1024 ** 2 + 1, 513],
     ['four times its size to a large one', 1024 ** 3, 4096],
   ])('gives %s, and refuses less', (_what, bytes, memoryMib) => {
-    expect(memoryOf(undefined, bytes)).toBe(memoryMib);
-    expect(memoryOf(memoryMib, bytes)).toBe(memoryMib);
+    expect(chooseMemory(undefined, bytes)).toBe(memoryMib);
+    expect(chooseMemory(memoryMib, bytes)).toBe(memoryMib);
     const refused = new RegExp(`^--memory must be at least ${memoryMib} MiB: four times the image$`);
-    expect(() => memoryOf(memoryMib - 1, bytes)).toThrow(refused);
+    expect(() => chooseMemory(memoryMib - 1, bytes)).toThrow(refused);
   });
 
   test('gives an image the least memory by default', async () => {

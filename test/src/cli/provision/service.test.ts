@@ -11,7 +11,7 @@ import { callScript } from '../run.ts';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const NAME = 'sui-enclave-provision.service';
 const UNIT = readFileSync(join(ROOT, 'src/cli/provision', NAME), 'utf8');
-const valuesOf = (key: string) =>
+const readValues = (key: string) =>
   [...UNIT.matchAll(new RegExp(`^${key}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
 function folder(): string {
@@ -21,7 +21,7 @@ function folder(): string {
 }
 
 test('runs a command that provisions, with files as systemd makes them', async () => {
-  const [program, script, ...args] = (valuesOf('ExecStart')[0] ?? '').split(' ');
+  const [program, script, ...args] = (readValues('ExecStart')[0] ?? '').split(' ');
   expect(program).toBe('/opt/sui-enclave/node_modules/.bin/node');
   expect(existsSync(join(ROOT, script ?? ''))).toBe(true);
   expect(args.pop()).toBe('--watch');
@@ -34,7 +34,7 @@ test('runs a command that provisions, with files as systemd makes them', async (
     'provisioner.pem': me.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   };
   // Of these two alone.
-  expect(valuesOf('LoadCredential').map((line) => line.split(':')[0])).toEqual(Object.keys(contents));
+  expect(readValues('LoadCredential').map((line) => line.split(':')[0])).toEqual(Object.keys(contents));
   for (const [name, content] of Object.entries(contents)) {
     writeFileSync(join(CREDENTIALS_DIRECTORY, name), content);
     // With an access control list for the service's user, the group's bits are its mask (acl(5)).
@@ -59,13 +59,13 @@ test('runs a command that provisions, with files as systemd makes them', async (
 
 test('has no user, no files and no privileges of its own', () => {
   for (const key of ['DynamicUser', 'NoNewPrivileges', 'ProtectHome', 'PrivateTmp', 'PrivateDevices']) {
-    expect(valuesOf(key), key).toEqual(['yes']);
+    expect(readValues(key), key).toEqual(['yes']);
   }
-  expect(valuesOf('ProtectSystem')).toEqual(['strict']);
-  expect(valuesOf('CapabilityBoundingSet')).toEqual(['']);
-  expect([valuesOf('LimitCORE'), valuesOf('MemorySwapMax')]).toEqual([['0'], ['0']]);
+  expect(readValues('ProtectSystem')).toEqual(['strict']);
+  expect(readValues('CapabilityBoundingSet')).toEqual(['']);
+  expect([readValues('LimitCORE'), readValues('MemorySwapMax')]).toEqual([['0'], ['0']]);
   // A mistake in the files ends it; anything else starts it again.
-  expect([valuesOf('Restart'), valuesOf('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
+  expect([readValues('Restart'), readValues('RestartPreventExitStatus')]).toEqual([['on-failure'], ['2']]);
 });
 
 test.runIf(systemdIsHere)('is accepted by systemd', () => {

@@ -64,7 +64,7 @@ export class RolloutFixture {
     await fixture.#listen();
     await fixture.#start('old');
     const { chain, configId, capId } = keeper;
-    writeFileSync(chain.file('new.pcrs'), chain.nsmOf('weather', 2).pcrsFile());
+    writeFileSync(chain.file('new.pcrs'), chain.createNsm('weather', 2).pcrsFile());
     await chain.register(configId, capId, fixture.urls.old[0] ?? '');
     fixture.#writeDeployment();
     return fixture;
@@ -81,7 +81,7 @@ export class RolloutFixture {
   }
 
   async #start(side: SideName): Promise<void> {
-    const nsm = this.keeper.chain.nsmOf('weather', side === 'old' ? 1 : 2);
+    const nsm = this.keeper.chain.createNsm('weather', side === 'old' ? 1 : 2);
     for (const url of this.urls[side]) {
       if (this.#running.has(url)) continue;
       this.#running.set(url, await startServer({ nsm, env: { PORT: new URL(url).port } }));

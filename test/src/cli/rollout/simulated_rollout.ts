@@ -9,7 +9,7 @@ import type { EnclaveConfig } from '../../../../src/library/sui/objects.ts';
 export class Killed extends Error {}
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
-const imageOf = (side: SideName) => {
+const createImage = (side: SideName) => {
   const register = (side === 'old' ? 'a' : 'b').repeat(96);
   return { pcr0: register, pcr1: register, pcr2: register };
 };
@@ -134,12 +134,12 @@ export class SimulatedRollout implements World, Memory {
     });
   }
 
-  registersOf(side: SideName) {
-    return imageOf(side);
+  findRegisters(side: SideName) {
+    return createImage(side);
   }
 
-  sideOf({ image }: EnclaveConfig): SideName {
-    return image.pcr0 === imageOf('new').pcr0 ? 'new' : 'old';
+  findSide({ image }: EnclaveConfig): SideName {
+    return image.pcr0 === createImage('new').pcr0 ? 'new' : 'old';
   }
 
   async config(): Promise<EnclaveConfig> {
@@ -153,14 +153,14 @@ export class SimulatedRollout implements World, Memory {
       name: 'weather',
       enclavePackage: id('1'),
       application: `${id('1')}::weather::WEATHER`,
-      image: imageOf(this.allowed),
+      image: createImage(this.allowed),
       source: null,
       capabilityId: id('4'),
       configVersion: this.version,
       overlap:
         this.overlapUntil === undefined
           ? null
-          : { image: imageOf(otherSide), untilMs: BigInt(this.overlapUntil) },
+          : { image: createImage(otherSide), untilMs: BigInt(this.overlapUntil) },
       maxKeyAgeMs: null,
       registrars: this.registrars,
       isRetired: false,
@@ -183,7 +183,7 @@ export class SimulatedRollout implements World, Memory {
     return this.ready.has(url);
   }
 
-  async stateOf({ url }: Candidate): Promise<KeyState> {
+  async readState({ url }: Candidate): Promise<KeyState> {
     return this.#isAccepted(url) ? 'accepted' : 'free';
   }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { beforeEach, expect, test } from 'vitest';
 import { parsePlan } from '../../../../src/cli/rollout/plan.ts';
-import { worldOf } from '../../../../src/cli/rollout/world.ts';
+import { createWorld } from '../../../../src/cli/rollout/world.ts';
 import { Deployments } from '../../../../src/cli/sui/deployments.ts';
 import { modelChainId } from '../../../../src/cli/sui/network.ts';
 import { LyingNode, noEnclaves, outdated } from '../keeper/lying_node.ts';
@@ -29,17 +29,17 @@ async function worldFor(node: readonly string[], agreeMs = 0) {
   const { env } = fixture;
   const deployments = new Deployments(plan.network, env, plan.app);
   const io = { log: () => {} };
-  return await worldOf({ plan, deployments, signing: {}, env, io, agreeMs });
+  return await createWorld({ plan, deployments, signing: {}, env, io, agreeMs });
 }
 
 test.each(ORDERS)('%s node that agrees is no hindrance', async (_which, order) => {
   const node = order(fixture.keeper.chain.node.url);
   const world = await worldFor(node);
   const config = await world.config();
-  expect(world.sideOf(config)).toBe('old');
+  expect(world.findSide(config)).toBe('old');
   const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
   if (!enclave.answers) throw new Error(enclave.reason);
-  expect(await world.stateOf(enclave.candidate, config)).toBe('accepted');
+  expect(await world.readState(enclave.candidate, config)).toBe('accepted');
   expect(world.adminCommand('end_overlap')).toBe(
     `npx --offline sui-enclave end_overlap ${ofConfig(config.id).join(' ')} --network localnet --rpc-url ${node[0]}`,
   );
@@ -51,7 +51,7 @@ test.each(ORDERS)('%s node that hides a registration is noticed', async (_which,
   const enclave = await world.look(fixture.urls.old[0] ?? '', 'old');
   if (!enclave.answers) throw new Error(enclave.reason);
   lying.lies.set('BatchGetObjects', noEnclaves);
-  await expect(world.stateOf(enclave.candidate, config)).rejects.toMatchObject({
+  await expect(world.readState(enclave.candidate, config)).rejects.toMatchObject({
     code: 'ROLLOUT_NODES_DISAGREE',
     exit: 1,
   });
@@ -83,7 +83,7 @@ test.each(ORDERS)('%s node that shows an old config is noticed', async (_which, 
 test('a node that lags is awaited', async () => {
   await showOldConfig(1);
   const world = await worldFor([lying.url, fixture.keeper.chain.node.url], 20_000);
-  expect(world.sideOf(await world.config())).toBe('new');
+  expect(world.findSide(await world.config())).toBe('new');
 });
 
 test.each(ORDERS)('%s node that is silent ends the step', async (_which, order) => {

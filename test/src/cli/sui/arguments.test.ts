@@ -116,7 +116,7 @@ describe('on a real network, development is refused by name', () => {
   });
 
   test("registers of any application's emulated enclave", async () => {
-    writeFileSync(fixture.file('dice.pcrs'), fixture.nsmOf('dice').pcrsFile());
+    writeFileSync(fixture.file('dice.pcrs'), fixture.createNsm('dice').pcrsFile());
     const args = [...config().slice(0, -1), fixture.file('dice.pcrs'), ...where(), '--network', 'testnet'];
     const { exit, json } = await script('create_config', args, key());
     expect([exit, json()['code']]).toEqual([2, 'DEVELOPMENT_TRUST']);

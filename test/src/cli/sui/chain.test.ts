@@ -6,7 +6,7 @@ import { Transaction } from '@mysten/sui/transactions';
 import { fromBase64, toBase58 } from '@mysten/sui/utils';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
-import { expiryOf } from '../../../../src/cli/sui/expiry.ts';
+import { describeExpiry } from '../../../../src/cli/sui/expiry.ts';
 import type { CommonOptions } from '../../../../src/cli/sui/options.ts';
 import { Refusal } from '../../../../src/devnet/failures.ts';
 import type { Fault } from '../../../../src/devnet/node.ts';
@@ -146,7 +146,7 @@ describe('an expiry that the node sets', () => {
         chain: fixture.node.chainId,
       };
       const data = { V1: { ...V1, expiration: { ValidDuring } } };
-      return expiryOf(bcs.TransactionData.serialize(data as never).toBytes());
+      return describeExpiry(bcs.TransactionData.serialize(data as never).toBytes());
     };
     expect(expiryAt(1_767_225_600_000n)).toContain('or earlier at 2026-01-01T00:00:00.000Z');
     expect(expiryAt(2n ** 64n - 1n)).toContain('or earlier 18446744073709551615 ms after 1970-01-01');

@@ -61,7 +61,7 @@ export class ChainFixture {
     this.weather = { original: PACKAGE, modules, dependencies: [] };
     this.#runner = runner;
     this.#root = root;
-    const nsm = this.nsmOf('weather');
+    const nsm = this.createNsm('weather');
     this.nsm = nsm;
     writeFileSync(this.file('dev.pcrs'), nsm.pcrsFile());
     writeFileSync(this.file('other.pcrs'), nsm.pcrsFile().replace(/^./gm, '7'));
@@ -83,7 +83,7 @@ export class ChainFixture {
   }
 
   /** The emulated NSM of an enclave of this application, at one of its images. */
-  nsmOf(application: string, image = 1): EmulatedNsm {
+  createNsm(application: string, image = 1): EmulatedNsm {
     return new EmulatedNsm(Date.now, this.#root, developmentRegisters(application, image));
   }
 

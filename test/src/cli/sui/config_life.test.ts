@@ -89,7 +89,7 @@ describe('a registrar', () => {
 
 describe('a module that is on chain already', () => {
   /** The Publisher that a module of the package claimed. */
-  function publisherOf(module: string): string {
+  function createPublisher(module: string): string {
     const changes = new Changes(fixture.node.ledger, `publisher:${module}`);
     const owner = { kind: 'address', address: fixture.address } as const;
     const id = changes.create(PUBLISHER, owner, (objectId) =>
@@ -111,7 +111,7 @@ describe('a module that is on chain already', () => {
     );
 
   test('gets a capability by its Publisher, and a config, in one transaction', async () => {
-    const created = await create('--publisher', publisherOf('source'));
+    const created = await create('--publisher', createPublisher('source'));
     expect(created.json()).toMatchObject({ status: 'done', application: `${PACKAGE}::source::Source` });
     const { config, capability } = created.json() as { config: string; capability: string };
     expect(fixture.node.ledger.objects.get(capability)).toMatchObject({
@@ -125,7 +125,7 @@ describe('a module that is on chain already', () => {
 
   test("by another module's Publisher it gets none", async () => {
     const before = sent();
-    expect((await create('--publisher', publisherOf('coin'))).json()).toMatchObject({
+    expect((await create('--publisher', createPublisher('coin'))).json()).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       error: expect.stringContaining('the Publisher is not of the module'),
     });
@@ -139,7 +139,7 @@ describe('rotate', () => {
   test('allows the image and registers its enclave in one transaction; the old one is destroyed later', async () => {
     const old = await startServer({ nsm: fixture.nsm });
     const oldId = await fixture.register(configId, capId, old.url);
-    const nsm = fixture.nsmOf('next');
+    const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
     const successor = await startServer({ nsm });
     const before = sent();
@@ -164,7 +164,7 @@ describe('rotate', () => {
   test('with --overlap lets contracts accept the old enclave until the time that was set, or until end_overlap', async () => {
     const old = await startServer({ nsm: fixture.nsm });
     const oldId = await fixture.register(configId, capId, old.url);
-    const nsm = fixture.nsmOf('weather');
+    const nsm = fixture.createNsm('weather');
     // The same registers: the enclaves of both versions meet the policy of the commands.
     const successor = await startServer({ nsm });
     const update = (url: string, ...args: string[]) =>

@@ -247,7 +247,7 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('one enclave of several that is not of the image keeps all from being registered', async () => {
     const good = await startServer({ nsm: fixture.nsm });
-    const bad = await startServer({ nsm: fixture.nsmOf('dice') });
+    const bad = await startServer({ nsm: fixture.createNsm('dice') });
     const before = sent();
     const { exit, json } = await run('register_enclave', good.url, bad.url, ...root());
     expect([exit, json()['code']]).toEqual([1, 'POLICY_PCRS']);
@@ -281,7 +281,7 @@ describe('from publish to the end of a config, without an id on a command line',
 
   test('an enclave of another application is refused by the names of both', async () => {
     const apps = FIXTURE_APPS;
-    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    const { url } = await startServer({ nsm: fixture.createNsm('dice'), apps, env: { APP: 'dice' } });
     const { config } = weather();
     const both = `The enclave reports that it runs dice, and the config ${config?.id} is of weather (${relative('', file())})`;
     const refused = () => run('register_enclave', url, '--app', 'weather', ...root());

@@ -1,6 +1,6 @@
 /** The meaning of a Move function's parameters, and what an enclave signs for it. */
 import { describe, expect, test } from 'vitest';
-import { moveCall, signedTypeOf } from '../../../../src/cli/sui/move_call.ts';
+import { createSignedType, moveCall } from '../../../../src/cli/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/cli/sui/move_types.ts';
 import type { ModuleInterface } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 
@@ -16,7 +16,7 @@ const OBJECTS = [
 ];
 
 /** A module with one function, and structs by name: their fields, and their abilities if not copy and drop. */
-function moduleOf(
+function createModule(
   parameters: readonly string[],
   structs: Record<string, readonly [fields: string, abilities?: number]> = {},
   returns = '',
@@ -39,7 +39,7 @@ function moduleOf(
 }
 
 /** `award` of the README: an order as nonce, and a struct of recipient and points. */
-const award = moduleOf(
+const award = createModule(
   [`&mut ${APP}::rewards::Rewards`, 'vector<u8>', 'address', 'u64', 'u64', '&vector<u8>', ...OBJECTS],
   {
     Award: ['recipient: address,points: u64'],
@@ -72,23 +72,23 @@ describe('the parameters of a function', () => {
     ['without an enclave', ['u64', 'vector<u8>', ...OBJECTS.slice(1)], 'must take one Enclave<T>'],
     ['of two enclaves', ['u64', 'vector<u8>', OBJECTS[0] ?? '', ...OBJECTS], 'must take one Enclave<T>'],
   ])('%s are refused', (_, parameters, message) => {
-    expect(() => moveCall(moduleOf(parameters), 'award')).toThrow(message);
+    expect(() => moveCall(createModule(parameters), 'award')).toThrow(message);
   });
 
   test('returned objects are kept, what can be dropped is not', () => {
     const structs = { Points: ['points: u64', 12], Note: ['text: u64', 2] } as const;
     const returns = [`${APP}::rewards::Points`, 'u64', `${APP}::rewards::Note`, `${at('2')}::coin::Coin<u8>`];
-    const module = moduleOf(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
+    const module = createModule(['u64', 'vector<u8>', ...OBJECTS], structs, returns.join());
     expect(moveCall(module, 'award').returns).toEqual([true, false, false, true]);
   });
 });
 
 describe('the signed type', () => {
-  const typeOf = (module: ModuleInterface, naming: { struct?: string; fields?: string[] } = {}) =>
-    signedTypeOf(module, moveCall(module, 'award'), { intent: 3, ...naming });
+  const createType = (module: ModuleInterface, naming: { struct?: string; fields?: string[] } = {}) =>
+    createSignedType(module, moveCall(module, 'award'), { intent: 3, ...naming });
 
   test('is named by the struct with these fields, after the nonce of enclave::once', () => {
-    const { names, schema } = typeOf(award);
+    const { names, schema } = createType(award);
     expect(names).toEqual(['nonce', 'recipient', 'points']);
     const payload = { nonce: 'order-0000000017', recipient: APP, points: '5' };
     const signed = schema.message.serialize({ intent: 3, timestamp_ms: 1n, payload }).toHex();
@@ -100,37 +100,41 @@ describe('the signed type', () => {
   });
 
   test('of several such structs needs a name, and of none the names of its fields', () => {
-    const two = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
-    expect(() => typeOf(two)).toThrow('name one by --struct, of One, Two');
-    expect(typeOf(two, { struct: 'Two' }).names).toEqual(['b']);
-    const makes = (...packed: string[]) => typeOf({ ...two, packed: new Map([['award', packed]]) });
+    const two = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { One: ['a: u8'], Two: ['b: u8'] });
+    expect(() => createType(two)).toThrow('name one by --struct, of One, Two');
+    expect(createType(two, { struct: 'Two' }).names).toEqual(['b']);
+    const makes = (...packed: string[]) => createType({ ...two, packed: new Map([['award', packed]]) });
     expect(makes('Two').names).toEqual(['b']);
     expect(makes('Another', 'One').names).toEqual(['a']);
     expect(() => makes('One', 'Two')).toThrow('name one by --struct, of One, Two');
-    const none = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
-    expect(() => typeOf(none)).toThrow('name those of the answer by --fields');
-    expect(typeOf(none, { fields: ['c'] }).names).toEqual(['c']);
-    expect(() => typeOf(none, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
+    const none = createModule(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Other: ['a: u16'] });
+    expect(() => createType(none)).toThrow('name those of the answer by --fields');
+    expect(createType(none, { fields: ['c'] }).names).toEqual(['c']);
+    expect(() => createType(none, { fields: ['c', 'd'] })).toThrow('signs 1 field (');
   });
 });
 
 describe('a struct of another module of the package', () => {
   /** What `sui-enclave gen` writes. */
-  const signed = { ...moduleOf([], { Quote: ['pair: u8'] }), name: 'signed' };
+  const signed = { ...createModule([], { Quote: ['pair: u8'] }), name: 'signed' };
   const quote = `${APP}::signed::Quote`;
 
   test('names the signed fields, unless the module has one with them', () => {
     const of = (module: ModuleInterface) =>
-      signedTypeOf(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
+      createSignedType(module, moveCall(module, 'award', [signed]), { intent: 0 }, [signed]).names;
     const parameters = ['u8', 'u64', 'vector<u8>', ...OBJECTS];
-    expect(of(moduleOf(parameters))).toEqual(['pair']);
-    expect(of(moduleOf(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
-    expect(of(moduleOf(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
+    expect(of(createModule(parameters))).toEqual(['pair']);
+    expect(of(createModule(parameters, { Own: ['a: u8'] }))).toEqual(['a']);
+    expect(of(createModule(parameters, { Other: ['a: u16'] }))).toEqual(['pair']);
   });
 
   test('can be dropped if it is returned, but not one of its name in another package', () => {
     const returns = `${quote},${at('b')}::signed::Quote`;
-    const module = moduleOf(['u8', 'u64', 'vector<u8>', ...OBJECTS], { Quote: ['pair: u8', 12] }, returns);
+    const module = createModule(
+      ['u8', 'u64', 'vector<u8>', ...OBJECTS],
+      { Quote: ['pair: u8', 12] },
+      returns,
+    );
     expect(moveCall(module, 'award', [signed]).returns).toEqual([false, true]);
     expect(moveCall(module, 'award').returns).toEqual([true, true]);
   });

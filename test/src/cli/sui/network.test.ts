@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from '../../../../src/cli/sui/network.ts';
-import { ANSWER_TOO_LARGE, sendErrorOf } from '../../../../src/library/sui/failures.ts';
+import { ANSWER_TOO_LARGE, toSendError } from '../../../../src/library/sui/failures.ts';
 import { readConfig, UnknownOutcomeError } from '../../../../src/library/sui/index.ts';
 import { ChainFixture } from './chain_fixture.ts';
 
@@ -104,6 +104,6 @@ describe('an answer without end', () => {
 
   test('leaves the outcome of a send open', () => {
     const thrown = Object.assign(new Error(ANSWER_TOO_LARGE), { code: 'INTERNAL', methodName: 'x' });
-    expect(sendErrorOf(thrown, 'digest')).toBeInstanceOf(UnknownOutcomeError);
+    expect(toSendError(thrown, 'digest')).toBeInstanceOf(UnknownOutcomeError);
   });
 });

@@ -31,7 +31,9 @@ function register(
 }
 
 /** Serves attestation documents, made for the nonce that was asked with. */
-async function enclaveOf(document: (nonce: Uint8Array) => Promise<Uint8Array> | Uint8Array): Promise<string> {
+async function registerDocument(
+  document: (nonce: Uint8Array) => Promise<Uint8Array> | Uint8Array,
+): Promise<string> {
   const server = createServer(async (request, response) => {
     const nonce = new URL(request.url ?? '', 'http://enclave').searchParams.get('nonce') ?? '';
     const attestation = Buffer.from(await document(Buffer.from(nonce, 'hex'))).toString('hex');
@@ -69,12 +71,12 @@ describe('a document that the chain would not verify', () => {
 
   test('that expired: a real one of 2025', async () => {
     const hex = readFileSync(new URL('../../../vectors/nautilus-weather.hex', import.meta.url), 'utf8');
-    const url = await enclaveOf(() => Buffer.from(hex.trim(), 'hex'));
+    const url = await registerDocument(() => Buffer.from(hex.trim(), 'hex'));
     await expectRefused(register(url, { root: '' }), 'WOULD_ABORT', 'Nothing was sent');
   });
 
   test('that is malformed', async () => {
-    const url = await enclaveOf(() => Buffer.from('no document'));
+    const url = await registerDocument(() => Buffer.from('no document'));
     await expectRefused(register(url), 'WOULD_ABORT', 'would abort with 1');
   });
 });
@@ -88,7 +90,7 @@ describe('a document that the contract, or the admin, would not accept', () => {
 
   test("of another application's emulated enclave: by the command, and by the chain itself", async () => {
     const apps = FIXTURE_APPS;
-    const { url } = await startServer({ nsm: fixture.nsmOf('dice'), apps, env: { APP: 'dice' } });
+    const { url } = await startServer({ nsm: fixture.createNsm('dice'), apps, env: { APP: 'dice' } });
     await expectRefused(register(url), 'POLICY_PCRS', 'PCR2 differs');
     await expectRefused(register(url), 'POLICY_PCRS', 'The enclave reports that it runs dice');
     await expect(fixture.register(configId, capId, url)).rejects.toMatchObject({
@@ -98,12 +100,12 @@ describe('a document that the contract, or the admin, would not accept', () => {
   });
 
   test('that answers another nonce: an old document, of an enclave that may no longer run', async () => {
-    const url = await enclaveOf(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
+    const url = await registerDocument(() => attest(fixture.nsm, new Uint8Array(32), new Uint8Array(32)));
     await expectRefused(register(url), 'POLICY_NONCE', 'nonce');
   });
 
   test('with a key that is not of ed25519', async () => {
-    const url = await enclaveOf((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
+    const url = await registerDocument((nonce) => attest(fixture.nsm, nonce, new Uint8Array(33)));
     await expectRefused(register(url), 'CLIENT_ATTESTED_KEY', '32 bytes');
     const { exit, json } = await fixture.run(
       'status',

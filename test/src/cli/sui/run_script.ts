@@ -27,14 +27,14 @@ const isolated = (env: Readonly<Record<string, string>>) => ({
 
 /** Runs the command in this process. */
 export const script: Runner = async (name, args, env = {}) =>
-  resultOf(await callScript(`sui/${name}.ts`, args, { env: isolated(env) }));
+  toResult(await callScript(`sui/${name}.ts`, args, { env: isolated(env) }));
 
 /** Runs the command as a process of its own, as an admin does. */
 export const scriptProcess: Runner = async (name, args, env = {}) => {
   const { PATH = '', HOME = '' } = process.env;
-  return resultOf(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolated(env) } }));
+  return toResult(await spawnScript(`sui/${name}.ts`, args, { env: { PATH, HOME, ...isolated(env) } }));
 };
 
-function resultOf({ status: exit, stdout: out, stderr: err }: Run): Result {
+function toResult({ status: exit, stdout: out, stderr: err }: Run): Result {
   return { exit, out, err, json: () => JSON.parse(out) };
 }

@@ -6,7 +6,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Secp256k1Keypair } from '@mysten/sui/keypairs/secp256k1';
 import { Secp256r1Keypair } from '@mysten/sui/keypairs/secp256r1';
 import { afterAll, describe, expect, test } from 'vitest';
-import { readSigner, senderOf } from '../../../../src/cli/sui/signer.ts';
+import { findSender, readSigner } from '../../../../src/cli/sui/signer.ts';
 
 const FILE = join(tmpdir(), `sui.keystore.${process.pid}`);
 afterAll(() => rmSync(FILE, { force: true }));
@@ -35,14 +35,14 @@ describe('SUI_PRIVATE_KEY', () => {
   test.each(Object.keys(keys))('of %s signs for its address', async (scheme) => {
     const key = keys[scheme] as Keypair;
     const env = { SUI_PRIVATE_KEY: `${key.getSecretKey()}\n` };
-    expect(senderOf(env, {})).toBe(key.toSuiAddress());
+    expect(findSender(env, {})).toBe(key.toSuiAddress());
     expect((await readSigner(env, {})).toSuiAddress()).toBe(key.toSuiAddress());
-    expect(senderOf(env, { address: key.toSuiAddress() })).toBe(key.toSuiAddress());
+    expect(findSender(env, { address: key.toSuiAddress() })).toBe(key.toSuiAddress());
   });
 
   test('of another address than --address is refused, with neither guessed at', () => {
     const env = { SUI_PRIVATE_KEY: signerKey.getSecretKey() };
-    expect(() => senderOf(env, { address: otherKey.toSuiAddress() })).toThrow(
+    expect(() => findSender(env, { address: otherKey.toSuiAddress() })).toThrow(
       `SUI_PRIVATE_KEY is the key of ${signerKey.toSuiAddress()}, not of --address ${otherKey.toSuiAddress()}`,
     );
   });
@@ -56,7 +56,7 @@ describe('SUI_PRIVATE_KEY', () => {
   ])('%s is refused, and does not appear in the error', (_, text) => {
     let error: Error | undefined;
     try {
-      senderOf({ SUI_PRIVATE_KEY: text }, {});
+      findSender({ SUI_PRIVATE_KEY: text }, {});
     } catch (thrown) {
       error = thrown as Error;
     }
@@ -111,6 +111,6 @@ describe('the keystore', () => {
 });
 
 test('without a key and --address the sender is unknown', () => {
-  expect(() => senderOf({ SUI_PRIVATE_KEY: '' }, {})).toThrow('set SUI_PRIVATE_KEY, or name the sender');
-  expect(() => senderOf({}, { address: '0x6' })).toThrow('0x and 64');
+  expect(() => findSender({ SUI_PRIVATE_KEY: '' }, {})).toThrow('set SUI_PRIVATE_KEY, or name the sender');
+  expect(() => findSender({}, { address: '0x6' })).toThrow('0x and 64');
 });

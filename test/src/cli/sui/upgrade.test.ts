@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { createdAtPublish, findLinkedEnclave } from '../../../../src/cli/sui/publish.ts';
 import { upgradeCapIn, withPublication } from '../../../../src/cli/sui/published.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import {
   compileModule,
   enclaveModules,
@@ -159,7 +159,7 @@ describe('upgrade', () => {
       'sources/weather.move': 'module dice::weather;\npublic fun forecast(): u64 { 1 }\n',
       'sources/tide.move': 'module dice::tide;\npublic fun height(): u64 { 1 }\n',
     };
-    const { fetcher } = frameworkOf({});
+    const { fetcher } = chooseFramework({});
     const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
     if ('error' in result) throw new Error(result.error);
     const otherModules = result.modules.map((module) => new Uint8Array(Buffer.from(module, 'base64')));

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { incompatibilities } from '../../../../src/devnet/bytecode/compatibility.ts';
 import { type ModuleInterface, readModule } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts';
-import { buildPackage, frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { buildPackage, chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import { compileVariants } from './compile_variants.ts';
 
 const SELF = `0x${'5'.repeat(64)}`;
@@ -144,17 +144,17 @@ beforeAll(async () => {
   const sources = [...new Set([BASE, ...[...MAY, ...MAY_NOT].map(([, change]) => change(BASE))])];
   const modules = await compileVariants(sources);
   compiled = new Map(modules.map((module, at) => [sources[at] ?? '', module]));
-  base = interfaceOf(BASE);
+  base = readInterface(BASE);
 });
 
-function moduleOf(source: string): Uint8Array {
+function findModule(source: string): Uint8Array {
   const module = compiled.get(source);
   if (module === undefined) throw new Error(`not compiled: ${source}`);
   return module;
 }
 
-function interfaceOf(source: string): ModuleInterface[] {
-  return [readModule(moduleOf(source), SELF)];
+function readInterface(source: string): ModuleInterface[] {
+  return [readModule(findModule(source), SELF)];
 }
 
 describe('a module is read', () => {
@@ -182,7 +182,7 @@ describe('a module is read', () => {
   });
 
   test('if it is one of move/: the names are those of the sources', async () => {
-    const { modules } = await buildPackage('enclave', frameworkOf({}));
+    const { modules } = await buildPackage('enclave', chooseFramework({}));
     const read = modules.map((module) => readModule(new Uint8Array(Buffer.from(module, 'base64'))));
     expect(read.map(({ name }) => name).sort()).toEqual(['attested', 'enclave', 'once', 'pcrs', 'source']);
     const enclave = read.find(({ name }) => name === 'enclave');
@@ -192,7 +192,7 @@ describe('a module is read', () => {
   });
 
   test('and anything else is refused', () => {
-    const module = moduleOf(BASE);
+    const module = findModule(BASE);
     const otherVersion = Uint8Array.from(module);
     otherVersion[4] = 9;
     expect(() => readModule(otherVersion)).toThrow('version 9 of the binary format');
@@ -217,7 +217,7 @@ describe('a module is read', () => {
   });
 
   test('cut anywhere, it is refused', () => {
-    const module = moduleOf(BASE);
+    const module = findModule(BASE);
     for (let length = 0; length < module.length; length += 1) {
       expect(() => readModule(module.subarray(0, length)), String(length)).toThrow(RangeError);
     }
@@ -225,18 +225,18 @@ describe('a module is read', () => {
 });
 
 test.each(MAY)('an upgrade may %s', (_, change) => {
-  expect(incompatibilities(base, interfaceOf(change(BASE)))).toEqual([]);
+  expect(incompatibilities(base, readInterface(change(BASE)))).toEqual([]);
 });
 
 test.each(MAY_NOT)('an upgrade may not %s', (_, change, message) => {
   const changed = change(BASE);
   expect(changed).not.toBe(BASE);
-  const problems = incompatibilities(base, interfaceOf(changed));
+  const problems = incompatibilities(base, readInterface(changed));
   expect(problems.join('\n')).toContain(message);
 });
 
 test("a package's digest is the compiler's own", async () => {
-  const { fetcher } = frameworkOf({});
+  const { fetcher } = chooseFramework({});
   const files = {
     'Move.toml': '[package]\nname = "dice"\nedition = "2024"\n',
     'sources/dice.move': `${BASE}`,

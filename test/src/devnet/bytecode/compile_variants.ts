@@ -1,5 +1,5 @@
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 /**
  * Compiles variants of the module `dice` in one build, most of which is spent on the framework: each is at an address of
@@ -20,7 +20,7 @@ export async function compileVariants(sources: readonly string[]): Promise<Uint8
       ]),
     ),
   };
-  const { fetcher } = frameworkOf({});
+  const { fetcher } = chooseFramework({});
   const result = await dumpMovePackage({ files, fetcher, network: 'testnet', silenceWarnings: true });
   if ('error' in result) throw new Error(result.error);
   const modules = result.modules.map((module) => Buffer.from(module, 'base64'));

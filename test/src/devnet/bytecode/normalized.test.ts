@@ -1,6 +1,6 @@
 /** What a module declares is compared whatever the order of its tables is. */
 import { beforeAll, expect, test } from 'vitest';
-import { declarationsOf } from '../../../../src/devnet/bytecode/normalized.ts';
+import { listDeclarations } from '../../../../src/devnet/bytecode/normalized.ts';
 import { compileVariants } from './compile_variants.ts';
 
 const SOURCE = `module dice::dice;
@@ -42,7 +42,7 @@ let declared: ReadonlyMap<string, ReadonlyMap<string, string>>;
 beforeAll(async () => {
   const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];
   const modules = await compileVariants(sources);
-  declared = new Map(modules.map((module, at) => [sources[at] ?? '', declarationsOf(module)]));
+  declared = new Map(modules.map((module, at) => [sources[at] ?? '', listDeclarations(module)]));
 });
 
 /** The names of the declarations that differ from those of `SOURCE`. */

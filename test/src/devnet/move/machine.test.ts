@@ -7,8 +7,8 @@ import { frameworkPackage } from '../../../../src/devnet/move/framework.ts';
 import { Machine } from '../../../../src/devnet/move/machine.ts';
 import type { Native } from '../../../../src/devnet/move/program.ts';
 import { parseType } from '../../../../src/devnet/move/types.ts';
-import { Int, reference, type Value, vectorOf } from '../../../../src/devnet/move/values.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { createVector, Int, reference, type Value } from '../../../../src/devnet/move/values.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 const SELF = `0x${'0'.repeat(61)}ca5`;
 const TYPES = [8, 16, 32, 64, 128, 256] as const;
@@ -235,7 +235,7 @@ const FILES = {
 async function unitTest(code: ChainCode, { name, args }: Case, index: number): Promise<string> {
   const natives: Record<string, Native> = {
     'bcs::to_bytes': ({ args: [value], types: [type] }) => [
-      vectorOf(code.codec.encode(reference(value).value, type ?? parseType('u8'))),
+      createVector(code.codec.encode(reference(value).value, type ?? parseType('u8'))),
     ],
   };
   const program = { native: (native: string) => natives[native], codec: code.codec };
@@ -267,7 +267,7 @@ async function unitTest(code: ChainCode, { name, args }: Case, index: number): P
 
 test(`${CASES.length} calls have the results, or the failures, that they have in the Move VM`, async () => {
   await initMovePackageBuilder();
-  const { fetcher } = frameworkOf({});
+  const { fetcher } = chooseFramework({});
   const options = { fetcher, network: 'testnet', ansiColor: false, silenceWarnings: true } as const;
   const compiled = await dumpMovePackage({ files: FILES, ...options });
   if ('error' in compiled) throw new Error(compiled.error);

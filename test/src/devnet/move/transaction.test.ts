@@ -8,7 +8,7 @@ import { packageDigest } from '../../../../src/devnet/bytecode/package_digest.ts
 import type { Argument, Command } from '../../../../src/devnet/commands.ts';
 import { Changes, clockAt, Ledger, type LedgerObject, RANDOM } from '../../../../src/devnet/ledger.ts';
 import { moveEngine } from '../../../../src/devnet/move/transaction.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import { UpgradeCap } from '../structs.ts';
 
 const SENDER = `0x${'5e'.repeat(32)}`;
@@ -148,7 +148,7 @@ let packageId: string;
 /** The bytecode of `shop`, as the Sui CLI publishes it. */
 async function compiled(source: string): Promise<Uint8Array[]> {
   await initMovePackageBuilder();
-  const { fetcher } = frameworkOf({});
+  const { fetcher } = chooseFramework({});
   const files = {
     'Move.toml': '[package]\nname = "own"\nedition = "2024"\n\n[addresses]\nown = "0x0"\n',
     'sources/shop.move': source,
@@ -207,7 +207,7 @@ function coin(): LedgerObject {
   return object;
 }
 
-function errorOf({ status }: Awaited<ReturnType<typeof execute>>) {
+function findError({ status }: Awaited<ReturnType<typeof execute>>) {
   const { errorDetails, description, command } = status.error ?? {};
   const abort = errorDetails?.oneofKind === 'abort' ? errorDetails.abort : undefined;
   return {
@@ -333,7 +333,7 @@ test("an abort has the module's own name, code and text, and the command's numbe
       { kind: 'transfer', objects: [result(1), result(3)], to: input(6) },
     ],
   });
-  expect(errorOf(refused)).toMatchObject({
+  expect(findError(refused)).toMatchObject({
     constant: 'ESoldOut',
     code: 7n,
     text: 'There is none left',
@@ -365,7 +365,7 @@ test.each([
   ],
 ])('%s is refused as a node refuses it', async (_, command, description) => {
   const inputs = [u64(1), u64(2), found('::shop::Box<u16>'), text('x')];
-  expect(errorOf(await execute({ inputs, commands: [command()] })).description).toMatch(description);
+  expect(findError(await execute({ inputs, commands: [command()] })).description).toMatch(description);
 });
 
 test('a private entry function is called, and random values are in their range', async () => {
@@ -381,7 +381,7 @@ test('a private entry function is called, and random values are in their range',
 test('a value that is left and can not be dropped', async () => {
   const inputs = [found('::shop::Shop'), text('tea'), coin(), undefined];
   const order = call('shop::order', [0, 1, 2, 3].map(input));
-  const { description } = errorOf(await execute({ inputs, commands: [order] }));
+  const { description } = findError(await execute({ inputs, commands: [order] }));
   expect(description).toBe('UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }');
 });
 
@@ -396,11 +396,11 @@ test('bytecode that no compiler made fails its transaction, and not the node', a
       ],
     });
   const cut = await publish(module.subarray(0, 300));
-  expect(errorOf(cut).description).toMatch(/^VMVerificationOrDeserializationError: /);
+  expect(findError(cut).description).toMatch(/^VMVerificationOrDeserializationError: /);
   // `init` is asked for a function of the framework that is not there.
   const at = Buffer.from(module).indexOf('is_one_time_witness');
   const renamed = await publish(Uint8Array.from(module).fill(0x78, at, at + 2));
-  expect(errorOf(renamed).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
+  expect(findError(renamed).description).toMatch(/^VMInvariantViolation: .*xx_one_time_witness/);
 });
 
 test('what the stub does not have is UNIMPLEMENTED, by name', async () => {
@@ -414,12 +414,12 @@ test('what the stub does not have is UNIMPLEMENTED, by name', async () => {
 test('a call that never ends, one that fills the memory, and one with too many events end, and not the node', async () => {
   const isOutOfGas = { description: 'InsufficientGas' };
   for (const name of ['shop::forever', 'shop::grow']) {
-    expect(errorOf(await execute({ commands: [call(name, [])] })), name).toMatchObject(isOutOfGas);
+    expect(findError(await execute({ commands: [call(name, [])] })), name).toMatchObject(isOutOfGas);
   }
   const shout = (times: number) =>
     execute({ inputs: [u64(times)], commands: [call('shop::shout', [input(0)])] });
   // One more than Sui allows: what emits it aborts.
-  expect(errorOf(await shout(1025))).toMatchObject({ functionName: 'emit', abortCode: 0n });
+  expect(findError(await shout(1025))).toMatchObject({ functionName: 'emit', abortCode: 0n });
   const { status, events } = await shout(1024);
   expect(status).toMatchObject({ success: true });
   expect(events).toHaveLength(1024);
@@ -438,7 +438,7 @@ test('an upgrade runs the new code under the types of the first, and a failed on
   });
   const digest = packageDigest(modules, DEPENDENCIES);
   const otherUpgrade = await execute(upgrade(new Uint8Array(32)));
-  expect(errorOf(otherUpgrade)).toMatchObject({
+  expect(findError(otherUpgrade)).toMatchObject({
     command: 1n,
     description: expect.stringMatching(/DigestDoesNotMatch/),
   });

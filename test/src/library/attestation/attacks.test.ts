@@ -7,13 +7,13 @@ import {
   predictRegistration,
   verifyAttestation,
 } from '../../../../src/library/attestation/index.ts';
-import { fromHex, policyOf } from './cases/case.ts';
+import { createPolicy, fromHex } from './cases/case.ts';
 import { realCases } from './cases/real.ts';
 
 const [weather] = realCases;
 if (weather === undefined) throw new Error('no case');
 const DOCUMENT = fromHex(weather.document);
-const OPTIONS = { now: weather.at, policy: policyOf(weather) };
+const OPTIONS = { now: weather.at, policy: createPolicy(weather) };
 
 async function refusal(bytes: Uint8Array): Promise<unknown> {
   return await verifyAttestation(bytes, OPTIONS).then(

@@ -9,7 +9,7 @@ import {
   type VerifyOptions,
   verifyAttestation,
 } from '../../../../src/library/attestation/index.ts';
-import { type Case, fromHex, policyOf } from './cases/case.ts';
+import { type Case, createPolicy, fromHex } from './cases/case.ts';
 import { cases } from './cases/index.ts';
 import { realCases, WEATHER_IMAGE } from './cases/real.ts';
 
@@ -22,11 +22,11 @@ const OPTIONS_RULE = RULES.findIndex(({ id }) => id === 'options') + 1;
 const [weather] = realCases;
 if (weather === undefined) throw new Error('no case');
 const DOCUMENT = fromHex(weather.document);
-const OPTIONS = { now: weather.at, policy: policyOf(weather) };
+const OPTIONS = { now: weather.at, policy: createPolicy(weather) };
 
-function optionsOf(documentCase: Case): VerifyOptions {
+function createOptions(documentCase: Case): VerifyOptions {
   const roots = documentCase.roots?.map(fromHex) ?? [];
-  return { now: documentCase.at, policy: policyOf(documentCase), ...(roots.length > 0 ? { roots } : {}) };
+  return { now: documentCase.at, policy: createPolicy(documentCase), ...(roots.length > 0 ? { roots } : {}) };
 }
 
 /** Checks what an explanation says against the verdict. @returns the failed rule, or null */
@@ -63,10 +63,10 @@ async function explained(bytes: Uint8Array, options: VerifyOptions): Promise<num
 const failedRules = new Map<Case, number | null>();
 
 /** Checks what the explanation of a case says, once. @returns the failed rule, or null */
-async function failedRuleOf(documentCase: Case): Promise<number | null> {
+async function findFailedRule(documentCase: Case): Promise<number | null> {
   const before = failedRules.get(documentCase);
   if (before !== undefined) return before;
-  const failed = await explained(fromHex(documentCase.document), optionsOf(documentCase));
+  const failed = await explained(fromHex(documentCase.document), createOptions(documentCase));
   failedRules.set(documentCase, failed);
   return failed;
 }
@@ -74,7 +74,7 @@ async function failedRuleOf(documentCase: Case): Promise<number | null> {
 describe('explainAttestation agrees with verifyAttestation', () => {
   test.each(Object.entries(cases))('on the cases of %s', async (_, group) => {
     for (const documentCase of group) {
-      const failed = await failedRuleOf(documentCase);
+      const failed = await findFailedRule(documentCase);
       if (documentCase.code === null) expect([documentCase.name, failed]).toEqual([documentCase.name, null]);
       else expect(CODES.get(failed ?? 0), documentCase.name).toContain(documentCase.code);
     }
@@ -93,19 +93,19 @@ describe('explainAttestation agrees with verifyAttestation', () => {
 
   test('on each rule: some case fails at each, and no rule is left out', async () => {
     const failed = new Set<number | null>();
-    for (const documentCase of Object.values(cases).flat()) failed.add(await failedRuleOf(documentCase));
+    for (const documentCase of Object.values(cases).flat()) failed.add(await findFailedRule(documentCase));
     expect([...CODES.keys()].filter((rule) => !failed.has(rule))).toEqual([OPTIONS_RULE]);
   });
 });
 
 describe('the rows', () => {
-  const rowsOf = async (policy: VerifyOptions['policy']) => {
+  const explainRows = async (policy: VerifyOptions['policy']) => {
     const { rules } = await explainAttestation(DOCUMENT, { ...OPTIONS, policy });
     return new Map(rules.map((row) => [row.rule, row]));
   };
 
   test('say what was found', async () => {
-    const rows = await rowsOf(OPTIONS.policy);
+    const rows = await explainRows(OPTIONS.policy);
     expect(rows.get(1)?.found).toBe(`${DOCUMENT.length} bytes`);
     expect(rows.get(15)?.found).toBe('i-06e4b98c6549ff803-enc0196373b195fb723');
     expect(rows.get(24)?.found).toBe('until 2025-04-15T05:17:50.000Z');
@@ -113,7 +113,7 @@ describe('the rows', () => {
   });
 
   test('say of which requirements the policy has none', async () => {
-    const rows = await rowsOf({ images: [WEATHER_IMAGE] });
+    const rows = await explainRows({ images: [WEATHER_IMAGE] });
     for (const rule of [38, 39, 40, 41]) {
       expect(rows.get(rule)).toMatchObject({ state: 'passed', found: 'not asked' });
     }
@@ -122,7 +122,7 @@ describe('the rows', () => {
   test('do not claim that the image of a debug enclave was compared', async () => {
     const debug = realCases.find(({ name }) => name === 'a debug enclave, asked for by name');
     if (debug === undefined) throw new Error('no case');
-    const { rules } = await explainAttestation(fromHex(debug.document), optionsOf(debug));
+    const { rules } = await explainAttestation(fromHex(debug.document), createOptions(debug));
     expect(rules[36]?.found).toMatch(/^not compared/);
   });
 

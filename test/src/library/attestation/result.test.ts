@@ -8,13 +8,13 @@ import {
   predictRegistration,
   verifyAttestation,
 } from '../../../../src/library/attestation/index.ts';
-import { fromHex, policyOf, toHex } from './cases/case.ts';
+import { createPolicy, fromHex, toHex } from './cases/case.ts';
 import { realCases, WEATHER_AT, WEATHER_IMAGE } from './cases/real.ts';
 
 const [weather] = realCases;
 if (weather === undefined) throw new Error('no case');
 const DOCUMENT = fromHex(weather.document);
-const OPTIONS = { now: weather.at, policy: policyOf(weather) };
+const OPTIONS = { now: weather.at, policy: createPolicy(weather) };
 
 describe('verifyAttestation', () => {
   test('returns everything that it checked', async () => {
@@ -48,7 +48,7 @@ describe('verifyAttestation', () => {
     if (debug === undefined) throw new Error('no case');
     const result = await verifyAttestation(fromHex(debug.document), {
       now: debug.at,
-      policy: policyOf(debug),
+      policy: createPolicy(debug),
     });
     expect(result).toMatchObject({ image: null, checked: ['debug'] });
     expect(result.document.userData).toHaveLength(91);

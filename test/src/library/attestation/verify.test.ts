@@ -6,7 +6,7 @@ import {
   predictRegistration,
   verifyAttestation,
 } from '../../../../src/library/attestation/index.ts';
-import { type Case, fromHex, policyOf, toHex } from './cases/case.ts';
+import { type Case, createPolicy, fromHex, toHex } from './cases/case.ts';
 import { cases } from './cases/index.ts';
 import { realCases } from './cases/real.ts';
 
@@ -57,10 +57,10 @@ async function expectVerdicts(documentCase: Case): Promise<void> {
   const document = fromHex(documentCase.document);
   const options = {
     now: documentCase.at,
-    policy: policyOf(documentCase),
+    policy: createPolicy(documentCase),
     ...(roots.length > 0 ? { roots } : {}),
   };
-  expect(await codeOf(verifyAttestation(document, options)), documentCase.name).toBe(documentCase.code);
+  expect(await findCode(verifyAttestation(document, options)), documentCase.name).toBe(documentCase.code);
   const prediction = await predictRegistration(document, documentCase.at, roots[0]);
   expect(prediction, documentCase.name).toMatchObject({
     abort: documentCase.abort,
@@ -69,7 +69,7 @@ async function expectVerdicts(documentCase: Case): Promise<void> {
 }
 
 /** The code with which the document was refused, or null when it was trusted. */
-async function codeOf(verdict: Promise<unknown>): Promise<string | null> {
+async function findCode(verdict: Promise<unknown>): Promise<string | null> {
   try {
     await verdict;
     return null;

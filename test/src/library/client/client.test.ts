@@ -28,7 +28,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-function clientOf(options: Partial<EnclaveClientOptions> = {}): EnclaveClient {
+function createClient(options: Partial<EnclaveClientOptions> = {}): EnclaveClient {
   return new EnclaveClient(enclave.url, {
     policy: { images: [enclave.image] },
     roots: enclave.roots,
@@ -64,7 +64,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
   });
 
   test('returns the answer of an attested enclave, typed and with its signature', async () => {
-    const answer = await clientOf().processData(ASKED, WeatherResponse);
+    const answer = await createClient().processData(ASKED, WeatherResponse);
     expect(answer).toMatchObject({
       data: { location: 'San Francisco', temperature: 13n },
       intent: 0,
@@ -97,7 +97,7 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.temperature = 14;
     });
-    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
   });
@@ -148,7 +148,7 @@ describe('an endpoint of the application', () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
     });
-    const call = clientOf().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
+    const call = createClient().call('/draw?a=b', { payload: ASKED }, WeatherResponse);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
     expect(enclave.requests.at(-1)).toMatch(/get_attestation/);
     expect(enclave.requests).toContain('/draw?a=b');
@@ -178,7 +178,7 @@ describe('the age of an answer', () => {
 
   async function ask(age: number, options: Partial<EnclaveClientOptions> = {}) {
     enclave.timestampMs = BigInt(NOW - age);
-    return await clientOf({ now: () => NOW, ...options }).processData(ASKED, WeatherResponse);
+    return await createClient({ now: () => NOW, ...options }).processData(ASKED, WeatherResponse);
   }
 
   test.each<[number, Partial<EnclaveClientOptions>]>([
@@ -206,12 +206,12 @@ describe('the age of an answer', () => {
     lieAbout('/process_data', (answer) => {
       answer.response.timestamp_ms = NOW;
     });
-    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
     enclave.lie = (_, reply) => reply;
     enclave.timestampMs = 2n ** 64n - 1n;
-    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
+    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({
       code: 'CLIENT_FUTURE',
     });
   });
@@ -223,7 +223,7 @@ describe('the age of an answer', () => {
       return path === '/process_data' ? (recorded ?? reply) : reply;
     };
     let now = NOW;
-    const client = clientOf({ now: () => now, pinMaxAgeMs: 24 * HOUR });
+    const client = createClient({ now: () => now, pinMaxAgeMs: 24 * HOUR });
     await client.processData(ASKED, WeatherResponse);
     now += HOUR - MINUTE;
     await client.processData(ASKED, WeatherResponse);
@@ -235,7 +235,7 @@ describe('the age of an answer', () => {
     let calls = 0;
     // The attestation and the age of its key come first, and use the same clock.
     const now = () => (++calls > 3 ? Number.NaN : Date.now());
-    const client = clientOf({ now });
+    const client = createClient({ now });
     await client.attest();
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'CLIENT_STALE' });
   });
@@ -247,7 +247,7 @@ describe('the option "expect"', () => {
   test.each([{}, { location: 'San Francisco' }, all, { temperature: 13 }, { temperature: '13' }])(
     '%o is repeated',
     async (expected) => {
-      const { data } = await clientOf().processData(ASKED, WeatherResponse, { expect: expected });
+      const { data } = await createClient().processData(ASKED, WeatherResponse, { expect: expected });
       expect(data).toEqual(all);
     },
   );
@@ -259,13 +259,13 @@ describe('the option "expect"', () => {
     [{ location: '' }, 'location'],
     [{ location: 'San Francisco', temperature: 14n }, 'temperature'],
   ])('%o is not', async (expected, member) => {
-    const call = clientOf().processData(ASKED, WeatherResponse, { expect: expected });
+    const call = createClient().processData(ASKED, WeatherResponse, { expect: expected });
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member });
   });
 
   test('refuses the genuine answer to another request', async () => {
     let ofOslo: Reply | undefined;
-    const client = clientOf();
+    const client = createClient();
     enclave.lie = (path, reply) => {
       if (path === '/process_data') ofOslo = reply;
       return reply;
@@ -280,13 +280,13 @@ describe('the option "expect"', () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.location = 'Oslo';
     });
-    const forged = clientOf().processData(ASKED, WeatherResponse, { expect: { location: 'Oslo' } });
+    const forged = createClient().processData(ASKED, WeatherResponse, { expect: { location: 'Oslo' } });
     await expect(forged).rejects.toMatchObject({ code: 'CLIENT_SIGNATURE' });
     lieAbout('/process_data', (answer) => {
       answer.response.data['place'] = 'Oslo';
     });
     const unsigned = { expect: { place: 'Oslo' } } as never;
-    await expect(clientOf().processData(ASKED, WeatherResponse, unsigned)).rejects.toMatchObject({
+    await expect(createClient().processData(ASKED, WeatherResponse, unsigned)).rejects.toMatchObject({
       code: 'CLIENT_OPTION',
       message: expect.stringContaining('WeatherResponse has no "place"'),
     });
@@ -304,7 +304,7 @@ describe('the option "expect"', () => {
     });
     enclave.lie = (path, reply) => (path === '/nested' ? { ...reply, body: json.toString() } : reply);
     const ask = (expected: object) =>
-      clientOf().call('/nested', { payload: ASKED }, Nested, { expect: expected });
+      createClient().call('/nested', { payload: ASKED }, Nested, { expect: expected });
     await ask({ at: { x: 1, y: null }, raw: [1, 2] });
     await expect(ask({ at: { x: 1, y: 0 } })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'at' });
     await expect(ask({ raw: [1] })).rejects.toMatchObject({ code: 'CLIENT_EXPECT', member: 'raw' });
@@ -312,7 +312,7 @@ describe('the option "expect"', () => {
   });
 
   test('matches a string only if it is the same string', async () => {
-    const client = clientOf();
+    const client = createClient();
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'binary' }),
@@ -341,7 +341,7 @@ describe('the option "expect"', () => {
     ['an array as expect', { expect: ['San Francisco'] }],
     ['null as expect', { expect: null }],
   ])('is refused before any request: %s', async (_, options) => {
-    const call = clientOf().processData(ASKED, WeatherResponse, options as never);
+    const call = createClient().processData(ASKED, WeatherResponse, options as never);
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     expect(enclave.requests).toEqual([]);
   });
@@ -349,7 +349,7 @@ describe('the option "expect"', () => {
   test.each([{ location: undefined }, { location: 5 }, { temperature: 1.5 }, { temperature: -1 }])(
     'is refused when no answer can have %o',
     async (expected) => {
-      const call = clientOf().processData(ASKED, WeatherResponse, { expect: expected as never });
+      const call = createClient().processData(ASKED, WeatherResponse, { expect: expected as never });
       await expect(call).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     },
   );
@@ -357,7 +357,7 @@ describe('the option "expect"', () => {
 
 describe('the attestation', () => {
   test('answers a fresh nonce of 32 bytes each time', async () => {
-    const client = clientOf();
+    const client = createClient();
     await client.attest();
     await client.attest();
     const nonces = enclave.requests.map((url) => /^\/get_attestation\?nonce=([0-9a-f]{64})$/.exec(url)?.[1]);
@@ -366,14 +366,14 @@ describe('the attestation', () => {
   });
 
   test('is requested once for concurrent calls', async () => {
-    const client = clientOf();
+    const client = createClient();
     await Promise.all([1, 2, 3].map(() => client.processData(ASKED, WeatherResponse)));
     expect(enclave.requests.filter((url) => url.startsWith('/get_attestation'))).toHaveLength(1);
   });
 
   test('is requested again when the pin is too old, or the clock was set back', async () => {
     let now = Date.now();
-    const client = clientOf({ now: () => now, pinMaxAgeMs: 60_000 });
+    const client = createClient({ now: () => now, pinMaxAgeMs: 60_000 });
     const attestations = () => enclave.requests.filter((url) => url.startsWith('/get_attestation')).length;
     await client.processData(ASKED, WeatherResponse);
     now += 60_000;
@@ -388,7 +388,7 @@ describe('the attestation', () => {
   });
 
   test('is requested again when the enclave has another key', async () => {
-    const client = clientOf();
+    const client = createClient();
     const before = await client.processData(ASKED, WeatherResponse);
     enclave.restart();
     const after = await client.processData(ASKED, WeatherResponse);
@@ -397,7 +397,7 @@ describe('the attestation', () => {
   });
 
   test('of a concurrent call is not discarded', async () => {
-    const client = clientOf();
+    const client = createClient();
     await client.attest();
     enclave.restart();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -416,7 +416,7 @@ describe('the attestation', () => {
 
   test('of another key is refused when the policy names one', async () => {
     const policy = { images: [enclave.image], publicKey: enclave.key.publicKey };
-    const client = clientOf({ policy });
+    const client = createClient({ policy });
     await client.processData(ASKED, WeatherResponse);
     enclave.restart();
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({
@@ -433,11 +433,11 @@ describe('the attestation', () => {
     lieAbout('/get_attestation', (answer) => {
       answer.attestation = recorded;
     });
-    await expect(clientOf().attest()).rejects.toMatchObject({ code: 'POLICY_NONCE' });
+    await expect(createClient().attest()).rejects.toMatchObject({ code: 'POLICY_NONCE' });
   });
 
   test('of another image is refused, and no request is sent to such an enclave', async () => {
-    const client = clientOf({ policy: { images: [{ ...enclave.image, pcr1: 'ab'.repeat(48) }] } });
+    const client = createClient({ policy: { images: [{ ...enclave.image, pcr1: 'ab'.repeat(48) }] } });
     await expect(client.processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code: 'POLICY_PCRS' });
     expect(enclave.requests.some((url) => url.startsWith('/process_data'))).toBe(false);
   });
@@ -456,7 +456,7 @@ describe('the attestation', () => {
       const attestation = await enclave.document(Buffer.from(nonce, 'hex'), new Uint8Array(33));
       return path === '/get_attestation' ? { ...reply, body: JSON.stringify({ attestation }) } : reply;
     };
-    await expect(clientOf().attest()).rejects.toMatchObject({ code: 'CLIENT_ATTESTED_KEY' });
+    await expect(createClient().attest()).rejects.toMatchObject({ code: 'CLIENT_ATTESTED_KEY' });
   });
 });
 
@@ -499,12 +499,12 @@ describe('an answer is refused', () => {
     ['that is null', 'CLIENT_MALFORMED_ANSWER', (answer) => Object.assign(answer, { response: null })],
   ])('%s: %s', async (_, code, change) => {
     lieAbout('/process_data', change);
-    await expect(clientOf().processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code });
+    await expect(createClient().processData(ASKED, WeatherResponse)).rejects.toMatchObject({ code });
   });
 
   test('when the schema differs from the application’s', async () => {
     const otherType = signedType(0, bcs.struct('Other', { temperature: u64, location: text }));
-    await expect(clientOf().processData(ASKED, otherType)).rejects.toMatchObject({
+    await expect(createClient().processData(ASKED, otherType)).rejects.toMatchObject({
       code: 'CLIENT_SIGNATURE',
     });
   });
@@ -513,13 +513,13 @@ describe('an answer is refused', () => {
     lieAbout('/process_data', (answer) => {
       answer.response.data.advice = 'buy';
     });
-    const { data } = await clientOf().processData(ASKED, WeatherResponse);
+    const { data } = await createClient().processData(ASKED, WeatherResponse);
     expect(data).toEqual({ location: 'San Francisco', temperature: 13n });
   });
 
   test('with the status and code that the enclave gave', async () => {
     enclave.lie = () => ({ status: 503, body: JSON.stringify({ error: 'secret text', code: 'NSM' }) });
-    const error = await clientOf()
+    const error = await createClient()
       .attest()
       .catch((e) => e);
     expect(error).toMatchObject({
@@ -546,7 +546,7 @@ describe('an answer is refused', () => {
     ['under another name', '{"message":"x"}', null],
   ])('with the message that came with it: %s', async (_, body, serverMessage) => {
     enclave.lie = () => ({ status: 500, body });
-    await expect(clientOf().attest()).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverMessage });
+    await expect(createClient().attest()).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverMessage });
   });
 
   test('with advice when a development server has no NSM', async () => {
@@ -572,7 +572,7 @@ describe('an answer is refused', () => {
     ['with an error that is not JSON', 'CLIENT_REFUSED', { status: 500, body: 'oops' }],
   ])('%s: %s', async (_, code, reply) => {
     enclave.lie = () => reply;
-    await expect(clientOf().attest()).rejects.toMatchObject({ code });
+    await expect(createClient().attest()).rejects.toMatchObject({ code });
   });
 });
 
@@ -599,13 +599,13 @@ describe('the network', () => {
 
   test('an enclave that does not answer in time', async () => {
     enclave.lie = () => new Promise<Reply>(() => {});
-    await expect(clientOf({ timeoutMs: 50 }).attest()).rejects.toMatchObject(
+    await expect(createClient({ timeoutMs: 50 }).attest()).rejects.toMatchObject(
       unreachable('timeout', /it took too long$/),
     );
   });
 
   test('an enclave that is not running: the URL without its query, and the cause', async () => {
-    const client = clientOf();
+    const client = createClient();
     const { url } = enclave;
     enclave.close();
     const message = `the enclave at ${url}/get_attestation did not answer: the connection failed (ECONNREFUSED)`;
@@ -660,20 +660,22 @@ describe('the network', () => {
   ])('Node’s %s is a failure of %s', async (code, reason) => {
     const cause = Object.assign(new Error(), { code });
     const fetch = () => Promise.reject(new TypeError('fetch failed', { cause }));
-    await expect(clientOf({ fetch }).attest()).rejects.toMatchObject(unreachable(reason, /./));
+    await expect(createClient({ fetch }).attest()).rejects.toMatchObject(unreachable(reason, /./));
   });
 
   test.each([new TypeError('Failed to fetch'), new TypeError('x', { cause: 'y' }), null, undefined])(
     'gives the reason "unknown" and mentions CORS when the platform gives none: %o',
     async (thrown) => {
       const fetch = () => Promise.reject(thrown);
-      await expect(clientOf({ fetch }).attest()).rejects.toMatchObject(unreachable('unknown', /\(CORS\)/));
+      await expect(createClient({ fetch }).attest()).rejects.toMatchObject(
+        unreachable('unknown', /\(CORS\)/),
+      );
     },
   );
 
   test('a redirect is not followed', async () => {
     const fetch = vi.fn(() => Promise.reject(new TypeError('redirect')));
-    await expect(clientOf({ fetch }).attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
+    await expect(createClient({ fetch }).attest()).rejects.toMatchObject({ code: 'CLIENT_UNREACHABLE' });
     expect(fetch).toHaveBeenCalledExactlyOnceWith(
       expect.any(URL),
       expect.objectContaining({ redirect: 'error', credentials: 'omit', cache: 'no-store' }),

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { describeSigned, type SchemaField } from '../../../../src/library/client/index.ts';
-import { schemaTypeOf } from '../../../../src/library/wire/schema_type.ts';
+import { toSchemaType } from '../../../../src/library/wire/schema_type.ts';
 import { randomMessages } from '../wire/random_types.ts';
 
 const MESSAGE = WeatherResponse.message
@@ -14,21 +14,25 @@ const MESSAGE = WeatherResponse.message
     payload: { location: 'San Francisco', temperature: 13n },
   })
   .toBytes();
-const WEATHER = schemaTypeOf(WeatherResponse);
+const WEATHER = toSchemaType(WeatherResponse);
 
 type Row = readonly [path: string, value: string];
 
 /** The entries of a value, by its JavaScript form alone. */
-function rowsOf(path: string, { type, fields }: Pick<SchemaField, 'type' | 'fields'>, value: unknown): Row[] {
+function listRows(
+  path: string,
+  { type, fields }: Pick<SchemaField, 'type' | 'fields'>,
+  value: unknown,
+): Row[] {
   const [, wrapper, inner = ''] = /^(vector|Option)<(.*)>$/.exec(type) ?? [];
   const item = { type: inner, ...(fields && { fields }) };
   if (wrapper === 'Option') {
-    return value === null ? [[path, 'none']] : [[path, 'some'], ...rowsOf(`${path}.some`, item, value)];
+    return value === null ? [[path, 'none']] : [[path, 'some'], ...listRows(`${path}.some`, item, value)];
   }
   if (value instanceof Uint8Array) return [[path, `0x${toHex(value)}`]];
   if (Array.isArray(value)) {
     const head: Row = [path, value.length === 1 ? '1 item' : `${value.length} items`];
-    return [head, ...value.flatMap((member, index) => rowsOf(`${path}[${index}]`, item, member))];
+    return [head, ...value.flatMap((member, index) => listRows(`${path}[${index}]`, item, member))];
   }
   if (fields !== undefined) return structRows(path, fields, value);
   return [[path, String(value)]];
@@ -36,7 +40,7 @@ function rowsOf(path: string, { type, fields }: Pick<SchemaField, 'type' | 'fiel
 
 function structRows(path: string, fields: readonly SchemaField[], value: unknown): Row[] {
   const values = new Map(Object.entries(Object(value)));
-  return fields.flatMap((field) => rowsOf(`${path}.${field.name}`, field, values.get(field.name)));
+  return fields.flatMap((field) => listRows(`${path}.${field.name}`, field, values.get(field.name)));
 }
 
 test('an answer of weather, byte by byte', () => {
@@ -52,7 +56,7 @@ describe('messages of any type', () => {
   test('are covered once, in order and to the end, with the values of the codec', () => {
     fc.assert(
       fc.property(randomMessages, ({ signed, timestampMs, payload, bytes }) => {
-        const type = schemaTypeOf(signed);
+        const type = toSchemaType(signed);
         const rows = describeSigned(type, bytes);
         expect(rows.map(({ from }) => from)).toEqual([0, ...rows.slice(0, -1).map(({ to }) => to)]);
         expect(rows.at(-1)?.to).toBe(bytes.length);
@@ -70,7 +74,7 @@ describe('messages of any type', () => {
   test('are refused with a byte more, a byte less, and as another type', () => {
     fc.assert(
       fc.property(randomMessages, fc.nat(), ({ signed, bytes }, cut) => {
-        const type = schemaTypeOf(signed);
+        const type = toSchemaType(signed);
         const unreadable = expect.objectContaining({ code: 'CLIENT_SIGNED_BYTES' });
         expect(() => describeSigned(type, Uint8Array.of(...bytes, 0))).toThrow(unreadable);
         expect(() => describeSigned(type, bytes.subarray(0, 1 + (cut % (bytes.length - 1))))).toThrow(
@@ -91,7 +95,7 @@ describe('messages of any type', () => {
         const changed = bytes.slice();
         changed[at % changed.length] = byte;
         try {
-          describeSigned(schemaTypeOf(signed), changed);
+          describeSigned(toSchemaType(signed), changed);
         } catch (error) {
           expect(error).toMatchObject({ code: expect.stringMatching(/^CLIENT_(SIGNED_BYTES|INTENT)$/) });
           return;

@@ -33,16 +33,16 @@ async function startFleet(size: number): Promise<{ balancer: Balancer; enclaves:
   return { balancer: await Balancer.start(...enclaves.map(({ url }) => url)), enclaves };
 }
 
-const clientOf = ({ url }: { url: string }, options: Partial<EnclaveClientOptions> = {}) =>
+const createClient = ({ url }: { url: string }, options: Partial<EnclaveClientOptions> = {}) =>
   new EnclaveClient(url, { ...TRUST, maxAnswerAgeMs: Infinity, ...options });
 
 const draw = (client: EnclaveClient, picked: number, options = {}) =>
   client.call('/draw', { picked: String(picked) }, Draw, { expect: { picked }, ...options });
 
-const hexOf = (key: Uint8Array) => Buffer.from(key).toString('hex');
+const formatHex = (key: Uint8Array) => Buffer.from(key).toString('hex');
 
 /** What a call threw. */
-const errorOf = (call: Promise<unknown>) =>
+const catchError = (call: Promise<unknown>) =>
   call.then(
     () => null,
     (error: unknown) => error,
@@ -51,10 +51,10 @@ const errorOf = (call: Promise<unknown>) =>
 describe('enclaves behind one URL', () => {
   test.each([2, 3, 5])('%d of them answer every call, one after the other and at once', async (size) => {
     const { balancer, enclaves } = await startFleet(size);
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     const signers = new Set<string>();
-    for (let call = 0; call < 4 * size; call++) signers.add(hexOf((await draw(client, call)).publicKey));
-    expect(signers).toEqual(new Set(enclaves.map(({ publicKey }) => hexOf(publicKey))));
+    for (let call = 0; call < 4 * size; call++) signers.add(formatHex((await draw(client, call)).publicKey));
+    expect(signers).toEqual(new Set(enclaves.map(({ publicKey }) => formatHex(publicKey))));
     const attestations = balancer.count('/get_attestation');
     const answers = await Promise.all(Array.from({ length: 20 }, (_, call) => draw(client, call)));
     expect(answers.map(({ data }) => data.picked)).toEqual(answers.map((_, call) => BigInt(call)));
@@ -65,19 +65,20 @@ describe('enclaves behind one URL', () => {
 
   test('answer sealed calls too', async () => {
     const { balancer, enclaves } = await startFleet(2);
-    const client = clientOf(balancer, { sealed: true });
+    const client = createClient(balancer, { sealed: true });
     const signers = new Set<string>();
-    for (let call = 0; call < 12; call++) signers.add(hexOf((await draw(client, call)).publicKey));
+    for (let call = 0; call < 12; call++) signers.add(formatHex((await draw(client, call)).publicKey));
     await Promise.all(Array.from({ length: 20 }, (_, call) => draw(client, call)));
     expect(await client.ask('/search?note=a', undefined)).toEqual({ note: 'a' });
     expect(signers.size).toBeGreaterThan(0);
-    for (const signer of signers) expect(enclaves.map(({ publicKey }) => hexOf(publicKey))).toContain(signer);
+    for (const signer of signers)
+      expect(enclaves.map(({ publicKey }) => formatHex(publicKey))).toContain(signer);
   });
 
   test('are followed when all of them restart', async () => {
     for (const sealed of [false, true]) {
       const { balancer } = await startFleet(2);
-      const client = clientOf(balancer, { sealed });
+      const client = createClient(balancer, { sealed });
       for (let call = 0; call < 4; call++) await draw(client, call);
       balancer.targets = [(await start()).url, (await start()).url];
       for (let call = 0; call < 4; call++) await draw(client, call);
@@ -87,8 +88,8 @@ describe('enclaves behind one URL', () => {
   test('are judged by the one key that the policy names', async () => {
     const { balancer, enclaves } = await startFleet(2);
     const [firstEnclave] = enclaves as [TestServer];
-    const client = clientOf(balancer, { policy: { ...TRUST.policy, publicKey: firstEnclave.publicKey } });
-    const answers = await Promise.all([1, 2, 3, 4].map((call) => errorOf(draw(client, call))));
+    const client = createClient(balancer, { policy: { ...TRUST.policy, publicKey: firstEnclave.publicKey } });
+    const answers = await Promise.all([1, 2, 3, 4].map((call) => catchError(draw(client, call))));
     expect(answers).toContain(null);
     for (const error of answers.filter((answer) => answer !== null)) {
       expect(error).toMatchObject({ code: expect.stringMatching(/POLICY_PUBLIC_KEY|CLIENT_SIGNATURE/) });
@@ -109,13 +110,13 @@ test('while connections break and an enclave is drained: no idempotent call fail
   const balancer = await Balancer.start(drained.url, kept.url);
   let requests = 0;
   balancer.breaks = (path) => path !== '/get_attestation' && ++requests % 7 === 0;
-  const clients = [clientOf(balancer), clientOf(balancer, { sealed: true })];
+  const clients = [createClient(balancer), createClient(balancer, { sealed: true })];
 
   const calls = Array.from({ length: 60 }, async (_, id) => {
     const client = clients[id % 2] as EnclaveClient;
     const idempotent = id % 3 === 0;
     const call = client.call('/count', { id }, Counted, { expect: { id }, idempotent });
-    return { id, idempotent, error: await errorOf(call) };
+    return { id, idempotent, error: await catchError(call) };
   });
   // The balancer leads to it until it is gone.
   const draining = drained.close().then(() => {
@@ -139,7 +140,7 @@ describe('the hint', () => {
   test('names the key that signed, on signed answers alone, and pages may read it', async () => {
     const server = await start();
     const answer = await server.post('/draw', { picked: '1' });
-    expect(answer.headers.get('x-enclave-key')).toBe(hexOf(server.publicKey));
+    expect(answer.headers.get('x-enclave-key')).toBe(formatHex(server.publicKey));
     expect(answer.headers.get('access-control-expose-headers')).toBe(
       'x-request-id, retry-after, x-enclave-key',
     );
@@ -156,28 +157,28 @@ describe('the hint', () => {
   ])('may be %s: the answer is judged all the same', async (_, change) => {
     const { balancer } = await startFleet(2);
     balancer.changeHint = change;
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     for (let call = 0; call < 6; call++) await draw(client, call);
     expect(balancer.count('/draw')).toBe(6);
   });
 
   test('that names another known key is not believed', async () => {
     const { balancer, enclaves } = await startFleet(2);
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     for (let call = 0; call < 4; call++) await draw(client, call);
-    const [firstKey, secondKey] = enclaves.map(({ publicKey }) => hexOf(publicKey));
+    const [firstKey, secondKey] = enclaves.map(({ publicKey }) => formatHex(publicKey));
     balancer.changeHint = (hint) => (hint === firstKey ? secondKey : firstKey);
     const { publicKey } = await draw(client, 5);
-    expect([firstKey, secondKey]).toContain(hexOf(publicKey));
+    expect([firstKey, secondKey]).toContain(formatHex(publicKey));
   });
 
   test('makes a lying host no better, and costs a bounded number of attestations', async () => {
     const { balancer } = await startFleet(1);
     const stranger = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm: new EmulatedNsm() });
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     await draw(client, 1);
     const genuine = balancer.targets[0] as string;
-    for (const hint of [hexOf(stranger.publicKey), 'ab'.repeat(32), undefined]) {
+    for (const hint of [formatHex(stranger.publicKey), 'ab'.repeat(32), undefined]) {
       const before = balancer.count('/get_attestation');
       balancer.changeHint = () => hint;
       // It answers with what a stranger signed, and attestations are of the genuine enclave.
@@ -192,7 +193,7 @@ describe('a call that fails', () => {
   test('is repeated only if it is idempotent', async () => {
     for (const sealed of [false, true]) {
       const { balancer } = await startFleet(2);
-      const client = clientOf(balancer, { sealed });
+      const client = createClient(balancer, { sealed });
       const path = sealed ? '/sealed' : '/draw';
       await draw(client, 0);
       let broken = 0;
@@ -203,7 +204,7 @@ describe('a call that fails', () => {
       broken = 0;
       balancer.breaks = (requestedPath) => requestedPath === path && ++broken <= 1;
       const before = balancer.count(path);
-      const error = await errorOf(draw(client, 2));
+      const error = await catchError(draw(client, 2));
       expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE' });
       expect(mayHaveExecuted(error)).toBe(true);
       expect(balancer.count(path)).toBe(before + 1);
@@ -212,39 +213,41 @@ describe('a call that fails', () => {
 
   test('gives up an idempotent call after five attempts', async () => {
     const { balancer } = await startFleet(1);
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     balancer.breaks = (path) => path === '/draw';
-    const error = await errorOf(draw(client, 1, { idempotent: true }));
+    const error = await catchError(draw(client, 1, { idempotent: true }));
     expect([mayHaveExecuted(error), balancer.count('/draw')]).toEqual([true, 5]);
   });
 
   test('reports whether it may have been executed', async () => {
     const { balancer, enclaves } = await startFleet(1);
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     // Nothing was sent: no such option, no enclave, no connection.
-    expect(mayHaveExecuted(await errorOf(draw(client, 1, { idempotent: 1 })))).toBe(false);
-    expect(mayHaveExecuted(await errorOf(draw(clientOf({ url: 'http://127.0.0.1:1' }), 1)))).toBe(false);
+    expect(mayHaveExecuted(await catchError(draw(client, 1, { idempotent: 1 })))).toBe(false);
+    expect(mayHaveExecuted(await catchError(draw(createClient({ url: 'http://127.0.0.1:1' }), 1)))).toBe(
+      false,
+    );
     await draw(client, 1);
     // The enclave refused it.
-    expect(mayHaveExecuted(await errorOf(client.call('/draw', {}, Draw)))).toBe(false);
+    expect(mayHaveExecuted(await catchError(client.call('/draw', {}, Draw)))).toBe(false);
     // A gateway's word, an answer to another request, and an answer that no key signed.
     balancer.targets = ['http://127.0.0.1:1'];
-    const gateway = await errorOf(draw(client, 1));
+    const gateway = await catchError(draw(client, 1));
     expect([gateway, mayHaveExecuted(gateway)]).toEqual([expect.objectContaining({ status: 502 }), true]);
     balancer.targets = enclaves.map(({ url }) => url);
-    expect(mayHaveExecuted(await errorOf(draw(client, 1, { expect: { picked: 2 } })))).toBe(true);
+    expect(mayHaveExecuted(await catchError(draw(client, 1, { expect: { picked: 2 } })))).toBe(true);
     // A reason that is no object can't be told apart.
     expect(mayHaveExecuted('stopped')).toBe(true);
   });
 
   test('before it connects is reported as such', async () => {
     const server = await start();
-    const client = clientOf(server);
+    const client = createClient(server);
     await draw(client, 1);
     await server.close();
     // The kept connection may be lost with the first request.
-    await errorOf(draw(client, 1));
-    const error = await errorOf(draw(client, 1));
+    await catchError(draw(client, 1));
+    const error = await catchError(draw(client, 1));
     expect(error).toMatchObject({ code: 'CLIENT_UNREACHABLE', reason: 'connection' });
     expect(mayHaveExecuted(error)).toBe(false);
   });
@@ -252,7 +255,7 @@ describe('a call that fails', () => {
   test.each([{ idempotent: 'yes' }, { idempotent: undefined, retries: 3 }, { signal: {} }])(
     'for its options does so before anything is sent: %o',
     async (options) => {
-      const client = clientOf({ url: 'http://127.0.0.1:1' });
+      const client = createClient({ url: 'http://127.0.0.1:1' });
       await expect(draw(client, 1, options)).rejects.toMatchObject({ code: 'CLIENT_OPTION' });
     },
   );
@@ -261,13 +264,13 @@ describe('a call that fails', () => {
 describe('a signal', () => {
   test('ends a call with its reason, before, between and during requests', async () => {
     const { balancer } = await startFleet(1);
-    const client = clientOf(balancer, { sealed: true });
+    const client = createClient(balancer, { sealed: true });
     const reason = new Error('the page was left');
-    const early = await errorOf(draw(client, 1, { signal: AbortSignal.abort(reason) }));
+    const early = await catchError(draw(client, 1, { signal: AbortSignal.abort(reason) }));
     expect([early, mayHaveExecuted(early)]).toEqual([reason, false]);
 
     const late = new AbortController();
-    const hanging = errorOf(client.ask('/slow', undefined, { signal: late.signal }));
+    const hanging = catchError(client.ask('/slow', undefined, { signal: late.signal }));
     await expect.poll(() => balancer.count('/sealed')).toBe(1);
     late.abort(reason);
     expect([await hanging, mayHaveExecuted(reason)]).toEqual([reason, true]);
@@ -277,16 +280,16 @@ describe('a signal', () => {
       setImmediate(() => between.abort('enough'));
       return path === '/sealed';
     };
-    const stopped = errorOf(draw(client, 1, { idempotent: true, signal: between.signal }));
+    const stopped = catchError(draw(client, 1, { idempotent: true, signal: between.signal }));
     expect(await stopped).toBe('enough');
   });
 
   test('ends an attestation for one caller, and not for another who shares it', async () => {
     const { balancer } = await startFleet(1);
-    const client = clientOf(balancer);
+    const client = createClient(balancer);
     const controller = new AbortController();
     const [abortedCall, otherCall] = [
-      errorOf(draw(client, 1, { signal: controller.signal })),
+      catchError(draw(client, 1, { signal: controller.signal })),
       draw(client, 2),
     ];
     controller.abort();

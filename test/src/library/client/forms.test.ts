@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formsOf } from './forms.ts';
+import { listForms } from './forms.ts';
 
 test('a secret is found in hexadecimal and base64, whatever is beside it', () => {
   const encoding = fc.constantFrom('latin1', 'hex', 'base64', 'base64url');
@@ -9,7 +9,7 @@ test('a secret is found in hexadecimal and base64, whatever is beside it', () =>
   fc.assert(
     fc.property(garbage, secret, garbage, encoding, (before, bytes, after, form) => {
       const record = Buffer.from(Buffer.concat([before, bytes, after]).toString(form), 'latin1');
-      expect(formsOf(bytes).some((form) => record.includes(form))).toBe(true);
+      expect(listForms(bytes).some((form) => record.includes(form))).toBe(true);
     }),
   );
 });

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import { formsOf } from './forms.ts';
+import { listForms } from './forms.ts';
 
 export interface Passing {
   readonly path: string;
@@ -66,7 +66,7 @@ export class Host {
   /** Whether the text went through it, as it is, in hexadecimal or in base64. */
   saw(text: string): boolean {
     const record = Buffer.concat(this.seen);
-    return formsOf(text).some((form) => record.includes(form));
+    return listForms(text).some((form) => record.includes(form));
   }
 
   #keep(...parts: readonly (string | Buffer)[]): void {

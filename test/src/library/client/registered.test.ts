@@ -146,7 +146,7 @@ describe('the config', () => {
 
   test('in an overlap is met by the enclaves of both images, until the time that was set', async () => {
     const { server: old, enclaveId: oldId } = await register();
-    const nsm = fixture.nsmOf('next');
+    const nsm = fixture.createNsm('next');
     writeFileSync(fixture.file('next.pcrs'), nsm.pcrsFile());
     const successor = await startServer({ apps: FIXTURE_APPS, env: { APP: 'dice' }, nsm });
     let now = Date.now();
@@ -247,10 +247,10 @@ test('a page that trusts a policy of its own loads nothing of Sui', async () => 
   for (const { imports } of loaded) {
     for (const name of imports) loaded.add(named(name) as OutputChunk);
   }
-  const modulesOf = (list: Iterable<OutputChunk>) => [...list].flatMap(({ moduleIds }) => moduleIds);
+  const listModules = (list: Iterable<OutputChunk>) => [...list].flatMap(({ moduleIds }) => moduleIds);
   const isOfSui = (id: string) => /\/@mysten\/sui\/|\/library\/sui\//.test(id);
-  expect(modulesOf(loaded).some((id) => id.endsWith('/src/library/client/keys.ts'))).toBe(true);
-  expect(modulesOf(loaded).filter(isOfSui)).toEqual([]);
-  const later = modulesOf(chunks.filter((chunk) => !loaded.has(chunk)));
+  expect(listModules(loaded).some((id) => id.endsWith('/src/library/client/keys.ts'))).toBe(true);
+  expect(listModules(loaded).filter(isOfSui)).toEqual([]);
+  const later = listModules(chunks.filter((chunk) => !loaded.has(chunk)));
   expect(later.some((id) => id.endsWith('/src/library/sui/objects.ts'))).toBe(true);
 });

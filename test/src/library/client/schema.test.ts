@@ -7,7 +7,7 @@ import {
   fetchSchema,
   readSchema,
 } from '../../../../src/library/client/index.ts';
-import { schemaTypeOf } from '../../../../src/library/wire/schema_type.ts';
+import { toSchemaType } from '../../../../src/library/wire/schema_type.ts';
 import { listenOnLoopback } from '../../../../src/testing/fakes.ts';
 import { randomMessages } from '../wire/random_types.ts';
 
@@ -46,7 +46,7 @@ describe('readSchema', () => {
   test('accepts every type that an application can sign, as long as it does not nest too deep', () => {
     fc.assert(
       fc.property(randomMessages, ({ signed }) => {
-        const schema = { ...SCHEMA, signs: [schemaTypeOf(signed)] };
+        const schema = { ...SCHEMA, signs: [toSchemaType(signed)] };
         try {
           expect(readSchema(schema)).toEqual(schema);
         } catch (error) {

@@ -55,10 +55,10 @@ async function startDice() {
   return await Host.start(server.url);
 }
 
-const clientOf = (host: Host, options: Partial<EnclaveClientOptions> = {}) =>
+const createClient = (host: Host, options: Partial<EnclaveClientOptions> = {}) =>
   new EnclaveClient(host.url, { ...TRUST, sealed: true, maxAnswerAgeMs: Infinity, ...options });
 
-const codeOf = (promise: Promise<unknown>) =>
+const findCode = (promise: Promise<unknown>) =>
   promise.then(
     (value) => value,
     (error: { code: string }) => error.code,
@@ -107,12 +107,12 @@ describe('getSalt with a policy', () => {
     for (const [code, ask] of [
       ['ZKLOGIN_REFUSED', () => getSalt(host.url, token, TRUST)],
       ['ZKLOGIN_REFUSED', () => getSalt(server.url, token)],
-      ['CLIENT_REFUSED', () => clientOf(host).ask('/get_salt', { token })],
+      ['CLIENT_REFUSED', () => createClient(host).ask('/get_salt', { token })],
       ['CLIENT_REFUSED', () => plain.call('/get_salt', { token }, Draw)],
     ] as const) {
       await expect(ask()).rejects.toMatchObject({ code, ...later });
     }
-    const never = clientOf(host).ask('/nowhere', {});
+    const never = createClient(host).ask('/nowhere', {});
     await expect(never).rejects.toMatchObject({ serverCode: 'NOT_FOUND', retryAfterSeconds: null });
   });
 
@@ -120,11 +120,11 @@ describe('getSalt with a policy', () => {
     const saltRequest = getSalt('http://127.0.0.1:1', 'a.b.c', TRUST);
     await expect(saltRequest).rejects.toMatchObject({ code: 'ZKLOGIN_UNREACHABLE' });
     const headers = { authorization: 'Bearer x' };
-    expect(await codeOf(getSalt('http://127.0.0.1:1', 'a.b.c', { ...TRUST, headers }))).toBe(
+    expect(await findCode(getSalt('http://127.0.0.1:1', 'a.b.c', { ...TRUST, headers }))).toBe(
       'ZKLOGIN_OPTION',
     );
     const { roots } = TRUST;
-    expect(await codeOf(getSalt('http://127.0.0.1:1', 'a.b.c', { roots }))).toBe('ZKLOGIN_OPTION');
+    expect(await findCode(getSalt('http://127.0.0.1:1', 'a.b.c', { roots }))).toBe('ZKLOGIN_OPTION');
   });
 });
 
@@ -156,7 +156,7 @@ describe('a host that changes what passes', () => {
         host.changeRequest = (_, body) => (place === 'request' ? alter(body) : body);
         host.changeAnswer = (answer) =>
           answer.path === place ? { ...answer, body: alter(answer.body) } : answer;
-        const outcome = await codeOf(getSalt(host.url, token, TRUST));
+        const outcome = await findCode(getSalt(host.url, token, TRUST));
         outcomes.add(outcome);
         expect(outcome === SALT || /^[A-Z][A-Z0-9_]+$/.test(String(outcome))).toBe(true);
       }),
@@ -168,7 +168,7 @@ describe('a host that changes what passes', () => {
 
   test("can't swap the answers of two callers, nor answer one from its record", async () => {
     const host = await startDice();
-    const [firstClient, secondClient] = [clientOf(host), clientOf(host)];
+    const [firstClient, secondClient] = [createClient(host), createClient(host)];
     await Promise.all([firstClient.attest(), secondClient.attest()]);
     const waiting: { answer: Passing; send: (answer: Passing) => void }[] = [];
     host.changeAnswer = (answer) =>
@@ -179,7 +179,7 @@ describe('a host that changes what passes', () => {
         first.send(second.answer);
         second.send(first.answer);
       });
-    const ask = (client: EnclaveClient) => codeOf(client.ask('/search?note=a', undefined));
+    const ask = (client: EnclaveClient) => findCode(client.ask('/search?note=a', undefined));
     expect(await Promise.all([ask(firstClient), ask(secondClient)])).toEqual(
       Array(2).fill('CLIENT_SEALED_ANSWER'),
     );
@@ -237,13 +237,13 @@ describe('a host that changes what passes', () => {
 });
 
 describe("a host that shows another enclave's attestation", () => {
-  const attestationOf = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer());
+  const fetchAttestation = async (url: string) => Buffer.from(await (await fetch(url)).arrayBuffer());
 
-  async function refusalOf(document: Buffer): Promise<unknown> {
+  async function catchRefusal(document: Buffer): Promise<unknown> {
     const { host, token } = await startAll();
     host.changeAnswer = (answer) =>
       answer.path === '/get_attestation' ? { ...answer, body: document } : answer;
-    const outcome = await codeOf(getSalt(host.url, token, TRUST));
+    const outcome = await findCode(getSalt(host.url, token, TRUST));
     expect(host.paths).toEqual(['/get_attestation']);
     return outcome;
   }
@@ -251,7 +251,7 @@ describe("a host that shows another enclave's attestation", () => {
   test('of another start, or an earlier one of this, is refused: POLICY_NONCE', async () => {
     const { host } = await startAll();
     const nonce = '00'.repeat(32);
-    expect(await refusalOf(await attestationOf(`${host.url}/get_attestation?nonce=${nonce}`))).toBe(
+    expect(await catchRefusal(await fetchAttestation(`${host.url}/get_attestation?nonce=${nonce}`))).toBe(
       'POLICY_NONCE',
     );
   });
@@ -259,7 +259,7 @@ describe("a host that shows another enclave's attestation", () => {
   test('of its own making is refused: CHAIN_ROOT', async () => {
     const ownHost = await FakeEnclave.start();
     try {
-      expect(await refusalOf(await attestationOf(`${ownHost.url}/get_attestation?nonce=00`))).toBe(
+      expect(await catchRefusal(await fetchAttestation(`${ownHost.url}/get_attestation?nonce=00`))).toBe(
         'CHAIN_ROOT',
       );
     } finally {
@@ -270,7 +270,7 @@ describe("a host that shows another enclave's attestation", () => {
   test('with other registers is refused: POLICY_PCRS', async () => {
     const { host, token } = await startAll();
     const image = { pcr0: '11'.repeat(48), pcr1: '22'.repeat(48), pcr2: '33'.repeat(48) };
-    expect(await codeOf(getSalt(host.url, token, { ...TRUST, policy: { images: [image] } }))).toBe(
+    expect(await findCode(getSalt(host.url, token, { ...TRUST, policy: { images: [image] } }))).toBe(
       'POLICY_PCRS',
     );
     expect(host.saw(token)).toBe(false);
@@ -279,7 +279,7 @@ describe("a host that shows another enclave's attestation", () => {
   test('without a sealing key is refused, and nothing is sent: USER_DATA_MISSING', async () => {
     const enclave = await FakeEnclave.start(nsm);
     try {
-      expect(await codeOf(getSalt(enclave.url, 'a.b.c', TRUST))).toBe('USER_DATA_MISSING');
+      expect(await findCode(getSalt(enclave.url, 'a.b.c', TRUST))).toBe('USER_DATA_MISSING');
       expect(enclave.requests).toHaveLength(1);
     } finally {
       enclave.close();
@@ -291,7 +291,7 @@ describe('EnclaveClient with { sealed: true }', () => {
   test('returns signed answers, which the host does not see', async () => {
     const host = await startDice();
     const options = { expect: { picked: '424242' } };
-    const { data, intent } = await clientOf(host).call('/draw', { picked: '424242' }, Draw, options);
+    const { data, intent } = await createClient(host).call('/draw', { picked: '424242' }, Draw, options);
     expect([data.picked, intent]).toEqual([424242n, 2]);
     expect(host.saw('424242')).toBe(false);
     expect(host.paths).toEqual(['/get_attestation', '/sealed']);
@@ -299,14 +299,14 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test('asks endpoints that sign nothing', async () => {
     const host = await startDice();
-    expect(await clientOf(host).ask('/search?note=a%20b', undefined)).toEqual({ note: 'a b' });
-    const call = clientOf(host).ask('/nowhere', {});
+    expect(await createClient(host).ask('/search?note=a%20b', undefined)).toEqual({ note: 'a b' });
+    const call = createClient(host).ask('/nowhere', {});
     await expect(call).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'NOT_FOUND' });
   });
 
   test("believes the enclave's own refusal, which is sealed", async () => {
     const host = await startDice();
-    const call = clientOf(host).ask('/draw', {});
+    const call = createClient(host).ask('/draw', {});
     await expect(call).rejects.toMatchObject({
       code: 'CLIENT_REFUSED',
       status: 400,
@@ -317,7 +317,7 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test('attests a restarted enclave, and seals to its new key', async () => {
     const [before, after] = [await startDice(), await startDice()];
-    const client = clientOf(before);
+    const client = createClient(before);
     await client.call('/draw', { picked: '1' }, Draw);
     before.target = after.target;
     const { data } = await client.call('/draw', { picked: '2' }, Draw);
@@ -329,7 +329,7 @@ describe('EnclaveClient with { sealed: true }', () => {
     const host = await startDice();
     const body = Buffer.from('{"error":"x","code":"SEALED_KEY_UNKNOWN"}');
     host.changeAnswer = (answer) => (answer.path === '/sealed' ? { ...answer, status: 422, body } : answer);
-    const call = clientOf(host).ask('/rules', undefined);
+    const call = createClient(host).ask('/rules', undefined);
     await expect(call).rejects.toMatchObject({
       code: 'CLIENT_UNAUTHENTICATED',
       serverCode: 'SEALED_KEY_UNKNOWN',
@@ -340,7 +340,7 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test('pads requests to the same length', async () => {
     const host = await startDice();
-    const client = clientOf(host, { paddingBytes: 256 });
+    const client = createClient(host, { paddingBytes: 256 });
     const sizes = new Set<number>();
     host.changeRequest = (_, body) => {
       sizes.add(body.length);
@@ -366,6 +366,6 @@ describe('EnclaveClient with { sealed: true }', () => {
 
   test('is what "ask" needs', async () => {
     const client = new EnclaveClient('https://a.example', TRUST);
-    expect(await codeOf(client.ask('/rules', undefined))).toBe('CLIENT_OPTION');
+    expect(await findCode(client.ask('/rules', undefined))).toBe('CLIENT_OPTION');
   });
 });

@@ -49,7 +49,7 @@ async function attested(strict = false) {
 }
 
 /** The client, once it is attested. */
-function clientOf(used: ReturnType<typeof useEnclave>): EnclaveClient {
+function requireClient(used: ReturnType<typeof useEnclave>): EnclaveClient {
   if (used.client === undefined) throw new Error(used.status);
   return used.client;
 }
@@ -61,7 +61,7 @@ test('attests, and gives the client, the key and the registers that were accepte
   expect(publicKey).toEqual(enclave.key.publicKey);
   expect(attestation?.image).toEqual(enclave.image);
   expect([error, changed]).toEqual([undefined, undefined]);
-  const { data } = await clientOf(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
+  const { data } = await requireClient(hook.latest()).processData(ASKED, WeatherResponse, { expect: ASKED });
   expect(data.temperature).toBe(13n);
   expect(attestations()).toBe(1);
 });
@@ -117,7 +117,7 @@ test('so is the key of an answer, which the client attested by itself', async ()
   const before = enclave.key.publicKey;
   enclave.restart();
   await complete(async () => {
-    await clientOf(hook.latest()).processData(ASKED, WeatherResponse);
+    await requireClient(hook.latest()).processData(ASKED, WeatherResponse);
   });
   expect(hook.latest().changed).toEqual({ before, now: enclave.key.publicKey });
 });

@@ -17,8 +17,8 @@ import {
   type Begun,
   begin,
   CLIENT_ID,
+  createJwt,
   issuerDetails,
-  jwtOf,
   REDIRECT_URI,
   vector,
 } from '../zklogin/support.ts';
@@ -64,7 +64,7 @@ function page(href = 'https://wallet.example/') {
 /** A login that was begun, and the provider's token for it. */
 function answered(begun: Begun = begin()) {
   const iat = Math.floor(Date.now() / 1000);
-  const jwt = jwtOf({ ...begun.claims, iat, exp: iat + 3600 });
+  const jwt = createJwt({ ...begun.claims, iat, exp: iat + 3600 });
   return { storage: begun.storage, jwt, back: begun.back({ id_token: jwt }) };
 }
 
@@ -92,7 +92,7 @@ const kept = (storage: SessionStore) =>
   (['login', 'session'] as const).filter((kind) => storage.get(`sui-enclave/zklogin/${kind}`) !== null);
 
 /** The steps in order. */
-const stepsOf = ({ results }: Rendered<UsedZkLogin>) =>
+const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
   results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
 
 /** What an open session of this storage shows. */
@@ -109,7 +109,7 @@ describe('a page', () => {
     page();
     const login = await use(memorySession());
     await until(login, 'none');
-    expect(stepsOf(login)).toEqual(['loading', 'none']);
+    expect(listSteps(login)).toEqual(['loading', 'none']);
   });
 
   test('on a server is rendered as one that has not looked yet', () => {
@@ -159,7 +159,7 @@ describe('an answer', () => {
     const loginServices = services();
     const login = await use(storage, loginServices);
     await until(login, 'open');
-    expect(stepsOf(login)).toEqual(['loading', 'token', 'salt', 'proof', 'open']);
+    expect(listSteps(login)).toEqual(['loading', 'token', 'salt', 'proof', 'open']);
     const { address } = login.latest();
     expect(address).toMatch(/^0x[0-9a-f]{64}$/);
     expect(login.latest().session?.address).toBe(address);

@@ -18,7 +18,7 @@ import {
   secretsInfo,
 } from '../../../../src/library/sealing/secrets.ts';
 import { NODE_SUITE, SealingKey, sealAesGcm } from '../../../../src/server/sealing/sealing_key.ts';
-import { codeOf, hex, suiteWith, toHex, VECTORS } from './support.ts';
+import { findCode, hex, suiteWith, toHex, VECTORS } from './support.ts';
 
 const KEY = SealingKey.create();
 const filled = (byte: number) => new Uint8Array(48).fill(byte);
@@ -93,8 +93,9 @@ describe('sealed secrets', () => {
       { ...STATE, signingKey: new Uint8Array(32) },
     ];
     expect(JSON.parse(Buffer.from(await open(json)).toString())).toEqual(VALUES);
-    for (const otherState of otherStates) expect(await codeOf(open(json, otherState))).toBe('SEALED_ALTERED');
-    expect(await codeOf(open(json, STATE, SealingKey.create()))).toBe('SEALED_KEY_UNKNOWN');
+    for (const otherState of otherStates)
+      expect(await findCode(open(json, otherState))).toBe('SEALED_ALTERED');
+    expect(await findCode(open(json, STATE, SealingKey.create()))).toBe('SEALED_KEY_UNKNOWN');
     expect(new Set([STATE, ...otherStates].map((state) => toHex(secretsInfo(state)))).size).toBe(9);
   });
 
@@ -106,7 +107,7 @@ describe('sealed secrets', () => {
         const bytes = sealed[part as 'enc' | 'ciphertext'].slice();
         bytes[at % bytes.length] = (bytes[at % bytes.length] as number) ^ (1 << bit);
         const changed = encodeSealedSecrets({ ...sealed, [part]: bytes });
-        expect(await codeOf(open(changed))).toBe('SEALED_ALTERED');
+        expect(await findCode(open(changed))).toBe('SEALED_ALTERED');
       }),
       RUNS,
     );
@@ -129,13 +130,13 @@ describe('sealed secrets', () => {
       b.ciphertext,
     ];
     for (const ciphertext of ciphertexts) {
-      expect(await codeOf(open(encodeSealedSecrets({ ...a, ciphertext })))).toBe('SEALED_ALTERED');
+      expect(await findCode(open(encodeSealedSecrets({ ...a, ciphertext })))).toBe('SEALED_ALTERED');
     }
   });
 
   test('that are too large are not sealed', async () => {
     const sealing = (size: number) => sealSecrets({ A: 'x'.repeat(size) }, KEY.publicKey, STATE);
-    expect(await codeOf(sealing(48_000))).toBe('SEALED_TOO_LARGE');
+    expect(await findCode(sealing(48_000))).toBe('SEALED_TOO_LARGE');
     const { json } = await sealing(47_800);
     // With a signature, it still fits into a hand-off, which has a line break at its end.
     expect(json.length + 250).toBeLessThan(64 * 1024);
@@ -161,7 +162,7 @@ describe('sealed secrets', () => {
     // Of another run, even with the same values.
     const otherMessage = await sealSecrets(VALUES, KEY.publicKey, STATE);
     expect(otherMessage.isReceipt(right)).toBe(false);
-    expect(await codeOf(otherMessage.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
+    expect(await findCode(otherMessage.openAnswer(await answerTo(json, right)))).toBe('SEALED_ALTERED');
     expect((await openAnswer(await answerTo(json, right))).body).toEqual(right);
   });
 
@@ -171,7 +172,7 @@ describe('sealed secrets', () => {
     const bound = { info: secretsInfo(STATE), aad: new Uint8Array(), ...sealed };
     const { exportSecret } = await openWith(KEY.key, bound, NODE_SUITE);
     const asRequest = sealAnswer(await answerSecret(exportSecret), { status: 200, json: '1' }, 0, sealAesGcm);
-    expect(await codeOf(openAnswer(asRequest))).toBe('SEALED_ALTERED');
+    expect(await findCode(openAnswer(asRequest))).toBe('SEALED_ALTERED');
     const ownReceipt = sealAnswer(
       await secretsAnswer(exportSecret),
       { status: 200, json: '1' },
@@ -203,7 +204,7 @@ describe('the form of a message', () => {
   const bytes = (size: number) => '00'.repeat(size);
   const RIGHT = { version: 1, key: bytes(32), enc: bytes(32), ciphertext: 'A'.repeat(24) };
   const SIGNED = { ...RIGHT, provisioner: bytes(32), signature: bytes(64) };
-  const outcome = async (json: unknown) => await codeOf((async () => decodeSealedSecrets(json))());
+  const outcome = async (json: unknown) => await findCode((async () => decodeSealedSecrets(json))());
 
   test('is accepted signed and unsigned, in any order', async () => {
     expect(await outcome({ sealed: RIGHT })).toBe('accepted');

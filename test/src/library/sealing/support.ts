@@ -1,7 +1,7 @@
 /** Sealing with a known ephemeral key, so that vectors can be compared byte by byte. */
 import { readFileSync } from 'node:fs';
 import { AEAD_AES_256_GCM, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke';
-import { type Suite, suiteOf } from '../../../../src/library/sealing/hpke.ts';
+import { createSuite, type Suite } from '../../../../src/library/sealing/hpke.ts';
 
 interface Vectors {
   readonly hpke: Readonly<
@@ -71,10 +71,10 @@ export function suiteWith(ephemeralKey: Uint8Array, ephemeralPublicKey: Uint8Arr
     privateKey: await kem.DeserializePrivateKey(ephemeralKey, false),
     publicKey: await kem.DeserializePublicKey(ephemeralPublicKey),
   });
-  return suiteOf({ ...kem, GenerateKeyPair }, KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
+  return createSuite({ ...kem, GenerateKeyPair }, KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
 }
 
-export async function codeOf(promise: Promise<unknown>): Promise<string> {
+export async function findCode(promise: Promise<unknown>): Promise<string> {
   return await promise.then(
     () => 'accepted',
     (error: { code?: string }) => error.code ?? 'no code',

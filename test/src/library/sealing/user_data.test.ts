@@ -8,7 +8,7 @@ import { hex, toHex, VECTORS } from './support.ts';
 
 const whole = hex(VECTORS.user_data[0]?.bytes ?? '');
 
-function outcomeOf(bytes: Uint8Array): UserData | string {
+function describeOutcome(bytes: Uint8Array): UserData | string {
   try {
     return decodeUserData(bytes);
   } catch (error) {
@@ -49,7 +49,7 @@ describe('the structure', () => {
       .map(({ at, drop, put }) => Buffer.concat([whole.subarray(0, at), put, whole.subarray(at + drop)]));
     fc.assert(
       fc.property(fc.oneof(changed, fc.uint8Array({ maxLength: 600 })), (bytes) => {
-        const outcome = outcomeOf(bytes);
+        const outcome = describeOutcome(bytes);
         if (typeof outcome === 'string') expect(outcome).toBe('SEALING_USER_DATA');
         else expect(toHex(encodeUserData(outcome))).toBe(toHex(bytes));
       }),
@@ -76,12 +76,12 @@ describe('the structure', () => {
     ['a length of 4 GiB', Buffer.concat([Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0x0f), whole.subarray(1)])],
     ['more than 512 bytes', Buffer.concat([whole, new Uint8Array(512)])],
   ])('is refused with %s', (_, bytes) => {
-    expect(outcomeOf(bytes)).toBe('SEALING_USER_DATA');
+    expect(describeOutcome(bytes)).toBe('SEALING_USER_DATA');
   });
 
   test('is refused when it is truncated anywhere', () => {
     for (let length = 0; length < whole.length; length++) {
-      expect(outcomeOf(whole.subarray(0, length))).toBe('SEALING_USER_DATA');
+      expect(describeOutcome(whole.subarray(0, length))).toBe('SEALING_USER_DATA');
     }
   });
 

@@ -26,7 +26,7 @@ function thrown(message: string, code = 'INVALID_ARGUMENT'): Error {
   return new SimulationError(message, { cause });
 }
 
-const errorOf = (message: string, status?: string) => suiErrorOf(thrown(message, status));
+const createError = (message: string, status?: string) => suiErrorOf(thrown(message, status));
 
 describe('an abort in the text of a refusal', () => {
   test('is the same error as the structured failure of later nodes', () => {
@@ -36,7 +36,7 @@ describe('an abort in the text of a refusal', () => {
       message: 'MoveAbort',
       MoveAbort: { abortCode: NUMBER, location, cleverError: { errorCode: 11 } },
     });
-    const error = errorOf(refusal());
+    const error = createError(refusal());
     expect(error).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::EInvalidSignature',
@@ -73,7 +73,7 @@ describe('an abort in the text of a refusal', () => {
     ],
     ['with a plain number that looks like a code', { number: '11' }, 'enclave::11'],
   ])('is named %s', (_, parts, abort) => {
-    expect(errorOf(refusal(parts))).toMatchObject({ code: 'SUI_MOVE_ABORT', abort });
+    expect(createError(refusal(parts))).toMatchObject({ code: 'SUI_MOVE_ABORT', abort });
   });
 
   test.each<[string, Parts, string]>([
@@ -85,7 +85,7 @@ describe('an abort in the text of a refusal', () => {
     ['of a short address', { address: '0x2' }, `0x${'2'.padStart(64, '0')}::enclave::assert_signed`],
     ['without a function', { name: 'None' }, `0x${ADDRESS}::enclave`],
   ])('names the place %s', (_, parts, location) => {
-    expect(errorOf(refusal(parts))).toMatchObject({ location });
+    expect(createError(refusal(parts))).toMatchObject({ location });
   });
 
   test.each<[string, string]>([
@@ -105,14 +105,14 @@ describe('an abort in the text of a refusal', () => {
     ['an address without end', refusal({ address: 'a'.repeat(65) })],
     ['text without end', refusal({ number: '1'.repeat(1_000_000) })],
   ])('is not read from %s', (_, message) => {
-    const error = errorOf(message);
+    const error = createError(message);
     expect(error).toMatchObject({ code: 'SUI_NODE_REFUSED', status: 'INVALID_ARGUMENT' });
     expect(error.message.length).toBeLessThan(800);
   });
 
   test('is not read from an answer with another status: a proxy may have written it', () => {
     for (const status of ['INTERNAL', 'UNKNOWN', 'ABORTED']) {
-      expect(errorOf(refusal(), status)).toMatchObject({ code: 'SUI_NODE_REFUSED', status });
+      expect(createError(refusal(), status)).toMatchObject({ code: 'SUI_NODE_REFUSED', status });
     }
   });
 });

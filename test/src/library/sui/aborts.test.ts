@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { ABORT_CODES, explainAbort } from '../../../../src/library/sui/aborts.ts';
 
-function errorsOf(module: string): { name: string; code: number; text: string }[] {
+function readErrors(module: string): { name: string; code: number; text: string }[] {
   const path = new URL(`../../../../move/enclave/sources/${module}.move`, import.meta.url);
   const constants = readFileSync(path, 'utf8').matchAll(
     /#\[error\(code = (\d+)\)\]\s*const (E\w+): vector<u8> =\s*b"([^"]*)";/g,
@@ -12,18 +12,18 @@ function errorsOf(module: string): { name: string; code: number; text: string }[
 
 describe('the explanations of aborts', () => {
   const MODULES = ['enclave', 'pcrs', 'source', 'once'];
-  const inSources = MODULES.flatMap((module) => errorsOf(module).map(({ name }) => `${module}::${name}`));
+  const inSources = MODULES.flatMap((module) => readErrors(module).map(({ name }) => `${module}::${name}`));
 
   test('cover every error of the Move sources with its code, and no other', () => {
     expect(inSources.length).toBeGreaterThan(20);
     const codes = MODULES.flatMap((module) =>
-      errorsOf(module).map(({ name, code }) => [`${module}::${name}`, code]),
+      readErrors(module).map(({ name, code }) => [`${module}::${name}`, code]),
     );
     expect(ABORT_CODES).toEqual(Object.fromEntries(codes));
   });
 
   test.each(MODULES)('no two errors of %s have one code', (module) => {
-    const codes = errorsOf(module).map(({ code }) => code);
+    const codes = readErrors(module).map(({ code }) => code);
     expect(new Set(codes).size).toBe(codes.length);
   });
 
@@ -59,7 +59,7 @@ describe('the explanations of aborts', () => {
 
   test.each(inSources)('%s says more than its constant', (abort) => {
     const [module = '', name = ''] = abort.split('::');
-    const { text } = errorsOf(module).find((error) => error.name === name) ?? {};
+    const { text } = readErrors(module).find((error) => error.name === name) ?? {};
     const explained = explainAbort({ module, name, text, number: '9223372268062277633' });
     expect(explained.abort).toBe(abort);
     expect(explained.explanation).not.toBe(text);

@@ -23,7 +23,7 @@ const reading = {
 const weather = { appPackage: PACKAGE, reading };
 const tenths = { ...reading, data: { location: 'Oslo', tenths_plus_100000: 99_996 } };
 
-const idOf = (name: string) => `0x${Buffer.from(name).toString('hex').padStart(64, '0')}`;
+const createId = (name: string) => `0x${Buffer.from(name).toString('hex').padStart(64, '0')}`;
 const reference = (objectId: string) =>
   Inputs.SharedObjectRef({ objectId, initialSharedVersion: 7, mutable: true });
 const digest = '1'.repeat(32);
@@ -161,7 +161,9 @@ async function built(tx: Transaction) {
 describe.each(FORMS)('given %s, offline', (_, form) => {
   test.each(BUILDERS)('%s takes its %s', async (name, objects, build) => {
     const tx = new Transaction();
-    const objectIds: Given = Object.fromEntries(objects.map((object) => [object, form(tx, idOf(object))]));
+    const objectIds: Given = Object.fromEntries(
+      objects.map((object) => [object, form(tx, createId(object))]),
+    );
     build(tx, objectIds as never);
     const { inputs, calls } = await built(tx);
     const call = calls.find((candidate) => candidate.function === name);
@@ -169,20 +171,20 @@ describe.each(FORMS)('given %s, offline', (_, form) => {
       const shared = 'Input' in argument ? inputs[argument.Input]?.Object?.SharedObject : undefined;
       return shared?.initialSharedVersion === '7' ? [shared.objectId] : [];
     });
-    expect(ids).toEqual(objects.map(idOf));
+    expect(ids).toEqual(objects.map(createId));
   });
 });
 
 test("a capability that a DAO's object holds is borrowed, used and given back in one transaction", async () => {
   const tx = new Transaction();
-  const vault = tx.object(reference(idOf('vault')));
+  const vault = tx.object(reference(createId('vault')));
   const [cap, promise] = tx.moveCall({ target: `${DAO}::vault::borrow`, arguments: [vault] }) as unknown as [
     TransactionArgument,
     TransactionArgument,
   ];
   sui.updatePcrs(tx, {
     ...contract,
-    configId: reference(idOf('config')),
+    configId: reference(createId('config')),
     capId: cap as sui.ObjectInput,
     image,
   });
@@ -195,10 +197,10 @@ test("a capability that a DAO's object holds is borrowed, used and given back in
 
 test('an owned capability is given with its version and digest', async () => {
   const tx = new Transaction();
-  const capId = Inputs.ObjectRef({ objectId: idOf('cap'), version: '3', digest });
-  sui.retireConfig(tx, { ...contract, configId: reference(idOf('config')), capId });
+  const capId = Inputs.ObjectRef({ objectId: createId('cap'), version: '3', digest });
+  sui.retireConfig(tx, { ...contract, configId: reference(createId('config')), capId });
   const { inputs } = await built(tx);
-  expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: idOf('cap'), version: '3', digest });
+  expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: createId('cap'), version: '3', digest });
 });
 
 describe('is no object, and refused before anything is added:', () => {
@@ -209,7 +211,7 @@ describe('is no object, and refused before anything is added:', () => {
     ['nothing', () => undefined],
     ['null', () => null],
     ['a number', () => 7],
-    ['an object without a form', () => ({ id: idOf('cap') })],
+    ['an object without a form', () => ({ id: createId('cap') })],
     ['a pure value of the transaction', (tx) => tx.pure.id(ADMIN)],
     ['a pure input', () => Inputs.Pure(new Uint8Array(32))],
   ])('%s', (_, make) => {

@@ -44,7 +44,7 @@ test('it bundles for a browser: its dependencies need nothing of Node either', a
 
 test('a bundle has only what is imported: a reader brings neither builders nor the extension', async () => {
   const entry = fileURLToPath(new URL('../../../../src/library/sui/index.ts', import.meta.url));
-  const bundleOf = async (name: string) => {
+  const createBundle = async (name: string) => {
     const bundle = await rolldown({
       input: 'app',
       platform: 'browser',
@@ -62,12 +62,12 @@ test('a bundle has only what is imported: a reader brings neither builders nor t
     await bundle.close();
     return output.flatMap((chunk) => (chunk.type === 'chunk' ? [chunk.code] : [])).join('');
   };
-  const reader = await bundleOf('readConfig');
+  const reader = await createBundle('readConfig');
   expect(reader).toContain('async function readConfig');
   for (const absent of ['update_pcrs', 'PcrsUpdated', 'class SuiEnclaveExtension']) {
     expect(reader).not.toContain(absent);
   }
-  expect(await bundleOf('updatePcrs')).not.toContain('async function readConfig');
-  const extension = await bundleOf('suiEnclave');
+  expect(await createBundle('updatePcrs')).not.toContain('async function readConfig');
+  const extension = await createBundle('suiEnclave');
   for (const present of ['update_pcrs', 'PcrsUpdated']) expect(extension).toContain(present);
 });

@@ -4,7 +4,7 @@ import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { sendErrorOf } from '../../../../src/library/sui/failures.ts';
+import { toSendError } from '../../../../src/library/sui/failures.ts';
 import {
   failureOf,
   NodeRefusedError,
@@ -17,7 +17,7 @@ import {
 const ID = `0x${'1'.repeat(64)}`;
 
 /** A server that is not a Sui node. Returns its URL. */
-async function serverOf(answer: (response: ServerResponse) => void): Promise<string> {
+async function startServer(answer: (response: ServerResponse) => void): Promise<string> {
   const server = createServer((_, response) => answer(response));
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
@@ -26,12 +26,12 @@ async function serverOf(answer: (response: ServerResponse) => void): Promise<str
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function clientOf(answer: (response: ServerResponse) => void): Promise<SuiGrpcClient> {
-  return new SuiGrpcClient({ network: 'custom', baseUrl: await serverOf(answer) });
+async function createClient(answer: (response: ServerResponse) => void): Promise<SuiGrpcClient> {
+  return new SuiGrpcClient({ network: 'custom', baseUrl: await startServer(answer) });
 }
 
-async function graphqlOf(answer: (response: ServerResponse) => void): Promise<SuiGraphQLClient> {
-  return new SuiGraphQLClient({ network: 'custom', url: await serverOf(answer) });
+async function createGraphql(answer: (response: ServerResponse) => void): Promise<SuiGraphQLClient> {
+  return new SuiGraphQLClient({ network: 'custom', url: await startServer(answer) });
 }
 
 function building(client: SuiGraphQLClient): Promise<unknown> {
@@ -63,8 +63,8 @@ describe('an answer that is not from a Sui node', () => {
     ],
     ['an HTTP error', 'SUI_NODE_REFUSED', (response) => response.writeHead(404).end()],
   ])('%s', async (_, code, answer) => {
-    await expect(readConfig(await clientOf(answer), ID)).rejects.toMatchObject({ code });
-    await expect(readConfig(await graphqlOf(answer), ID)).rejects.toMatchObject({ code });
+    await expect(readConfig(await createClient(answer), ID)).rejects.toMatchObject({ code });
+    await expect(readConfig(await createGraphql(answer), ID)).rejects.toMatchObject({ code });
   });
 
   test('no server at all', async () => {
@@ -77,7 +77,7 @@ describe('an answer that is not from a Sui node', () => {
   });
 
   test('no answer in time', async () => {
-    const url = await serverOf(() => undefined);
+    const url = await startServer(() => undefined);
     const slow: typeof fetch = (input, init) => fetch(input, { ...init, signal: AbortSignal.timeout(50) });
     const code = 'SUI_NODE_UNREACHABLE';
     const grpc = new SuiGrpcClient({ network: 'custom', baseUrl: url, fetch: slow });
@@ -100,7 +100,7 @@ describe('a GraphQL node', () => {
     ['SUI_NODE_REFUSED', ['Request too deep', 'and too long']],
   ])('refuses with %s', async (code, messages) => {
     const [said = '?'] = code === 'SUI_OBJECT_NOT_FOUND' ? [ID] : messages;
-    await expect(readConfig(await graphqlOf(errors(...messages)), ID)).rejects.toMatchObject({
+    await expect(readConfig(await createGraphql(errors(...messages)), ID)).rejects.toMatchObject({
       code,
       message: expect.stringContaining(said),
     });
@@ -118,7 +118,7 @@ describe('a GraphQL node', () => {
       },
     };
     const data = { simulateTransaction: { effects: { transaction: { effects } } } };
-    const client = await graphqlOf((response) => response.end(JSON.stringify({ data })));
+    const client = await createGraphql((response) => response.end(JSON.stringify({ data })));
     const error = await building(client).catch(suiErrorOf);
     expect(error).toMatchObject({
       code: 'SUI_MOVE_ABORT',
@@ -128,13 +128,13 @@ describe('a GraphQL node', () => {
   });
 
   test('answers a build without the requested data', async () => {
-    const client = await graphqlOf((response) => response.end('{"data":{}}'));
+    const client = await createGraphql((response) => response.end('{"data":{}}'));
     const error = await building(client).catch(suiErrorOf);
     expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
   test('answers without the requested data', async () => {
-    const client = await graphqlOf((response) => response.end('{"data":{}}'));
+    const client = await createGraphql((response) => response.end('{"data":{}}'));
     await expect(readConfig(client, ID)).rejects.toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
@@ -147,7 +147,7 @@ describe('a GraphQL node', () => {
       (response: ServerResponse) => response.end('{"data":{"executeTransaction":{"effects":null}}}'),
     ],
   ])('that answers a send with %s leaves the outcome open', async (_, answer) => {
-    const sending = sendTransaction(await graphqlOf(answer), {
+    const sending = sendTransaction(await createGraphql(answer), {
       transaction: Uint8Array.of(1),
       signatures: [''],
       lookUpMs: 20,
@@ -172,14 +172,14 @@ describe('suiErrorOf', () => {
 describe('sendErrorOf', () => {
   test('returns a clear refusal unchanged', () => {
     const refused = new NodeRefusedError('INVALID_ARGUMENT', 'no');
-    expect(sendErrorOf(refused, 'digest')).toBe(refused);
+    expect(toSendError(refused, 'digest')).toBe(refused);
   });
 
   test.each([null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS', 'ABORTED', 'RESOURCE_EXHAUSTED'])(
     'treats the status %s as an unknown outcome',
     (status) => {
       const cause = new NodeRefusedError(status, 'no');
-      expect(sendErrorOf(cause, 'digest')).toMatchObject({
+      expect(toSendError(cause, 'digest')).toMatchObject({
         code: 'SUI_UNKNOWN_OUTCOME',
         digest: 'digest',
         cause,
@@ -191,13 +191,13 @@ describe('sendErrorOf', () => {
     const message = 'Transaction needs to be rebuilt because object is not available for consumption';
     const error = Object.assign(new Error(message), { code, methodName: 'ExecuteTransaction' });
     expect(suiErrorOf(error).code).toBe('SUI_OBJECT_CHANGED');
-    expect(sendErrorOf(error, 'digest').code).toBe('SUI_UNKNOWN_OUTCOME');
+    expect(toSendError(error, 'digest').code).toBe('SUI_UNKNOWN_OUTCOME');
     const refused = Object.assign(error, { code: 'INVALID_ARGUMENT' });
-    expect(sendErrorOf(refused, 'digest').code).toBe('SUI_OBJECT_CHANGED');
+    expect(toSendError(refused, 'digest').code).toBe('SUI_OBJECT_CHANGED');
   });
 
   test('treats an unknown error as an unknown outcome', () => {
-    expect(sendErrorOf(new Error('stumbled over\u001b[2J the answer'), 'digest')).toMatchObject({
+    expect(toSendError(new Error('stumbled over\u001b[2J the answer'), 'digest')).toMatchObject({
       code: 'SUI_UNKNOWN_OUTCOME',
       message: expect.stringContaining('(stumbled over [2J the answer)'),
     });
@@ -217,7 +217,7 @@ describe('failureOf', () => {
 
   test('names an abort by its code, whatever the number is, and by its name where there is no code', () => {
     const location = { package: ID, module: 'enclave', functionName: 'assert_signed' };
-    const abortOf = (cleverError: object) =>
+    const createAbort = (cleverError: object) =>
       failureOf({
         $kind: 'MoveAbort',
         message: 'MoveAbort',
@@ -228,7 +228,7 @@ describe('failureOf', () => {
       { errorCode: 13, constantName: 'ERetired' },
       { constantName: 'ERetired' },
     ]) {
-      expect(abortOf(cleverError)).toMatchObject({
+      expect(createAbort(cleverError)).toMatchObject({
         abort: 'enclave::ERetired',
         message: expect.stringContaining('permanently retired'),
       });

@@ -29,16 +29,16 @@ function pure(tx: Transaction, argument: TransactionArgument): Uint8Array {
 }
 
 /** The fields' bytes, in their order. */
-function bytesOf(tx: Transaction, fields: object): Uint8Array[] {
+function readBytes(tx: Transaction, fields: object): Uint8Array[] {
   return Object.values(fields).flatMap((field) =>
-    'Input' in field ? [pure(tx, field as TransactionArgument)] : bytesOf(tx, field),
+    'Input' in field ? [pure(tx, field as TransactionArgument)] : readBytes(tx, field),
   );
 }
 
-function payloadOf<Data, Input>(schema: SignedType<Data, Input>, value: Input): Uint8Array {
+function encodePayload<Data, Input>(schema: SignedType<Data, Input>, value: Input): Uint8Array {
   const tx = new Transaction();
   const signedData = { data: value, timestampMs: 0, signature: SIGNATURE };
-  return Buffer.concat(bytesOf(tx, signedArguments(tx, signedData, schema).data as object));
+  return Buffer.concat(readBytes(tx, signedArguments(tx, signedData, schema).data as object));
 }
 
 describe('signedArguments', () => {
@@ -128,7 +128,7 @@ describe('signedArguments', () => {
     const whole = Object.entries(fields).map(([name, type]) =>
       (type as (typeof fields)['none']).serialize(values[name as 'none']).toBytes(),
     );
-    expect(bytesOf(tx, made)).toEqual(whole);
+    expect(readBytes(tx, made)).toEqual(whole);
   });
 
   test('all fields together are the bytes that were signed', () => {
@@ -145,7 +145,7 @@ describe('signedArguments', () => {
     });
     fc.assert(
       fc.property(value, (any) => {
-        expect(Buffer.from(payloadOf(Any, any)).equals(Any.payload.serialize(any).toBytes())).toBe(true);
+        expect(Buffer.from(encodePayload(Any, any)).equals(Any.payload.serialize(any).toBytes())).toBe(true);
       }),
       { numRuns: 50 },
     );

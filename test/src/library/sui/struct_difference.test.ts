@@ -6,7 +6,7 @@ import { type OnChainStruct, type OnChainType, structDifference } from '../../..
 import {
   type SchemaField,
   type SchemaStruct,
-  schemaTypeOf,
+  toSchemaType,
   unwrapped,
 } from '../../../../src/library/wire/schema_type.ts';
 import { randomMessages } from '../wire/random_types.ts';
@@ -28,7 +28,7 @@ const plain = (type: GrpcTypes.OpenSignatureBody_Type): OnChainType => ({
   type,
   typeParameterInstantiation: [],
 });
-const vectorOf = (item: OnChainType): OnChainType => ({
+const createVector = (item: OnChainType): OnChainType => ({
   type: Type.VECTOR,
   typeParameterInstantiation: [item],
 });
@@ -45,7 +45,7 @@ function onChainType(type: string): OnChainType {
   const [, wrapper, inner] = /^(vector|Option)<(.*)>$/.exec(type) ?? [];
   if (inner !== undefined) {
     const item = onChainType(inner);
-    return wrapper === 'vector' ? vectorOf(item) : datatype(long('0x1::option::Option'), item);
+    return wrapper === 'vector' ? createVector(item) : datatype(long('0x1::option::Option'), item);
   }
   const number = PLAIN[type];
   if (number !== undefined) return plain(number);
@@ -66,13 +66,13 @@ function published({ name, fields }: SchemaStruct): OnChainStruct {
   };
 }
 
-function nestedOf(fields: readonly SchemaField[]): SchemaStruct[] {
+function listNested(fields: readonly SchemaField[]): SchemaStruct[] {
   return fields.flatMap(({ type, fields: inner }) =>
-    inner === undefined ? [] : [{ name: unwrapped(type).leaf, fields: inner }, ...nestedOf(inner)],
+    inner === undefined ? [] : [{ name: unwrapped(type).leaf, fields: inner }, ...listNested(inner)],
   );
 }
 
-const WEATHER = schemaTypeOf(WeatherResponse);
+const WEATHER = toSchemaType(WeatherResponse);
 const [location, temperature] = published(WEATHER).fields;
 if (location === undefined || temperature === undefined) throw new Error('no fields');
 
@@ -98,8 +98,8 @@ test('what gRPC gives is accepted as it is', () => {
 test('a struct of the same fields is equal, whatever its types', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed }) => {
-      const type = schemaTypeOf(signed);
-      const nested = nestedOf(type.fields).map(published);
+      const type = toSchemaType(signed);
+      const nested = listNested(type.fields).map(published);
       expect(structDifference(type, published(type), nested)).toBeUndefined();
       if (nested.length > 0) {
         expect(structDifference(type, published(type))).toMatch(/ on chain was not read$/);
@@ -115,8 +115,8 @@ test('with any change to a field, at any depth, it differs', () => {
   });
   fc.assert(
     fc.property(randomMessages, changes, ({ signed }, { which, kind }) => {
-      const type = schemaTypeOf(signed);
-      const all = [type, ...nestedOf(type.fields)].map(published);
+      const type = toSchemaType(signed);
+      const all = [type, ...listNested(type.fields)].map(published);
       const changed = all.map((struct, index) =>
         index === which % all.length ? change(struct, which, kind) : struct,
       );
@@ -142,7 +142,7 @@ function change(struct: OnChainStruct, which: number, kind: string): OnChainStru
       return {
         ...struct,
         fields: fields.map((field, index) =>
-          index === at ? { ...field, type: vectorOf(field.type ?? STRING) } : field,
+          index === at ? { ...field, type: createVector(field.type ?? STRING) } : field,
         ),
       };
     case 'missing':

@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 /** The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it. */
-async function callsOf(build: (tx: Transaction) => void) {
+async function buildCalls(build: (tx: Transaction) => void) {
   const tx = new Transaction();
   build(tx);
   tx.setSender(fixture.address);
@@ -69,7 +69,7 @@ function registers({ pcr0, pcr1, pcr2 }: sui.Image): Uint8Array[] {
 
 describe('the builders for move/enclave', () => {
   test('createEnclaveConfig', async () => {
-    const calls = await callsOf((tx) =>
+    const calls = await buildCalls((tx) =>
       sui.createEnclaveConfig(tx, { ...common, capId, name: 'Wetter 🌤', image }),
     );
     expect(calls).toEqual([
@@ -82,7 +82,7 @@ describe('the builders for move/enclave', () => {
 
   test('updatePcrs', async () => {
     const otherImage = { ...image, pcr0: '7'.repeat(96) };
-    const calls = await callsOf((tx) =>
+    const calls = await buildCalls((tx) =>
       sui.updatePcrs(tx, { ...common, configId, capId, image: otherImage }),
     );
     expect(calls).toEqual([
@@ -99,7 +99,9 @@ describe('the builders for move/enclave', () => {
       attestation: string;
     };
     const attestation = new Uint8Array(Buffer.from(hex, 'hex'));
-    const calls = await callsOf((tx) => sui.registerEnclave(tx, { ...common, configId, capId, attestation }));
+    const calls = await buildCalls((tx) =>
+      sui.registerEnclave(tx, { ...common, configId, capId, attestation }),
+    );
     expect(calls).toEqual([
       {
         call: `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
@@ -109,7 +111,9 @@ describe('the builders for move/enclave', () => {
     ]);
 
     enclaveId = await fixture.register(configId, capId, server.url);
-    expect(await callsOf((tx) => sui.destroyEnclave(tx, { ...common, enclaveId, configId, capId }))).toEqual([
+    expect(
+      await buildCalls((tx) => sui.destroyEnclave(tx, { ...common, enclaveId, configId, capId })),
+    ).toEqual([
       { call: `${PACKAGE}::enclave::destroy_enclave<${APPLICATION}>`, args: [enclaveId, configId, capId] },
     ]);
 
@@ -122,7 +126,7 @@ describe('the builders for move/enclave', () => {
     const { timestamp_ms: timestampMs, data } = answer.response;
     const signature = new Uint8Array(Buffer.from(answer.signature, 'hex'));
     const reading = { data, timestampMs, signature };
-    const mint = await callsOf((tx) => {
+    const mint = await buildCalls((tx) => {
       const nft = updateWeather(tx, { appPackage: PACKAGE, enclaveId, configId, reading });
       tx.transferObjects([nft], fixture.address);
     });
@@ -161,21 +165,21 @@ describe('the builders for move/enclave', () => {
     });
     return (struct: string) => ids.find(({ type }) => type.includes(`::enclave::${struct}<`))?.id ?? '';
   };
-  const attestationOf = async () => {
+  const fetchAttestation = async () => {
     const { server } = await startWeather({ nsm: fixture.nsm });
     const answer = await (await server.get('/get_attestation')).json();
     return new Uint8Array(Buffer.from((answer as { attestation: string }).attestation, 'hex'));
   };
 
   test('newEnclaveConfig, newEnclave: one transaction creates, registers and shares', async () => {
-    const attestation = await attestationOf();
+    const attestation = await fetchAttestation();
     const build = (tx: Transaction) => {
       const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'at once', image });
       const enclave = sui.newEnclave(tx, { ...common, configId: config, capId, attestation });
       sui.shareEnclave(tx, { ...common, enclave });
       sui.shareConfig(tx, { ...common, config });
     };
-    expect((await callsOf(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
+    expect((await buildCalls(build)).map((call) => typeof call === 'object' && call.call)).toEqual([
       `${PACKAGE}::source::none<>`,
       `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
       `${FRAMEWORK}::nitro_attestation::load_nitro_attestation<>`,
@@ -189,8 +193,8 @@ describe('the builders for move/enclave', () => {
   });
 
   test('newEnclave twice: a transaction that creates loads every document first', async () => {
-    const attestations = [await attestationOf(), await attestationOf()];
-    const calls = await callsOf((tx) => {
+    const attestations = [await fetchAttestation(), await fetchAttestation()];
+    const calls = await buildCalls((tx) => {
       const documents = attestations.map((attestation) => sui.loadAttestation(tx, attestation));
       const config = sui.newEnclaveConfig(tx, { ...common, capId, name: 'two at once', image });
       for (const attestation of documents) {
@@ -225,33 +229,33 @@ describe('the builders for move/enclave', () => {
     const registrarId = created('RegistrarCap');
     expect((await sui.readConfig(client, configId)).registrars).toEqual([registrarId]);
     expect(await sui.readRegistrar(client, registrarId)).toEqual({ ...common, id: registrarId, configId });
-    const attestation = await attestationOf();
+    const attestation = await fetchAttestation();
     const register = (tx: Transaction) =>
       sui.registerEnclaveAsRegistrar(tx, { ...common, configId, registrarId, attestation });
-    expect((await callsOf(register)).at(-1)).toEqual({
+    expect((await buildCalls(register)).at(-1)).toEqual({
       call: `${PACKAGE}::enclave::register_enclave_as_registrar<${APPLICATION}>`,
       args: [configId, registrarId, 'result 0'],
     });
     const revoke = (tx: Transaction) =>
       sui.revokeRegistrarCap(tx, { ...common, configId, capId, registrarId });
-    expect(await callsOf(revoke)).toEqual([
+    expect(await buildCalls(revoke)).toEqual([
       {
         call: `${PACKAGE}::enclave::revoke_registrar_cap<${APPLICATION}>`,
         args: [configId, capId, bcs.Address.serialize(registrarId).toBytes()],
       },
     ]);
     await run(revoke);
-    await expect(callsOf(register)).rejects.toThrow('ENotRegistrar');
+    await expect(buildCalls(register)).rejects.toThrow('ENotRegistrar');
     const giveUp = (tx: Transaction) => sui.destroyRegistrarCap(tx, { ...common, configId, registrarId });
-    expect(await callsOf(giveUp)).toEqual([
+    expect(await buildCalls(giveUp)).toEqual([
       { call: `${PACKAGE}::enclave::destroy_registrar_cap<${APPLICATION}>`, args: [registrarId, configId] },
     ]);
   });
 
   test('beginRotation, finishRotation: neither goes without the other', async () => {
-    const attestation = await attestationOf();
+    const attestation = await fetchAttestation();
     const admin = { ...common, configId, capId };
-    const calls = await callsOf((tx) => {
+    const calls = await buildCalls((tx) => {
       const document = sui.loadAttestation(tx, attestation);
       const rotation = sui.beginRotation(tx, { ...admin, image });
       sui.finishRotation(tx, { ...admin, rotation, document });
@@ -267,7 +271,7 @@ describe('the builders for move/enclave', () => {
         args: ['result 2', configId, capId, 'result 0'],
       },
     ]);
-    const half = callsOf((tx) => sui.beginRotation(tx, { ...admin, image }));
+    const half = buildCalls((tx) => sui.beginRotation(tx, { ...admin, image }));
     await expect(half).rejects.toThrow('UnusedValueWithoutDrop');
   });
 
@@ -277,7 +281,7 @@ describe('the builders for move/enclave', () => {
     const { image: before } = await read();
     const untilMs = Date.now() + 60_000;
     const begin = (tx: Transaction) => sui.beginOverlap(tx, { ...admin, image, untilMs });
-    expect(await callsOf(begin)).toEqual([
+    expect(await buildCalls(begin)).toEqual([
       { call: `${PACKAGE}::source::none<>`, args: [] },
       {
         call: `${PACKAGE}::enclave::begin_overlap<${APPLICATION}>`,
@@ -309,16 +313,16 @@ describe('the builders for move/enclave', () => {
       [image, before],
       [image],
     ]);
-    await expect(callsOf(begin)).rejects.toThrow('EOverlapping');
+    await expect(buildCalls(begin)).rejects.toThrow('EOverlapping');
     const end = (tx: Transaction) => sui.endOverlap(tx, admin);
-    expect(await callsOf(end)).toEqual([
+    expect(await buildCalls(end)).toEqual([
       { call: `${PACKAGE}::enclave::end_overlap<${APPLICATION}>`, args: [admin.configId, capId] },
     ]);
     await run(end);
     expect(await read()).toMatchObject({ image, configVersion: 1n, overlap: null });
-    await expect(callsOf(end)).rejects.toThrow('ENoOverlap');
+    await expect(buildCalls(end)).rejects.toThrow('ENoOverlap');
     for (const refused of [Date.now() - 1, Date.now() + 25 * 3_600_000]) {
-      const call = callsOf((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: refused }));
+      const call = buildCalls((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: refused }));
       await expect(call).rejects.toThrow('EInvalidOverlap');
     }
     await run((tx) => sui.beginOverlap(tx, { ...admin, image, untilMs: Date.now() + 60_000 }));
@@ -338,7 +342,7 @@ describe('the builders for move/enclave', () => {
     ];
     const create = (tx: Transaction) =>
       sui.createEnclaveConfig(tx, { ...common, capId, name: 'x', image, source: SOURCE });
-    expect(await callsOf(create)).toEqual([
+    expect(await buildCalls(create)).toEqual([
       { call: `${PACKAGE}::source::some<>`, args: fields },
       {
         call: `${PACKAGE}::enclave::new_enclave_config<${APPLICATION}>`,
@@ -355,7 +359,7 @@ describe('the builders for move/enclave', () => {
     expect(await sourceAfter((tx) => sui.updatePcrs(tx, { ...admin, image }))).toBeNull();
     const source = { ...SOURCE, commit: '1d'.repeat(32), folder: '' };
     const update = (tx: Transaction) => sui.updatePcrs(tx, { ...admin, image, source });
-    expect((await callsOf(update)).at(-1)).toEqual({
+    expect((await buildCalls(update)).at(-1)).toEqual({
       call: `${PACKAGE}::enclave::update_image<${APPLICATION}>`,
       args: [admin.configId, capId, ...registers(image), 'result 0'],
     });
@@ -366,7 +370,7 @@ describe('the builders for move/enclave', () => {
     expect(await sourceAfter(begin({}))).toBeNull();
     await run((tx) => sui.endOverlap(tx, admin));
     expect(await sourceAfter(begin({ source: SOURCE }))).toEqual(SOURCE);
-    const attestation = await attestationOf();
+    const attestation = await fetchAttestation();
     const rotated = await sourceAfter((tx) => {
       const document = sui.loadAttestation(tx, attestation);
       sui.finishRotation(tx, {
@@ -408,7 +412,7 @@ describe('the builders for move/enclave', () => {
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
       owner: null,
     };
-    expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual([
+    expect(await buildCalls((tx) => sui.publishPackage(tx, call))).toEqual([
       'Publish',
       { call: `${FRAMEWORK}::package::make_immutable<>`, args: ['result 0'] },
     ]);
@@ -420,7 +424,7 @@ describe('the builders for move/enclave', () => {
       dependencies: [normalizeSuiAddress('0x1'), FRAMEWORK],
       owner: fixture.address,
     };
-    expect(await callsOf((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
+    expect(await buildCalls((tx) => sui.publishPackage(tx, call))).toEqual(['Publish', 'TransferObjects']);
   });
 
   test('newCapFromPublisher, upgradePackage and destroyOldEnclave, without the simulated chain', () => {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const LIBRARY = fileURLToPath(new URL('../../../../src/library/', import.meta.url));
 
-async function bundleOf(entry: string): Promise<{ modules: string[]; size: number; foreign: string[] }> {
+async function createBundle(entry: string): Promise<{ modules: string[]; size: number; foreign: string[] }> {
   const warnings: string[] = [];
   const bundle = await rolldown({
     input: `${LIBRARY}${entry}`,
@@ -27,13 +27,13 @@ async function bundleOf(entry: string): Promise<{ modules: string[]; size: numbe
 }
 
 test('the redirect page loads a kilobyte: neither the wallet nor zkLogin', async () => {
-  const { modules, size } = await bundleOf('wallet/redirect.ts');
+  const { modules, size } = await createBundle('wallet/redirect.ts');
   expect(modules.sort()).toEqual(['wallet/handover.ts', 'wallet/redirect.ts']);
   expect(size).toBeLessThan(1500);
 });
 
 test('the wallet adds 20 KB to zkLogin, needs nothing of Node, and no program of the standard', async () => {
-  const [wallet, zklogin] = [await bundleOf('wallet/index.ts'), await bundleOf('zklogin/index.ts')];
+  const [wallet, zklogin] = [await createBundle('wallet/index.ts'), await createBundle('zklogin/index.ts')];
   expect(wallet.foreign).toEqual([]);
   expect(wallet.size - zklogin.size).toBeLessThan(20_000);
   expect(wallet.modules).toContain('wallet/wallet.ts');
@@ -41,7 +41,7 @@ test('the wallet adds 20 KB to zkLogin, needs nothing of Node, and no program of
 });
 
 test.each(['attestation', 'client', 'sui', 'zklogin'])('%s loads nothing of the wallet', async (entry) => {
-  const { modules } = await bundleOf(`${entry}/index.ts`);
+  const { modules } = await createBundle(`${entry}/index.ts`);
   expect(modules).toContain(`${entry}/errors.ts`);
   expect(modules.filter((id) => /^wallet\/|wallet-standard/.test(id))).toEqual([]);
 });

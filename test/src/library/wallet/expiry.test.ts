@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { usePage } from './page.ts';
-import { connect, disconnect, FakeNode, handOver, redirectOf, register } from './support.ts';
+import { connect, createRedirect, disconnect, FakeNode, handOver, register } from './support.ts';
 
 const page = usePage();
 
@@ -14,7 +14,7 @@ async function connected() {
   const registered = register({ client: node.client });
   const accounts = connect(registered.wallet);
   await turn();
-  await handOver(redirectOf(page.current.latest.sentTo[0]?.url ?? new URL('about:blank')));
+  await handOver(createRedirect(page.current.latest.sentTo[0]?.url ?? new URL('about:blank')));
   await accounts;
   node.asked = 0;
   return { node, ...registered };

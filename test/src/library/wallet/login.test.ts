@@ -9,6 +9,8 @@ import { ORIGIN, usePage } from './page.ts';
 import {
   connect,
   connectSilently,
+  createProof,
+  createRedirect,
   disconnect,
   FakeNode,
   type Given,
@@ -16,8 +18,6 @@ import {
   handOver,
   POINTS,
   post,
-  proofOf,
-  redirectOf,
   register,
   SALT,
 } from './support.ts';
@@ -45,7 +45,7 @@ async function sent(): Promise<URL> {
 async function loggedIn(options: Given = {}) {
   const registered = register(options);
   const connected = connect(registered.wallet);
-  expect(await handOver(redirectOf(await sent()))).toBe(true);
+  expect(await handOver(createRedirect(await sent()))).toBe(true);
   await connected;
   return registered;
 }
@@ -62,7 +62,7 @@ describe('a login in a window', () => {
     expect(url.origin).toBe('https://accounts.google.com');
     expect(url.searchParams.get('redirect_uri')).toBe(`${ORIGIN}/back`);
     expect(page.current.latest.sentTo.map(({ opener }) => opener)).toEqual([null]);
-    await handOver(redirectOf(url));
+    await handOver(createRedirect(url));
     const { accounts } = await connected;
     expect(accounts).toBe(wallet.accounts);
     expect(accounts.map(({ address, chains }) => ({ address, chains }))).toEqual([
@@ -105,7 +105,7 @@ describe('a login in a window', () => {
     expect(old.closed).toBe(true);
     const url = await sent();
     expect(await post(oldUrl.searchParams.get('state') ?? '', { kind: 'answer', answer: 'x' })).toBe(false);
-    await handOver(redirectOf(url));
+    await handOver(createRedirect(url));
     expect((await second).accounts).toHaveLength(1);
   });
 
@@ -185,7 +185,7 @@ describe('a login window that looks closed', () => {
     await pass(1000);
     expect(state()).toBe('pending');
     vi.useRealTimers();
-    await handOver(redirectOf(url ?? new URL(ORIGIN)));
+    await handOver(createRedirect(url ?? new URL(ORIGIN)));
     expect(await connected).toBe('connected');
   });
 
@@ -211,7 +211,7 @@ describe('a message to the page that waits', () => {
     const connected = connect(wallet);
     const url = await sent();
     expect(await post(url.searchParams.get('state') ?? '', message)).toBe(false);
-    await handOver(redirectOf(url));
+    await handOver(createRedirect(url));
     expect((await connected).accounts).toHaveLength(1);
   });
 
@@ -220,7 +220,7 @@ describe('a message to the page that waits', () => {
     const connected = connect(wallet);
     const url = await sent();
     page.current.messageOrigin = 'https://evil.example';
-    const answer = redirectOf(url);
+    const answer = createRedirect(url);
     expect(await post(url.searchParams.get('state') ?? '', { kind: 'answer', answer })).toBe(false);
     page.current.messageOrigin = ORIGIN;
     await handOver(answer);
@@ -231,8 +231,8 @@ describe('a message to the page that waits', () => {
     const { wallet } = register();
     const connected = connect(wallet);
     const url = await sent();
-    expect(await post('0'.repeat(64), { kind: 'answer', answer: redirectOf(url) })).toBe(false);
-    await handOver(redirectOf(url));
+    expect(await post('0'.repeat(64), { kind: 'answer', answer: createRedirect(url) })).toBe(false);
+    await handOver(createRedirect(url));
     await connected;
   });
 
@@ -240,26 +240,26 @@ describe('a message to the page that waits', () => {
     const { wallet } = register();
     const connected = connect(wallet);
     const url = await sent();
-    const data = { kind: 'answer', answer: redirectOf(url) };
+    const data = { kind: 'answer', answer: createRedirect(url) };
     page.current.window.dispatchEvent(new MessageEvent('message', { data, origin: ORIGIN }));
     await turn();
     expect(wallet.accounts).toEqual([]);
-    await handOver(redirectOf(url));
+    await handOver(createRedirect(url));
     await connected;
   });
 
   test.each<[string, (url: URL) => string, string]>([
-    ['another state inside', (url) => redirectOf(url, { state: '1'.repeat(64) }), 'ZKLOGIN_STATE'],
-    ['a token for another key', (url) => redirectOf(url, {}, { nonce: 'x'.repeat(27) }), 'ZKLOGIN_NONCE'],
-    ['a token for another client', (url) => redirectOf(url, {}, { aud: 'other' }), 'ZKLOGIN_CLAIM'],
+    ['another state inside', (url) => createRedirect(url, { state: '1'.repeat(64) }), 'ZKLOGIN_STATE'],
+    ['a token for another key', (url) => createRedirect(url, {}, { nonce: 'x'.repeat(27) }), 'ZKLOGIN_NONCE'],
+    ['a token for another client', (url) => createRedirect(url, {}, { aud: 'other' }), 'ZKLOGIN_CLAIM'],
     [
       'a token of another issuer',
-      (url) => redirectOf(url, {}, { iss: 'https://evil.example' }),
+      (url) => createRedirect(url, {}, { iss: 'https://evil.example' }),
       'ZKLOGIN_CLAIM',
     ],
-    ['an expired token', (url) => redirectOf(url, {}, { iat: 1, exp: 2 }), 'ZKLOGIN_TOKEN_TIME'],
-    ['a refusal', (url) => redirectOf(url, { error: 'access_denied' }), 'ZKLOGIN_PROVIDER_REFUSED'],
-    ['another page', (url) => redirectOf(url).replace('/back', '/else'), 'ZKLOGIN_REDIRECT'],
+    ['an expired token', (url) => createRedirect(url, {}, { iat: 1, exp: 2 }), 'ZKLOGIN_TOKEN_TIME'],
+    ['a refusal', (url) => createRedirect(url, { error: 'access_denied' }), 'ZKLOGIN_PROVIDER_REFUSED'],
+    ['another page', (url) => createRedirect(url).replace('/back', '/else'), 'ZKLOGIN_REDIRECT'],
   ])('ends the login and leaves nothing, with %s', async (_, answerTo, code) => {
     const { wallet } = register();
     const connected = connect(wallet);
@@ -274,7 +274,7 @@ describe('a message to the page that waits', () => {
   test('counts once: the same answer again has no effect', async () => {
     const { wallet, changes } = register();
     const connected = connect(wallet);
-    const answer = redirectOf(await sent());
+    const answer = createRedirect(await sent());
     expect(await handOver(answer)).toBe(true);
     await connected;
     const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state') ?? '';
@@ -315,7 +315,7 @@ describe('a login whose window the browser blocks', () => {
   test('goes on in this tab, and connects without a window when the page is loaded again', async () => {
     const url = await leave();
     expect(url.origin).toBe('https://accounts.google.com');
-    bringBack(redirectOf(url));
+    bringBack(createRedirect(url));
     const { wallet, changes } = load();
     expect(page.current.stored.has(ANSWER)).toBe(false);
     const { accounts } = await connect(wallet);
@@ -326,22 +326,22 @@ describe('a login whose window the browser blocks', () => {
   });
 
   test('is waited for by a silent connect too', async () => {
-    bringBack(redirectOf(await leave()));
+    bringBack(createRedirect(await leave()));
     expect(await connectSilently(load().wallet)).toEqual([ADDRESS]);
   });
 
   test('rejects the connect that waits for a wrong answer; the next one begins again', async () => {
-    bringBack(redirectOf(await leave(), { error: 'access_denied' }));
+    bringBack(createRedirect(await leave(), { error: 'access_denied' }));
     const { wallet } = load();
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
     expect(keys()).toEqual([]);
     const connected = connect(wallet);
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await connected;
   });
 
   test('is not taken by another wallet', async () => {
-    bringBack(redirectOf(await leave()));
+    bringBack(createRedirect(await leave()));
     const { wallet } = load({ providers: [{ ...GOOGLE, clientId: 'another' }] });
     expect(await connectSilently(wallet)).toEqual([]);
     expect(page.current.stored.has(ANSWER)).toBe(true);
@@ -351,7 +351,7 @@ describe('a login whose window the browser blocks', () => {
     const url = await leave();
     page.current.stored.clear();
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
-    page.current.stored.set(ANSWER, JSON.stringify({ wallet: id, answer: redirectOf(url) }));
+    page.current.stored.set(ANSWER, JSON.stringify({ wallet: id, answer: createRedirect(url) }));
     const { wallet } = load();
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_NO_LOGIN' });
   });
@@ -396,7 +396,7 @@ describe('salt and proof', () => {
     });
     const first = connect(wallet);
     first.catch(() => {});
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await vi.waitFor(() => expect(signal?.aborted).toBe(false));
     answers = true;
     const second = connect(wallet);
@@ -416,12 +416,12 @@ describe('salt and proof', () => {
       prover: async (request) => {
         attempts.count++;
         if (attempts.fails) throw error;
-        return await proofOf(request);
+        return await createProof(request);
       },
     });
     const connected = connect(registered.wallet);
     connected.catch(() => {});
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await expect(connected).rejects.toBe(error);
     return { ...registered, attempts, node };
   }
@@ -445,7 +445,7 @@ describe('salt and proof', () => {
     node.epoch = 103;
     const connected = connect(wallet);
     await vi.waitFor(() => expect(page.current.opened).toHaveLength(2));
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await connected;
   });
 
@@ -456,7 +456,7 @@ describe('salt and proof', () => {
     const clock = vi.spyOn(Date, 'now').mockReturnValue(later);
     const connected = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await connected;
     clock.mockRestore();
   });
@@ -470,7 +470,7 @@ describe('salt and proof', () => {
     const { wallet } = register({ salt });
     const connected = connect(wallet);
     connected.catch(() => {});
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_REFUSED', status });
     expect(keys()).toHaveLength(left);
   });
@@ -479,7 +479,7 @@ describe('salt and proof', () => {
     const { wallet } = register({ prover: async () => POINTS });
     const connected = connect(wallet);
     connected.catch(() => {});
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await expect(connected).rejects.toMatchObject({ code: 'ZKLOGIN_PROOF' });
     expect(keys()).toEqual([]);
   });
@@ -489,7 +489,7 @@ describe('salt and proof', () => {
     const url = await serve(async (request, response) => {
       paths.push(request.url ?? '');
       const body = JSON.parse(await text(request));
-      response.end(JSON.stringify(paths.length === 1 ? { salt: SALT } : await proofOf(body)));
+      response.end(JSON.stringify(paths.length === 1 ? { salt: SALT } : await createProof(body)));
     });
     await loggedIn({ salt: url, prover: `${url}/v1` });
     expect(paths).toEqual(['/get_salt', '/v1']);
@@ -516,7 +516,7 @@ describe('when the page is loaded again', () => {
     expect(await connectSilently(wallet)).toEqual([]);
     const connected = connect(wallet);
     expect(page.current.opened).toHaveLength(2);
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     expect((await connected).accounts).toHaveLength(1);
   });
 
@@ -535,7 +535,7 @@ describe('when the page is loaded again', () => {
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_STORAGE' });
     expect(await connectSilently(wallet)).toEqual([]);
     const connected = connect(wallet);
-    await handOver(redirectOf(await sent()));
+    await handOver(createRedirect(await sent()));
     await connected;
   });
 });
@@ -556,8 +556,8 @@ describe('two providers', () => {
     const second = connect(twitch);
     const urlOfTwitch = await sent();
     expect(urlOfTwitch.origin).toBe('https://id.twitch.tv');
-    await handOver(redirectOf(urlOfTwitch, {}, ofTwitch));
-    await handOver(redirectOf(urlOfGoogle));
+    await handOver(createRedirect(urlOfTwitch, {}, ofTwitch));
+    await handOver(createRedirect(urlOfGoogle));
     await Promise.all([first, second]);
     expect(google.accounts[0]?.address).toBe(ADDRESS);
     expect(twitch.accounts[0]?.address).not.toBe(ADDRESS);

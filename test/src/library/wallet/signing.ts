@@ -3,10 +3,10 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
-import { LoopbackNode, verifierOf } from '../../../../src/devnet/node.ts';
+import { chooseVerifier, LoopbackNode } from '../../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import { usePage } from './page.ts';
-import { connect, type Given, handOver, redirectOf, register } from './support.ts';
+import { connect, createRedirect, type Given, handOver, register } from './support.ts';
 
 export const CHAIN = 'sui:localnet';
 export const SOMEBODY = `0x${'9'.repeat(64)}`;
@@ -30,7 +30,7 @@ export function useSigning(): void {
     node.verify = async function (this: LoopbackNode, ...signed) {
       const [data, signature, sender, scope] = signed;
       if (sender !== SPONSOR.toSuiAddress()) return await verifyZkLogin.call(this, ...signed);
-      return await verifierOf(scope)(data, signature, { address: sender });
+      return await chooseVerifier(scope)(data, signature, { address: sender });
     };
   });
 }
@@ -43,7 +43,7 @@ export async function connected(options: Given = {}) {
   const url = await vi.waitFor(
     () => page.current.latest.sentTo[0]?.url ?? Promise.reject(new Error('blank')),
   );
-  await handOver(redirectOf(url));
+  await handOver(createRedirect(url));
   const [account] = (await accounts).accounts;
   if (account === undefined) throw new Error('no account');
   node.ledger.give(account.address, 1_000_000_000n);

@@ -9,7 +9,7 @@ import {
   registerZkLoginWallet,
 } from '../../../../src/library/wallet/index.ts';
 import { PROVIDERS, type Proof, type ProofRequest } from '../../../../src/library/zklogin/index.ts';
-import { CLIENT_ID, issuerDetails, jwtOf, SUBJECT, vector } from '../zklogin/support.ts';
+import { CLIENT_ID, createJwt, issuerDetails, SUBJECT, vector } from '../zklogin/support.ts';
 import { ORIGIN } from './page.ts';
 
 export const [{ partialInputs: POINTS }] = vector('proofs');
@@ -37,7 +37,7 @@ export class FakeNode {
 }
 
 /** A proof of another statement, with header and issuer of this token. */
-export async function proofOf({ jwt }: ProofRequest): Promise<Proof> {
+export async function createProof({ jwt }: ProofRequest): Promise<Proof> {
   const [headerBase64 = '', payload = ''] = jwt.split('.');
   const [claim = ''] = /"iss":"[^"]*"[,}]/.exec(Buffer.from(payload, 'base64url').toString()) ?? [];
   return { ...POINTS, headerBase64, issBase64Details: issuerDetails(jwt, claim) };
@@ -68,7 +68,7 @@ export function registerAs(change: (options: RegisterOptions) => RegisterOptions
     redirectUri: `${ORIGIN}/back`,
     client: new FakeNode().client,
     salt: async () => SALT,
-    prover: proofOf,
+    prover: createProof,
     legacyAddress: false,
     confirm: async (request: ConfirmRequest) => {
       requests.push(request);
@@ -93,10 +93,10 @@ export const connectSilently = async (wallet: RegisteredWallet) => {
 export const disconnect = (wallet: RegisteredWallet) => wallet.features['standard:disconnect'].disconnect();
 
 /** The redirect of a provider that logs the user in. @param sent the URL to which the user was sent */
-export function redirectOf(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
+export function createRedirect(sent: URL, changed: Record<string, string> = {}, claims: object = {}): string {
   const of = (name: string) => sent.searchParams.get(name) ?? '';
   const iat = Math.floor(Date.now() / 1000);
-  const token = jwtOf({
+  const token = createJwt({
     iss: 'https://accounts.google.com',
     aud: of('client_id'),
     sub: SUBJECT,

@@ -42,10 +42,10 @@ const LEAVES: readonly Typed[] = [
   },
 ];
 
-function typeOf(depth: number): fc.Arbitrary<Typed> {
+function createType(depth: number): fc.Arbitrary<Typed> {
   const leaf = fc.constantFrom(...LEAVES);
   if (depth === 0) return leaf;
-  const inner = typeOf(depth - 1);
+  const inner = createType(depth - 1);
   return fc.oneof(
     leaf,
     inner.map(({ type, values }) => ({
@@ -57,15 +57,17 @@ function typeOf(depth: number): fc.Arbitrary<Typed> {
         ? typed
         : { type: option(typed.type), values: fc.option(typed.values) },
     ),
-    structOf(depth - 1),
+    createStruct(depth - 1),
   );
 }
 
 /** With names that are all different, as those of one Move module are. */
 let structs = 0;
 
-function structOf(depth: number): fc.Arbitrary<Typed & { readonly type: Struct<Record<string, MoveType>> }> {
-  return fc.array(typeOf(depth), { minLength: 1, maxLength: 4 }).map((fields) => {
+function createStruct(
+  depth: number,
+): fc.Arbitrary<Typed & { readonly type: Struct<Record<string, MoveType>> }> {
+  return fc.array(createType(depth), { minLength: 1, maxLength: 4 }).map((fields) => {
     const named = fields.map((field, index) => [`field_${index}`, field] as const);
     return {
       type: struct(`Struct${++structs}`, Object.fromEntries(named.map(([name, { type }]) => [name, type]))),
@@ -85,7 +87,7 @@ export interface RandomMessage {
 }
 
 /** A signed type, a value of it, and the bytes that are signed. */
-export const randomMessages: fc.Arbitrary<RandomMessage> = structOf(3).chain(({ type, values }) =>
+export const randomMessages: fc.Arbitrary<RandomMessage> = createStruct(3).chain(({ type, values }) =>
   fc
     .record({ intent: whole(8), timestampMs: unsigned(64), payload: values })
     .map(({ intent, timestampMs, payload }): RandomMessage => {

@@ -4,12 +4,12 @@ import { WeatherResponse } from '../../../../src/apps/weather/types.ts';
 import { text, u8, u64 } from '../../../../src/library/wire/bcs.ts';
 import { signedType } from '../../../../src/library/wire/intent.ts';
 import { address, bytes, option, vector } from '../../../../src/library/wire/move.ts';
-import { schemaTypeOf, unwrapped, widthOf } from '../../../../src/library/wire/schema_type.ts';
+import { toSchemaType, unwrapped, widthOf } from '../../../../src/library/wire/schema_type.ts';
 import { struct } from '../../../../src/library/wire/struct.ts';
 import { randomMessages } from './random_types.ts';
 
 test('a signed type in JSON', () => {
-  expect(schemaTypeOf(WeatherResponse)).toEqual({
+  expect(toSchemaType(WeatherResponse)).toEqual({
     intent: 0,
     name: 'WeatherResponse',
     fields: [
@@ -26,7 +26,7 @@ test('has the fields of structs below vectors and Options, and sizes where they 
     { name: 'venue', type: 'address', width: 32 },
     { name: 'price', type: 'u64', width: 8 },
   ];
-  expect(schemaTypeOf(signedType(3, Route)).fields).toEqual([
+  expect(toSchemaType(signedType(3, Route)).fields).toEqual([
     { name: 'first', type: 'Leg', width: 40, fields: legFields },
     { name: 'others', type: 'vector<Option<Leg>>', fields: legFields },
     { name: 'memo', type: 'vector<u8>' },
@@ -37,7 +37,7 @@ test('has the fields of structs below vectors and Options, and sizes where they 
 test('a width is the number of bytes of every value', () => {
   fc.assert(
     fc.property(randomMessages, ({ signed, bytes: message }) => {
-      const { fields } = schemaTypeOf(signed);
+      const { fields } = toSchemaType(signed);
       const width = widthOf(signed.payload.name, fields);
       // The intent and the time have nine bytes.
       if (width !== undefined) expect(message.length).toBe(9 + width);
@@ -45,7 +45,7 @@ test('a width is the number of bytes of every value', () => {
   );
   expect(widthOf('u256', undefined)).toBe(32);
   expect(widthOf('String', undefined)).toBeUndefined();
-  expect(widthOf('T', schemaTypeOf(signedType(0, struct('T', { a: text }))).fields)).toBeUndefined();
+  expect(widthOf('T', toSchemaType(signedType(0, struct('T', { a: text }))).fields)).toBeUndefined();
 });
 
 test('a type can be taken apart', () => {

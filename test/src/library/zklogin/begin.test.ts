@@ -6,7 +6,7 @@ import {
   PROVIDERS,
   type Provider,
 } from '../../../../src/library/zklogin/index.ts';
-import { begin, CLIENT_ID, kept, publicKeyOf, REDIRECT_URI } from './support.ts';
+import { begin, CLIENT_ID, createPublicKey, kept, REDIRECT_URI } from './support.ts';
 
 const OWN = { client_id: CLIENT_ID, redirect_uri: REDIRECT_URI };
 const EXPECTED: Record<keyof typeof PROVIDERS, [string, Record<string, string>]> = {
@@ -40,7 +40,7 @@ describe('the login URL', () => {
     const { nonce, storage } = begin();
     const { secretKey, maxEpoch, randomness } = kept(storage);
     expect(nonce).toMatch(/^[\w-]{27}$/);
-    expect(nonce).toBe(generateNonce(publicKeyOf(secretKey), maxEpoch, randomness));
+    expect(nonce).toBe(generateNonce(createPublicKey(secretKey), maxEpoch, randomness));
     expect(BigInt(randomness) < 2n ** 128n).toBe(true);
   });
 

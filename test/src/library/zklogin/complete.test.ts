@@ -12,7 +12,7 @@ import {
   resumeLogin,
   type ZkLoginError,
 } from '../../../../src/library/zklogin/index.ts';
-import { type Begun, begin, CLIENT_ID, jwtOf, kept, NOW, REDIRECT_URI, SUBJECT } from './support.ts';
+import { type Begun, begin, CLIENT_ID, createJwt, kept, NOW, REDIRECT_URI, SUBJECT } from './support.ts';
 
 const README = readFileSync(new URL('../../../../src/library/zklogin/README.md', import.meta.url), 'utf8');
 const AsyncFunction = (async () => {}).constructor as new (
@@ -23,7 +23,7 @@ const now = () => NOW;
 
 /** Completes a login with these claims instead of valid ones. `undefined` removes a claim. */
 async function complete(begun: Begun, claims: Record<string, unknown> = {}, header?: unknown) {
-  const token = jwtOf({ ...begun.claims, ...claims }, header);
+  const token = createJwt({ ...begun.claims, ...claims }, header);
   return await completeLogin(begun.back({ id_token: token }), { storage: begun.storage, now });
 }
 
@@ -32,7 +32,7 @@ const failure = (code: string) => expect.objectContaining({ code });
 describe('the answer', () => {
   test.each(['#', '?'] as const)('is read from the part of the URL after %s', async (separator) => {
     const begun = begin();
-    const id_token = jwtOf(begun.claims);
+    const id_token = createJwt(begun.claims);
     const back = begun.back({ id_token, authuser: '0', prompt: 'none' }, separator);
     const login = await completeLogin(back, { storage: begun.storage, now });
     expect(login.claims).toEqual({
@@ -47,7 +47,7 @@ describe('the answer', () => {
     'is read from %s alone, as in location.hash and location.search',
     async (separator) => {
       const begun = begin();
-      const id_token = jwtOf(begun.claims);
+      const id_token = createJwt(begun.claims);
       const { hash, search } = new URL(begun.back({ id_token }, separator));
       const login = await completeLogin(hash + search, { storage: begun.storage, now });
       expect(login.token).toBe(id_token);
@@ -67,14 +67,14 @@ describe('the answer', () => {
     ],
   ])('is read from the body of a form_post as %s', async (_what, form) => {
     const begun = begin({ provider: PROVIDERS.apple });
-    const id_token = jwtOf({ ...begun.claims, iss: 'https://appleid.apple.com' });
+    const id_token = createJwt({ ...begun.claims, iss: 'https://appleid.apple.com' });
     const fields = new URLSearchParams({ state: begun.state, code: 'c', id_token });
     expect((await completeLogin(form(fields), { storage: begun.storage, now })).token).toBe(id_token);
   });
 
   test('is refused with another state, and the login goes on', async () => {
     const begun = begin();
-    const id_token = jwtOf(begun.claims);
+    const id_token = createJwt(begun.claims);
     for (const state of ['', 'x', begun.state.slice(1), `${begun.state}0`]) {
       const back = `${REDIRECT_URI}#${new URLSearchParams({ id_token, state })}`;
       await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toThrow(
@@ -98,7 +98,7 @@ describe('the answer', () => {
     const begun = begin();
     const otherLogin = begin();
     await expect(
-      completeLogin(begun.back({ id_token: jwtOf(begun.claims) }), { storage: otherLogin.storage, now }),
+      completeLogin(begun.back({ id_token: createJwt(begun.claims) }), { storage: otherLogin.storage, now }),
     ).rejects.toThrow(failure('ZKLOGIN_STATE'));
   });
 
@@ -159,7 +159,7 @@ describe('the answer', () => {
 
   test('that names its issuer (RFC 9207) is accepted', async () => {
     const begun = begin();
-    const back = begun.back({ id_token: jwtOf(begun.claims), iss: 'https://accounts.google.com' });
+    const back = begun.back({ id_token: createJwt(begun.claims), iss: 'https://accounts.google.com' });
     await completeLogin(back, { storage: begun.storage, now });
   });
 });
@@ -216,7 +216,7 @@ describe('the token', () => {
 
   test('is refused when its claims have escapes or too much white space', async () => {
     const write = (begun: Begun, change: (payload: string) => string) => {
-      const token = jwtOf(change(JSON.stringify(begun.claims)));
+      const token = createJwt(change(JSON.stringify(begun.claims)));
       return completeLogin(begun.back({ id_token: token }), { storage: begun.storage, now });
     };
     const escaped = `"sub":"\\u0031${SUBJECT.slice(1)}"`;
@@ -246,7 +246,7 @@ describe('the token', () => {
   ])('of %s is accepted with escapes in its issuer', async (_what, provider, written) => {
     const begun = begin({ provider: { ...provider, token: null } });
     const { iss: _iss, ...otherClaims } = begun.claims;
-    const id_token = jwtOf(JSON.stringify(otherClaims).replace('{', () => `{${written},`));
+    const id_token = createJwt(JSON.stringify(otherClaims).replace('{', () => `{${written},`));
     const login = await completeLogin(begun.back({ id_token }), { storage: begun.storage, now });
     expect(login.claims.issuer).toBe(JSON.parse(`{${written}}`).iss);
   });
@@ -292,7 +292,7 @@ describe('a code', () => {
 
   async function exchange(variant: 'grant_type' | 'client_secret', answer?: [number, unknown], options = {}) {
     let begun: Begun | undefined;
-    const good = () => jwtOf({ ...begun?.claims, iss: 'https://kauth.kakao.com' });
+    const good = () => createJwt({ ...begun?.claims, iss: 'https://kauth.kakao.com' });
     const { url, forms } = await tokenUrl(() => answer ?? [200, { id_token: good(), access_token: 'a' }]);
     begun = begin({ provider: { ...PROVIDERS.kakao, token: { url, variant } } });
     const login = completeLogin(begun.back({ code: 'one time' }, '?'), {
@@ -338,7 +338,7 @@ describe('a code', () => {
     let begun: Begun | undefined;
     const provider = await tokenUrl((form) =>
       form.get('client_secret') === 'hunter2' && form.get('redirect_uri') === REDIRECT_URI
-        ? [200, { ok: true, id_token: jwtOf({ ...begun?.claims, iss: 'https://slack.com' }) }]
+        ? [200, { ok: true, id_token: createJwt({ ...begun?.claims, iss: 'https://slack.com' }) }]
         : [200, { ok: false, error: 'bad_client_secret' }],
     );
     const [, code = ''] = /^```ts\n(const answer = .*?)^```$/ms.exec(README) ?? [];
@@ -398,7 +398,7 @@ describe('a code', () => {
     [[200, { error: 'a'.repeat(65) }], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, 'null'], 'ZKLOGIN_MALFORMED_ANSWER'],
     [[200, '<html>'], 'ZKLOGIN_MALFORMED_ANSWER'],
-    [[200, { id_token: jwtOf({ iss: 'https://kauth.kakao.com' }) }], 'ZKLOGIN_CLAIM'],
+    [[200, { id_token: createJwt({ iss: 'https://kauth.kakao.com' }) }], 'ZKLOGIN_CLAIM'],
   ] as [[number, unknown], string][])(
     'that the token URL answers with %j is lost, and never sent again',
     async (answer, code) => {
@@ -410,7 +410,7 @@ describe('a code', () => {
 
   test('is required', async () => {
     const begun = begin({ provider: PROVIDERS.slack });
-    const back = begun.back({ id_token: jwtOf(begun.claims) });
+    const back = begun.back({ id_token: createJwt(begun.claims) });
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toThrow(/no code/);
   });
 });

@@ -2,15 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type ClaimError, decodeJwtPayload } from '../../../../src/library/zklogin/index.ts';
 import { checkToken } from '../../../../src/library/zklogin/jwt.ts';
-import { base64url, issuerDetails, jwtOf, NOW, validatorsIssuer } from './support.ts';
+import { base64url, createJwt, issuerDetails, NOW, validatorsIssuer } from './support.ts';
 
 describe('the payload of a JWT', () => {
   test('has only optional fields, and aud as a string or an array', () => {
-    expect(decodeJwtPayload(jwtOf({}))).toEqual({});
+    expect(decodeJwtPayload(createJwt({}))).toEqual({});
     const all = { iss: 'i', sub: 's', aud: 'a', exp: 1, nbf: 2, iat: 3.5, jti: 'j', more: { any: true } };
-    expect(decodeJwtPayload(jwtOf(all))).toEqual(all);
-    expect(decodeJwtPayload(jwtOf({ aud: ['a', 'b'] })).aud).toEqual(['a', 'b']);
-    expect(decodeJwtPayload(jwtOf({ sub: 'Zoë 🎲' })).sub).toBe('Zoë 🎲');
+    expect(decodeJwtPayload(createJwt(all))).toEqual(all);
+    expect(decodeJwtPayload(createJwt({ aud: ['a', 'b'] })).aud).toEqual(['a', 'b']);
+    expect(decodeJwtPayload(createJwt({ sub: 'Zoë 🎲' })).sub).toBe('Zoë 🎲');
   });
 
   test.each([
@@ -24,7 +24,7 @@ describe('the payload of a JWT', () => {
     ['nbf', null],
     ['iat', true],
   ])('is refused with %s as %j', (claim, value) => {
-    expect(() => decodeJwtPayload(jwtOf({ [claim]: value }))).toThrow(
+    expect(() => decodeJwtPayload(createJwt({ [claim]: value }))).toThrow(
       expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim }),
     );
   });
@@ -38,9 +38,9 @@ describe('the payload of a JWT', () => {
     `${base64url({})}.${base64url('null')}.x`,
     `${base64url({})}.${base64url('{')}.x`,
     `${base64url({})}.${Buffer.from([0x7b, 0xff, 0x7d]).toString('base64url')}.x`,
-    ` ${jwtOf({})}`,
-    `${jwtOf({})}.`,
-    jwtOf({}).replaceAll('.', '..'),
+    ` ${createJwt({})}`,
+    `${createJwt({})}.`,
+    createJwt({}).replaceAll('.', '..'),
   ])('is not in %j', (jwt) => {
     expect(() => decodeJwtPayload(jwt)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_TOKEN' }));
   });
@@ -51,7 +51,7 @@ describe('a claim must occur in the payload once', () => {
   const expected = { issuer, clientId: 'c', nonce: 'n' };
   const good = { iss: issuer, aud: 'c', nonce: 'n', sub: 's', exp: NOW / 1000 + 60 };
   const text = JSON.stringify(good);
-  const check = (payload: string) => () => checkToken(jwtOf(payload), expected, NOW);
+  const check = (payload: string) => () => checkToken(createJwt(payload), expected, NOW);
   const refusal = (claim: string) => expect.objectContaining({ code: 'ZKLOGIN_CLAIM', claim });
 
   test('and is accepted even if values equal its name', () => {
@@ -84,7 +84,7 @@ describe('the issuer', () => {
   const otherClaims = `"aud":"c","sub":"s","nonce":"n","exp":${NOW / 1000 + 60}`;
   const written = String.raw`"iss":"https:\/\/id.example\/pool_1"`;
   const check = (payload: string, issuer = expected.issuer) =>
-    checkToken(jwtOf(payload), { ...expected, issuer }, NOW);
+    checkToken(createJwt(payload), { ...expected, issuer }, NOW);
 
   test.each([
     ['with / as PHP and AWS Cognito write it', written],
@@ -105,7 +105,7 @@ describe('the issuer', () => {
     ]) {
       expect(check(payload).issuer).toBe(issuer);
       const extended = claim + payload[payload.indexOf(claim) + claim.length];
-      expect(validatorsIssuer(issuerDetails(jwtOf(payload), extended))).toBe(issuer);
+      expect(validatorsIssuer(issuerDetails(createJwt(payload), extended))).toBe(issuer);
     }
   });
 
@@ -194,7 +194,7 @@ describe('the issuer', () => {
         seen.add(taken);
         if (!taken) return expect(() => check(payload)).toThrow(refused);
         expect(check(payload).issuer).toBe(issuer);
-        expect(validatorsIssuer(issuerDetails(jwtOf(payload), `${claim},`))).toBe(issuer);
+        expect(validatorsIssuer(issuerDetails(createJwt(payload), `${claim},`))).toBe(issuer);
       }),
       { numRuns: 300 },
     );
@@ -208,7 +208,7 @@ describe('the issuer', () => {
     ['nonce', String.raw`"nonce":"\u006e"`, 'c'],
   ])('is the only claim that may have escapes: %s may not, as %s', (claim, text, clientId) => {
     const payload = `{${written},${otherClaims.replace(new RegExp(`"${claim}":"[^"]*"`), () => text)}}`;
-    expect(() => checkToken(jwtOf(payload), { ...expected, clientId }, NOW)).toThrow(
+    expect(() => checkToken(createJwt(payload), { ...expected, clientId }, NOW)).toThrow(
       expect.objectContaining({
         code: 'ZKLOGIN_CLAIM',
         claim,
@@ -230,7 +230,7 @@ test('a subject is accepted if and only if it is 1 to 113 characters of printabl
       const sub = characters.join('');
       const good = /^[ !#-[\]-~]{1,113}$/.test(sub);
       seen.add(good);
-      const jwt = jwtOf({ iss: expected.issuer, aud: 'c', nonce: 'n', exp: NOW / 1000 + 60, sub });
+      const jwt = createJwt({ iss: expected.issuer, aud: 'c', nonce: 'n', exp: NOW / 1000 + 60, sub });
       let refused: ClaimError | undefined;
       try {
         expect(checkToken(jwt, expected, NOW).subject).toBe(sub);

@@ -4,7 +4,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';
 import { onTestFinished, vi } from 'vitest';
-import { LoopbackNode, verifierOf } from '../../../../src/devnet/node.ts';
+import { chooseVerifier, LoopbackNode } from '../../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import {
   epochOf,
@@ -98,7 +98,7 @@ export async function sponsored() {
   node.verify = async (data, signature, signer, scope) =>
     signer === address
       ? await verifyZkLogin.call(node, data, signature, signer, scope)
-      : await verifierOf(scope)(data, signature, { address: signer });
+      : await chooseVerifier(scope)(data, signature, { address: signer });
   /** A service that pays for any transaction. */
   const service = vi.fn(async ({ kind, sender }: SponsorRequest): Promise<SponsoredTransaction> => {
     const tx = Transaction.fromKind(kind);

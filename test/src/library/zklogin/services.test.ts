@@ -10,7 +10,7 @@ import {
   getSalt,
   type ProofRequest,
 } from '../../../../src/library/zklogin/index.ts';
-import { jwtOf, SUBJECT, vector } from './support.ts';
+import { createJwt, SUBJECT, vector } from './support.ts';
 
 interface Seen {
   readonly url: string;
@@ -76,7 +76,7 @@ function recorder(answer: unknown = {}) {
   return { asked: requestedUrls, fetch };
 }
 
-const TOKEN = jwtOf({ sub: SUBJECT });
+const TOKEN = createJwt({ sub: SUBJECT });
 const SALT = '206703048842351542647799591018316385612';
 const [{ partialInputs: PROOF }, DEVNET] = vector('proofs');
 const REQUEST: ProofRequest = {
@@ -329,7 +329,7 @@ describe('getProof', () => {
     ['two of', '{"sub":"a","in":{"sub":"a"}}', 'sub'],
   ])('refuses a token with %s claim of keyClaimName', async (_what, payload, keyClaimName) => {
     const { url, seen } = await service(PROOF);
-    await expect(getProof(url, { ...REQUEST, jwt: jwtOf(payload), keyClaimName })).rejects.toMatchObject({
+    await expect(getProof(url, { ...REQUEST, jwt: createJwt(payload), keyClaimName })).rejects.toMatchObject({
       code: 'ZKLOGIN_CLAIM',
       claim: keyClaimName,
     });
@@ -344,7 +344,7 @@ describe('getProof', () => {
       ['a.b*c', 'x'],
     ] as const;
     for (const [keyClaimName, value] of claims) {
-      await getProof(url, { ...REQUEST, jwt: jwtOf({ aud: 'c', [keyClaimName]: value }), keyClaimName });
+      await getProof(url, { ...REQUEST, jwt: createJwt({ aud: 'c', [keyClaimName]: value }), keyClaimName });
       expect(seen.at(-1)?.body['keyClaimName']).toBe(keyClaimName);
     }
   });

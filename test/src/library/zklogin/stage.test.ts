@@ -6,14 +6,14 @@ import {
   loginStage,
   memorySession,
 } from '../../../../src/library/zklogin/index.ts';
-import { type Begun, begin, jwtOf, kept, NOW, REDIRECT_URI } from './support.ts';
+import { type Begun, begin, createJwt, kept, NOW, REDIRECT_URI } from './support.ts';
 
 const HOME = 'https://wallet.example/';
 const SESSION = 'sui-enclave/zklogin/session';
 
 const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = memorySession()) =>
   loginStage(redirect, { storage });
-const answer = (begun: Begun) => begun.back({ id_token: jwtOf(begun.claims) });
+const answer = (begun: Begun) => begun.back({ id_token: createJwt(begun.claims) });
 const complete = (begun: Begun) => completeLogin(answer(begun), { storage: begun.storage, now: () => NOW });
 
 describe('the stage of a login is', () => {
@@ -74,7 +74,7 @@ describe('the stage of a login is', () => {
 
 test('a link with an unexpected answer has no effect', () => {
   const storage = memorySession();
-  const forged = `${REDIRECT_URI}#state=x&id_token=${jwtOf({})}`;
+  const forged = `${REDIRECT_URI}#state=x&id_token=${createJwt({})}`;
   expect(stageAt(forged, storage)).toBe('none');
   storage.set(SESSION, JSON.stringify({ stage: 'open' }));
   expect(stageAt(forged, storage)).toBe('open');

@@ -22,7 +22,10 @@ export const base64url = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
 /** A JWT of these claims, in this order; a header or payload that is a string is used unchanged. */
-export function jwtOf(payload: unknown, header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' }): string {
+export function createJwt(
+  payload: unknown,
+  header: unknown = { alg: 'RS256', kid: 'k', typ: 'JWT' },
+): string {
   return `${base64url(header)}.${base64url(payload)}.c2lnbmF0dXJl`;
 }
 
@@ -97,6 +100,6 @@ export function kept(storage: SessionStore, kind: 'login' | 'session' = 'login')
   return JSON.parse(storage.get(`sui-enclave/zklogin/${kind}`) ?? 'null');
 }
 
-export function publicKeyOf(secretKey: string) {
+export function createPublicKey(secretKey: string) {
   return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(secretKey).secretKey).getPublicKey();
 }

@@ -11,14 +11,14 @@ import { findGenerator } from '../../../../src/prover/backend/generator.ts';
 import { EngineWorker } from '../../../../src/prover/engine.ts';
 import { readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
-import { builtArtifacts, ENGINE, generatorOf, ROOT } from '../../../../src/toolchain/prover/artifacts.ts';
-import { inputOf, recordedLog, temporaryFolder } from './support.ts';
+import { builtArtifacts, ENGINE, locateGenerator, ROOT } from '../../../../src/toolchain/prover/artifacts.ts';
+import { createInput, recordedLog, temporaryFolder } from './support.ts';
 
 const artifacts = builtArtifacts('small');
 const verifyingKey = readVerifyingKey(JSON.parse(readFileSync(artifacts.verifyingKey, 'utf8')));
 const WASM = join(artifacts.circuit, 'circuit_js');
 /** circom's generator in C++, if it was built. */
-const NATIVE = generatorOf(artifacts)[0] === process.execPath ? undefined : artifacts.circuit;
+const NATIVE = locateGenerator(artifacts)[0] === process.execPath ? undefined : artifacts.circuit;
 const ENV = {
   ZKEY: artifacts.zkey,
   WITNESS_BINARIES: NATIVE ?? WASM,
@@ -45,7 +45,7 @@ interface Answer {
   readonly curve: string;
 }
 
-type Input = ReturnType<typeof inputOf>;
+type Input = ReturnType<typeof createInput>;
 
 const post = (url: string, { circuit }: Input, signal: AbortSignal | null = null) =>
   fetch(`${url}/input`, {
@@ -63,13 +63,13 @@ async function proves({ publicInput }: Input, response: Response): Promise<boole
   return verifyProof(verifyingKey, { a: pi_a, b: pi_b, c: pi_c }, [BigInt(publicInput)]);
 }
 
-const stateOf = async (url: string) =>
+const fetchState = async (url: string) =>
   ((await (await fetch(`${url}/healthz`)).json()) as { status: string }).status;
 
 describe('the service', () => {
   let inputs: Input[];
   beforeAll(() => {
-    inputs = Array.from({ length: 200 }, (_, salt) => inputOf(salt));
+    inputs = Array.from({ length: 200 }, (_, salt) => createInput(salt));
   });
 
   test('kill -9 of the engine in the middle of a proof costs that proof alone', async () => {
@@ -77,7 +77,7 @@ describe('the service', () => {
     const [first, second, third] = inputs as [Input, Input, Input];
     const killed = post(url, first);
     const waiting = post(url, second);
-    await expect.poll(() => stateOf(url), { interval: 5, timeout: 60_000 }).toBe('proving');
+    await expect.poll(() => fetchState(url), { interval: 5, timeout: 60_000 }).toBe('proving');
     const pid = enginePid() as number;
     process.kill(pid, 'SIGKILL');
     const next = post(url, third);
@@ -138,7 +138,7 @@ describe('the service', () => {
     }
     const [last] = inputs as [Input];
     expect(await proves(last, await post(url, last))).toBe(true);
-    expect(await stateOf(url)).toBe('ready');
+    expect(await fetchState(url)).toBe('ready');
   });
 
   test('an input that does not satisfy the circuit is refused, and the next one is proved', async () => {
@@ -161,7 +161,7 @@ describe('the service', () => {
 });
 
 test('npm run prover:backend writes no file: it proves where not a single byte can be written', async () => {
-  const input = inputOf(5);
+  const input = createInput(5);
   // No process that the shell starts can write to a file (RLIMIT_FSIZE): as on a full disk.
   const script = '! { printf x > "$PROBE"; } 2>/dev/null || exit 9; exec "$0" "$1"';
   const command = [
@@ -198,13 +198,13 @@ describe('the real generators', () => {
     const { size, canMake } = await findGenerator(folder);
     expect(size).toBe('small');
     // The number of wires is in the key's header, after the two moduli and their sizes.
-    const wires = wiresOf(artifacts.zkey);
+    const wires = countWires(artifacts.zkey);
     expect([wires - 1, wires, wires + 1].map(canMake)).toEqual([false, true, false]);
   });
 });
 
 /** In snarkjs' format: 12 bytes of head, the protocol's section of 16 bytes, and the header's of which 12 are its head. */
-function wiresOf(zkey: string): number {
+function countWires(zkey: string): number {
   const header = Buffer.alloc(256);
   const fd = openSync(zkey, 'r');
   readSync(fd, header, 0, header.length, 0);

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type RunningBackend, startBackend } from '../../../../src/prover/backend/backend.ts';
 import { readBackendConfig } from '../../../../src/prover/backend/config.ts';
 import { fakeWorker, LASTS, LOADED, LOADS, PROOF, PROVES } from '../fake_worker.ts';
-import { fakeGenerator, inputOf, keyFile, recordedLog, WITNESS_SCRIPT } from './support.ts';
+import { createInput, fakeGenerator, keyFile, recordedLog, WITNESS_SCRIPT } from './support.ts';
 
 const HASH_OF_KEY = createHash('blake2b512').update('a key').digest('hex');
 const WORKER = LOADS + PROVES;
@@ -41,10 +41,10 @@ async function start({ worker = WORKER, generator = fakeGenerator(), env = {}, .
   const backend = await startBackend({ config, log, backoffMs: 10, ...more });
   onTestFinished(() => backend.close());
   const file = (name: string) => join(engine, '..', name);
-  return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...callsOf(backend) };
+  return { ...backend, printed, go: () => writeFileSync(file('go'), ''), ...createCalls(backend) };
 }
 
-function callsOf({ url }: RunningBackend) {
+function createCalls({ url }: RunningBackend) {
   const post = (body: unknown, init: RequestInit = {}) =>
     fetch(`${url}/input`, {
       method: 'POST',
@@ -59,8 +59,8 @@ function callsOf({ url }: RunningBackend) {
   return { post, healthz };
 }
 
-const { circuit, publicInput } = inputOf(5);
-const answerOf = async (response: Promise<Response> | Response) => {
+const { circuit, publicInput } = createInput(5);
+const readAnswer = async (response: Promise<Response> | Response) => {
   const { status, headers } = await response;
   return {
     status,
@@ -88,7 +88,7 @@ describe('POST /input', () => {
       ['without a signal', { ...circuit, salt: undefined }, 400, 'the signal salt is missing'],
       [
         'of another size',
-        inputOf(5, 'full').circuit,
+        createInput(5, 'full').circuit,
         400,
         'padded_unsigned_jwt must be a list of 512 items: this service has the circuit of small size',
       ],
@@ -96,7 +96,7 @@ describe('POST /input', () => {
     ];
     for (const [caseName, body, status, text] of refusals) {
       const refusal = { status, type: 'text/plain; charset=utf-8', text };
-      expect(await answerOf(post(body)), caseName).toMatchObject(refusal);
+      expect(await readAnswer(post(body)), caseName).toMatchObject(refusal);
     }
   });
 
@@ -104,7 +104,7 @@ describe('POST /input', () => {
     const generator = fakeGenerator(`case "$input" in *'"salt":"6"'*) exit 1;; esac ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator });
     const text = expect.stringMatching(/^the input does not satisfy the circuit: check/);
-    expect(await answerOf(post(inputOf(6).circuit))).toMatchObject({ status: 400, text });
+    expect(await readAnswer(post(createInput(6).circuit))).toMatchObject({ status: 400, text });
     expect((await post(circuit)).status).toBe(200);
   });
 
@@ -123,7 +123,7 @@ describe('POST /input', () => {
     ],
   ])('a generator that %s is a fault of the service', async (_, script, message) => {
     const { post } = await start({ generator: fakeGenerator(script) });
-    expect(await answerOf(post(circuit))).toMatchObject({
+    expect(await readAnswer(post(circuit))).toMatchObject({
       status: 500,
       text: expect.stringMatching(message),
     });
@@ -133,7 +133,7 @@ describe('POST /input', () => {
     const generator = fakeGenerator(`[ -e "$folder/go" ] || exec sleep 60; ${WITNESS_SCRIPT}`);
     const { post } = await start({ generator, env: { PROVER_TIMEOUT: '1' } });
     const text = expect.stringMatching(/^BACKEND_WITNESS: .* did not finish within 1000 ms/);
-    expect(await answerOf(post(circuit))).toMatchObject({ status: 500, text });
+    expect(await readAnswer(post(circuit))).toMatchObject({ status: 500, text });
     writeFileSync(join(generator, 'go'), '');
     expect((await post(circuit)).status).toBe(200);
   });
@@ -143,7 +143,7 @@ describe('POST /input', () => {
     const { post, go, enginePid } = await start({ worker });
     const pid = enginePid();
     const failed = { status: 500, text: 'BACKEND_ENGINE: the engine exited before it answered: try again' };
-    expect(await answerOf(post(circuit))).toMatchObject(failed);
+    expect(await readAnswer(post(circuit))).toMatchObject(failed);
     go();
     expect((await post(circuit)).status).toBe(200);
     expect(enginePid()).not.toBe(pid);
@@ -152,7 +152,7 @@ describe('POST /input', () => {
   test('an engine that hangs is found within beats: its request gets a code of its own', async () => {
     const worker = `${LOADS} if (fs.existsSync(folder + '/go')) { ${PROVES} }`;
     const { post, healthz, go, enginePid } = await start({ worker, beatMs: 300 });
-    const proofAnswer = answerOf(post(circuit));
+    const proofAnswer = readAnswer(post(circuit));
     await expect.poll(healthz).toMatchObject({ status: 'proving' });
     go();
     process.kill(enginePid() as number, 'SIGSTOP');
@@ -171,18 +171,18 @@ describe('POST /input', () => {
       status: 500,
       text: 'BACKEND_ENGINE: the engine did not answer within 1000 ms: try again',
     };
-    expect(await answerOf(post(circuit))).toMatchObject(failed);
+    expect(await readAnswer(post(circuit))).toMatchObject(failed);
     go();
     expect((await post(circuit)).status).toBe(200);
   });
 
   test('other methods and paths are refused in plain text', async () => {
     const { url } = await start();
-    expect(await answerOf(fetch(`${url}/input`))).toMatchObject({
+    expect(await readAnswer(fetch(`${url}/input`))).toMatchObject({
       status: 405,
       text: 'this endpoint supports POST',
     });
-    expect(await answerOf(fetch(`${url}/`))).toMatchObject({ status: 404, text: 'no such endpoint' });
+    expect(await readAnswer(fetch(`${url}/`))).toMatchObject({ status: 404, text: 'no such endpoint' });
   });
 });
 
@@ -221,12 +221,12 @@ describe('the queue', () => {
 
   test('holds QUEUE requests; further ones get 503 with Retry-After', async () => {
     const { post, healthz, go } = await start({ worker: WAITS, env: { QUEUE: '2' } });
-    const inputs = [1, 2, 3].map((salt) => inputOf(salt).circuit);
-    const first = inputs.map((input) => answerOf(post(input)));
+    const inputs = [1, 2, 3].map((salt) => createInput(salt).circuit);
+    const first = inputs.map((input) => readAnswer(post(input)));
     await waits(healthz, 2);
     const busy = { status: 503, type: 'text/plain; charset=utf-8', text: 'Server at capacity' };
     for (let extra = 0; extra < 3; extra++) {
-      expect(await answerOf(post(circuit))).toMatchObject({
+      expect(await readAnswer(post(circuit))).toMatchObject({
         ...busy,
         retry: expect.stringMatching(/^[1-9]\d?$/),
       });
@@ -252,7 +252,7 @@ describe('the queue', () => {
     await waits(healthz, 0);
     const leaver = new AbortController();
     const left = [6, 7].map((salt) =>
-      post(inputOf(salt).circuit, { signal: leaver.signal }).catch(() => 'left'),
+      post(createInput(salt).circuit, { signal: leaver.signal }).catch(() => 'left'),
     );
     await waits(healthz, 2);
     leaver.abort();
@@ -292,7 +292,7 @@ describe('the queue', () => {
       text: 'the proof did not begin within 1 s: try again',
       retry: expect.any(String),
     };
-    expect(await Promise.all([1, 2].map(() => answerOf(post(circuit))))).toMatchObject([late, late]);
+    expect(await Promise.all([1, 2].map(() => readAnswer(post(circuit))))).toMatchObject([late, late]);
     expect(await healthz()).toMatchObject({ queue: 0 });
   });
 });
@@ -386,9 +386,9 @@ describe('the start is stopped by', () => {
 
 test('at the end, the proof that runs is finished; those that wait, and new ones, are refused', async () => {
   const { post, healthz, go, close, enginePid } = await start({ worker: WAITS });
-  const first = answerOf(post(circuit));
+  const first = readAnswer(post(circuit));
   await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 0 });
-  const second = answerOf(post(inputOf(6).circuit));
+  const second = readAnswer(post(createInput(6).circuit));
   await expect.poll(healthz).toMatchObject({ status: 'proving', queue: 1 });
   const pid = enginePid() as number;
   const closed = close();
@@ -433,7 +433,7 @@ test('nothing of an input, a witness or a proof is ever logged, at any level, wh
     if (n === 2) return write(frame(255, id, JSON.stringify({ code: text, message: text })));
     ${PROVES}`;
   const { post, printed } = await start({ generator, worker });
-  const inputs = [777888991, 777888992, 777888993, 777888994, 777888993].map((salt) => inputOf(salt));
+  const inputs = [777888991, 777888992, 777888993, 777888994, 777888993].map((salt) => createInput(salt));
   const statuses: number[] = [];
   for (const { circuit } of inputs) statuses.push((await post(circuit)).status);
   expect(statuses).toEqual([400, 500, 500, 500, 200]);
@@ -459,7 +459,7 @@ test('a public input is proved for its own request, among many at the same time'
   // The fake proves for the public input that it finds in the witness; another one would be refused.
   const { post } = await start({ env: { QUEUE: '20' } });
   const salts = Array.from({ length: 12 }, (_, index) => index);
-  const answers = await Promise.all(salts.map((salt) => post(inputOf(salt).circuit)));
+  const answers = await Promise.all(salts.map((salt) => post(createInput(salt).circuit)));
   expect(answers.map(({ status }) => status)).toEqual(salts.map(() => 200));
-  expect(publicInput).not.toBe(inputOf(6).publicInput);
+  expect(publicInput).not.toBe(createInput(6).publicInput);
 });

@@ -3,14 +3,14 @@ import { chmodSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findGenerator } from '../../../../src/prover/backend/generator.ts';
-import { signalsOf } from '../../../../src/prover/backend/signals.ts';
+import { countSignals } from '../../../../src/prover/backend/signals.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { LOADED } from '../fake_worker.ts';
 import { fakeGenerator, temporaryFolder } from './support.ts';
 
 const refusal = (message: RegExp) =>
   expect.objectContaining({ code: 'CONFIG', message: expect.stringMatching(message) });
-const small = signalsOf(PROFILES.small);
+const small = countSignals(PROFILES.small);
 
 describe('the generator in C++', () => {
   test.each(['small', 'full'] as const)('of %s size is known by the signals in its .dat', async (size) => {

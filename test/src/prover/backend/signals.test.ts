@@ -1,17 +1,17 @@
 import { bn254_Fr } from '@noble/curves/bn254.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkInput, signalsOf } from '../../../../src/prover/backend/signals.ts';
+import { checkInput, countSignals } from '../../../../src/prover/backend/signals.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
-import { inputOf } from './support.ts';
+import { createInput } from './support.ts';
 
 const refusal = (message: string | RegExp) =>
   expect.objectContaining({ code: 'BACKEND_INPUT', status: 400, message: expect.stringMatching(message) });
-const { circuit } = inputOf(5);
+const { circuit } = createInput(5);
 const check = (input: unknown) => () => checkInput(input, 'small');
 
 describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
-  const { circuit } = inputOf(5, size);
+  const { circuit } = createInput(5, size);
 
   test('as buildInput makes it has exactly the signals', () => {
     expect(checkInput(JSON.parse(JSON.stringify(circuit)), size)).toEqual(circuit);
@@ -19,7 +19,7 @@ describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
       name,
       Array.isArray(value) ? value.length : 1,
     ]);
-    expect(signalsOf(PROFILES[size])).toEqual(Object.fromEntries(counts));
+    expect(countSignals(PROFILES[size])).toEqual(Object.fromEntries(counts));
   });
 
   test('is refused by the service of the other size, which names its own', () => {
@@ -31,7 +31,7 @@ describe.each(['small', 'full'] as const)('an input of %s size', (size) => {
 });
 
 test('the full size has the 2,082 private inputs and one public input of the production circuit', () => {
-  const counts = Object.values(signalsOf(PROFILES.full));
+  const counts = Object.values(countSignals(PROFILES.full));
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2083);
 });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type Signals, signalsOf } from '../../../../src/prover/backend/signals.ts';
+import { countSignals, type Signals } from '../../../../src/prover/backend/signals.ts';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';
 import { type CircuitSize, PROFILES } from '../../../../src/prover/profile.ts';
 import { createLog } from '../../../../src/service/log.ts';
@@ -65,7 +65,7 @@ export const WITNESS_SCRIPT = `
  */
 export function fakeGenerator(
   script = WITNESS_SCRIPT,
-  { size = 'small' as CircuitSize, signals = signalsOf(PROFILES[size]) } = {},
+  { size = 'small' as CircuitSize, signals = countSignals(PROFILES[size]) } = {},
 ): string {
   const folder = temporaryFolder();
   const program = `#!/bin/sh
@@ -80,7 +80,7 @@ ${script}
 }
 
 /** An input of the small circuit; each salt gives another public input. */
-export function inputOf(
+export function createInput(
   salt: number | string,
   size: CircuitSize = 'small',
 ): { circuit: CircuitInput; publicInput: string } {

@@ -25,7 +25,7 @@ const fitting = GIVEN.flatMap(({ provider, request, key }) => {
 });
 
 /** Every number, and the first, middle and last element of every list. */
-function* changesOf(input: CircuitInput): Generator<[string, CircuitInput]> {
+function* listChanges(input: CircuitInput): Generator<[string, CircuitInput]> {
   const more = (text = '') => String(BigInt(text) + 1n);
   for (const [name, value] of Object.entries(input)) {
     if (typeof value === 'string') {
@@ -49,7 +49,7 @@ describe.each(fitting)('the input for the token of $provider', ({ input }) => {
   });
 
   test('no longer satisfies them when any one field is changed', () => {
-    for (const [name, changed] of changesOf(input)) {
+    for (const [name, changed] of listChanges(input)) {
       expect(run(changed, artifacts).refusedBy, name).not.toBeNull();
     }
   });

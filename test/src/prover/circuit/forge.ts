@@ -78,7 +78,7 @@ export function forge(forgery: Forgery = {}): CircuitInput {
   padded[unsigned.length] = 0x80;
   padded.writeUInt32BE(8 * unsigned.length, 64 * blocks - 4);
   forgery.message?.(padded);
-  const em = encode(digestOf(padded, blocks));
+  const em = encode(computeDigest(padded, blocks));
   forgery.encoded?.(em);
   const signature = privateEncrypt({ key: OUR_PRIVATE_KEY, padding: constants.RSA_NO_PADDING }, em);
 
@@ -132,7 +132,7 @@ function position(prefix: string, payload: string, text: string, payloadStart: n
 }
 
 /** SHA-256 of the blocks without checking their padding. */
-function digestOf(padded: Buffer, blocks: number): Buffer {
+function computeDigest(padded: Buffer, blocks: number): Buffer {
   const hash = sha256.create() as unknown as { process(view: DataView, at: number): void; get(): number[] };
   const view = new DataView(padded.buffer, padded.byteOffset, padded.length);
   for (let at = 0; at < 64 * blocks; at += 64) hash.process(view, at);

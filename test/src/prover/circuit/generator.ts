@@ -4,7 +4,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CircuitInput } from '../../../../src/prover/input.ts';
-import { type Artifacts, builtArtifacts, generatorOf } from '../../../../src/toolchain/prover/artifacts.ts';
+import {
+  type Artifacts,
+  builtArtifacts,
+  locateGenerator,
+} from '../../../../src/toolchain/prover/artifacts.ts';
 
 export const artifacts = builtArtifacts('small');
 
@@ -15,7 +19,7 @@ export interface Outcome {
 }
 
 export function run(input: CircuitInput, of: Artifacts = artifacts): Outcome {
-  const [program = '', ...args] = generatorOf(of);
+  const [program = '', ...args] = locateGenerator(of);
   const folder = mkdtempSync(join(tmpdir(), 'prover-test-'));
   try {
     const [file, out] = [join(folder, 'input.json'), join(folder, 'out.wtns')];

@@ -59,7 +59,7 @@ export const GADGETS: readonly Gadget[] = [
 ];
 
 /** A lemma for each instance of a gadget. */
-export function lemmasOf(symbols: string): Lemma[] {
+export function findLemmas(symbols: string): Lemma[] {
   const components: { component: string; gadget: Gadget }[] = [];
   const wiresOf = new Map<string, number[]>();
   eachSymbol(symbols, (name, wire) => {

@@ -8,7 +8,7 @@ import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { type Groth16Proof, readVerifyingKey, verifyProof } from '../../../../src/prover/verify.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
-import { CIRCUIT_SOURCES, ENGINE, generatorOf } from '../../../../src/toolchain/prover/artifacts.ts';
+import { CIRCUIT_SOURCES, ENGINE, locateGenerator } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, OUR_KEY, requestFor, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
 
@@ -27,7 +27,7 @@ const key = readVerifyingKey(readJson(artifacts.verifyingKey));
 let witness: Buffer;
 
 beforeAll(async () => {
-  witness = await generateWitness(generatorOf(artifacts), circuit);
+  witness = await generateWitness(locateGenerator(artifacts), circuit);
   writeFileSync(at('wtns'), witness);
 });
 

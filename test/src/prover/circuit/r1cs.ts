@@ -19,7 +19,7 @@ export interface R1cs {
   readonly coefficients: readonly bigint[];
 }
 
-function sectionsOf(file: Buffer, magic: string): Map<number, Buffer> {
+function readSections(file: Buffer, magic: string): Map<number, Buffer> {
   if (file.toString('latin1', 0, 4) !== magic) throw new Error(`no ${magic} file`);
   const sections = new Map<number, Buffer>();
   let at = 12;
@@ -34,7 +34,7 @@ function sectionsOf(file: Buffer, magic: string): Map<number, Buffer> {
 const integer = (bytes: Buffer) => BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`);
 
 export function readR1cs(path: string): R1cs {
-  const sections = sectionsOf(readFileSync(path), 'r1cs');
+  const sections = readSections(readFileSync(path), 'r1cs');
   const header = sections.get(1) as Buffer;
   const body = sections.get(2) as Buffer;
   const constraints = header.readUInt32LE(60);
@@ -76,7 +76,7 @@ export function readR1cs(path: string): R1cs {
 
 /** The value of each wire. */
 export function readWitness(file: Buffer): bigint[] {
-  const values = sectionsOf(file, 'wtns').get(2) as Buffer;
+  const values = readSections(file, 'wtns').get(2) as Buffer;
   return Array.from({ length: values.length / 32 }, (_, wire) =>
     integer(values.subarray(32 * wire, 32 * wire + 32)),
   );
@@ -113,7 +113,7 @@ export interface Uses {
   readonly parts: Uint32Array;
 }
 
-export function usesOf(r1cs: R1cs): Uses {
+export function countUses(r1cs: R1cs): Uses {
   const starts = new Uint32Array(r1cs.wires + 1);
   for (const wire of r1cs.termWires) starts[wire + 1] = (starts[wire + 1] as number) + 1;
   for (let wire = 0; wire < r1cs.wires; wire++) {

@@ -5,21 +5,21 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mainComponent, PROFILES } from '../../../../src/prover/profile.ts';
-import { circuitHashOf, defaultCache } from '../../../../src/toolchain/prover/artifacts.ts';
+import { computeCircuitHash, defaultCache } from '../../../../src/toolchain/prover/artifacts.ts';
 import { buildWhole, compileCircuit, removeOlder } from '../../../../src/toolchain/prover/compile.ts';
-import { lemmasOf } from './lemmas.ts';
+import { findLemmas } from './lemmas.ts';
 import { eachSymbol, readR1cs } from './r1cs.ts';
 import { undetermined } from './unique.ts';
 
 test('the inputs determine every wire, except inverses that nothing else depends on', () => {
   // Fewer blocks use the same templates; without optimisation each signal keeps its wire and its name.
   const profile = { ...PROFILES.small, blocks: 4 };
-  const folder = join(defaultCache(), 'prover', `plain-circuit-${circuitHashOf(profile)}`);
+  const folder = join(defaultCache(), 'prover', `plain-circuit-${computeCircuitHash(profile)}`);
   buildWhole(folder, (partial) =>
     compileCircuit(partial, mainComponent(profile), ['--r1cs', '--sym', '--O0']),
   );
   removeOlder(folder);
-  const lemmas = lemmasOf(join(folder, 'circuit.sym'));
+  const lemmas = findLemmas(join(folder, 'circuit.sym'));
   expect(lemmas.length).toBeGreaterThan(300);
   const r1cs = readR1cs(join(folder, 'circuit.r1cs'));
   const open = new Set(undetermined(r1cs, lemmas));

@@ -6,7 +6,7 @@
  * - or several, if all are bits and no two subsets of their coefficients have the same sum;
  * - a gadget determines its outputs by a lemma, which must be shown elsewhere.
  */
-import { P, type R1cs, usesOf } from './r1cs.ts';
+import { countUses, P, type R1cs } from './r1cs.ts';
 
 /** `gives` is determined if all of `needs` are. */
 export interface Lemma {
@@ -21,7 +21,7 @@ export function undetermined(r1cs: R1cs, lemmas: readonly Lemma[]): number[] {
 
 class Propagation {
   readonly #r1cs: R1cs;
-  readonly #uses: ReturnType<typeof usesOf>;
+  readonly #uses: ReturnType<typeof countUses>;
   readonly #known: Uint8Array;
   readonly #isBit: Uint8Array;
   /** For each constraint: the terms in A and B, in C, and in C of no bit, whose wires aren't known yet. */
@@ -32,7 +32,7 @@ class Propagation {
 
   constructor(r1cs: R1cs) {
     this.#r1cs = r1cs;
-    this.#uses = usesOf(r1cs);
+    this.#uses = countUses(r1cs);
     this.#known = new Uint8Array(r1cs.wires);
     this.#isBit = new Uint8Array(r1cs.wires);
     this.#openFactors = new Uint32Array(r1cs.constraints);

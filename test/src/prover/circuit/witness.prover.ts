@@ -3,12 +3,12 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';
 import { generateWitness } from '../../../../src/prover/witness.ts';
-import { generatorOf, wasmGeneratorOf } from '../../../../src/toolchain/prover/artifacts.ts';
+import { locateGenerator, locateWasmGenerator } from '../../../../src/toolchain/prover/artifacts.ts';
 import { CLAIMS, GIVEN, OUR_KEY, requestFor, requestWith, signToken } from '../support.ts';
 import { artifacts } from './generator.ts';
-import { broken, eachSymbol, freeWires, mod, type R1cs, readR1cs, readWitness, usesOf } from './r1cs.ts';
+import { broken, countUses, eachSymbol, freeWires, mod, type R1cs, readR1cs, readWitness } from './r1cs.ts';
 
-const generator = generatorOf(artifacts);
+const generator = locateGenerator(artifacts);
 const input = (request: Parameters<typeof buildInput>[0], key = OUR_KEY) =>
   buildInput(request, key, PROFILES.small);
 const fitting = GIVEN.filter(({ provider }) => provider === 'Threedos' || provider === 'Fantv');
@@ -18,7 +18,7 @@ beforeAll(() => {
   r1cs = readR1cs(artifacts.r1cs);
 });
 
-async function witnessOf(...of: Parameters<typeof input>): Promise<bigint[]> {
+async function createWitness(...of: Parameters<typeof input>): Promise<bigint[]> {
   const built = input(...of);
   const witness = readWitness(await generateWitness(generator, built.circuit));
   expect(witness[1]).toBe(built.publicInput);
@@ -33,14 +33,14 @@ test('the circuit has one public input and, except for the message, the private 
 
 describe('every constraint is satisfied by', () => {
   test.each(fitting)('a real token of $provider', async ({ request, key }) => {
-    expect(broken(r1cs, await witnessOf(request, key))).toEqual([]);
+    expect(broken(r1cs, await createWitness(request, key))).toEqual([]);
   });
 
   test('an issuer with escaped slashes, white space, and a payload that is not ASCII', async () => {
     const { iss, ...claims } = CLAIMS;
     const issuer = `"iss" : "${iss.replaceAll('/', '\\/')}"`;
     const payload = `{ "name":"Zoë 🎲", ${issuer},${JSON.stringify(claims).slice(1, -1)} }`;
-    expect(broken(r1cs, await witnessOf(requestFor(signToken(payload))))).toEqual([]);
+    expect(broken(r1cs, await createWitness(requestFor(signToken(payload))))).toEqual([]);
   });
 
   test('a verified email', async () => {
@@ -48,20 +48,20 @@ describe('every constraint is satisfied by', () => {
       { email: 'a@id.example', email_verified: true, iat: undefined },
       { keyClaimName: 'email' },
     );
-    expect(broken(r1cs, await witnessOf(request))).toEqual([]);
+    expect(broken(r1cs, await createWitness(request))).toEqual([]);
   });
 });
 
 test('both generators write the same witness', async () => {
   const { circuit } = input(requestWith({}));
-  const slow = await generateWitness(wasmGeneratorOf(artifacts), circuit);
+  const slow = await generateWitness(locateWasmGenerator(artifacts), circuit);
   expect(slow.equals(await generateWitness(generator, circuit))).toBe(true);
 });
 
 test('no wire can be changed alone, except inverses of zero, which nothing else depends on', async () => {
   const [{ request, key }] = fitting as [(typeof fitting)[0]];
-  const witness = await witnessOf(request, key);
-  const uses = usesOf(r1cs);
+  const witness = await createWitness(request, key);
+  const uses = countUses(r1cs);
   const random = mod(BigInt(`0x${'9e3779b97f4a7c15'.repeat(3)}`));
   const changes = [() => 1n, () => -1n, () => random, (value: bigint) => 1n - 2n * value || 2n];
   const free = new Set(changes.flatMap((change) => freeWires(r1cs, uses, witness, change)));

@@ -7,7 +7,7 @@ import { changeDeadline } from '../../server/support.ts';
 import { FakeBackend, Issuer, OTHER_KEY, OUR_KEY, requestFor, startTestFrontend } from './support.ts';
 
 const devnet = { network: 'devnet', verifyingKey: readVerifyingKey(OTHER_KEY.vkey) } as const;
-const proofOf = (input: Record<string, string>, key = OUR_KEY) =>
+const createProof = (input: Record<string, string>, key = OUR_KEY) =>
   key.prove(BigInt(input['all_inputs_hash'] ?? '')) as Record<string, string[]>;
 
 describe('a backend that', () => {
@@ -19,19 +19,20 @@ describe('a backend that', () => {
     ['answers without end', (response) => response.end(' '.repeat(100_000)), 502, 'PROVER_BACKEND_ANSWER'],
     [
       'answers with points off the curve',
-      (response, input) => response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] })),
+      (response, input) => response.end(JSON.stringify({ ...createProof(input), pi_a: ['1', '1', '1'] })),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
     [
       'answers with more than points',
-      (response, input) => response.end(JSON.stringify({ ...proofOf(input), pi_c: [{ x: '1' }, '1', '1'] })),
+      (response, input) =>
+        response.end(JSON.stringify({ ...createProof(input), pi_c: [{ x: '1' }, '1', '1'] })),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
     [
       'claims another protocol',
-      (response, input) => response.end(JSON.stringify({ ...proofOf(input), protocol: 'plonk' })),
+      (response, input) => response.end(JSON.stringify({ ...createProof(input), protocol: 'plonk' })),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
@@ -43,7 +44,7 @@ describe('a backend that', () => {
     ],
     [
       'has a key that nobody knows',
-      (response, input) => response.end(JSON.stringify(proofOf(input, OTHER_KEY))),
+      (response, input) => response.end(JSON.stringify(createProof(input, OTHER_KEY))),
       502,
       'PROVER_BACKEND_ANSWER',
     ],
@@ -145,7 +146,7 @@ describe('a backend that', () => {
       USER_REQUESTS_PER_MINUTE: '100',
     });
     backend.prove = ({ input }, response) =>
-      response.end(JSON.stringify({ ...proofOf(input), pi_a: ['1', '1', '1'] }));
+      response.end(JSON.stringify({ ...createProof(input), pi_a: ['1', '1', '1'] }));
     for (let time = 0; time < 10; time++) expect((await ask()).body['code']).toBe('PROVER_BACKEND_ANSWER');
     const { promise: held, resolve: hold } = Promise.withResolvers<ServerResponse>();
     backend.prove = (_, response) => hold(response);
@@ -160,7 +161,7 @@ describe('a backend that', () => {
     const { ask, backend } = await startTestFrontend();
     const proofs: object[] = [];
     backend.prove = ({ input }, response) => {
-      proofs.push(proofOf(input));
+      proofs.push(createProof(input));
       response.end(JSON.stringify(proofs[0]));
     };
     expect((await ask()).status).toBe(200);

@@ -14,7 +14,7 @@ import {
   builtArtifacts,
   CIRCUIT_SOURCES,
   ENGINE,
-  generatorOf,
+  locateGenerator,
 } from '../../../../src/toolchain/prover/artifacts.ts';
 import { MAX_EPOCH } from '../support.ts';
 import { fileWith, OTHER_KEY, requestFor, startTestFrontend } from './support.ts';
@@ -26,7 +26,9 @@ async function startRealBackend() {
   const env = {
     ZKEY: artifacts.zkey,
     WITNESS_BINARIES:
-      generatorOf(artifacts)[0] === process.execPath ? `${artifacts.circuit}/circuit_js` : artifacts.circuit,
+      locateGenerator(artifacts)[0] === process.execPath
+        ? `${artifacts.circuit}/circuit_js`
+        : artifacts.circuit,
     PROVER_ENGINE: ENGINE,
     ALLOW_INSECURE_DEV_KEY: '1',
     PORT: '0',

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { decode, encode } from 'cborg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Documents, timestampOf } from '../../../../src/server/nsm/documents.ts';
+import { Documents, readTimestamp } from '../../../../src/server/nsm/documents.ts';
 import { NsmIo } from '../../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
@@ -13,7 +13,7 @@ import { sleep, startServer } from '../support.ts';
 const KEY = new Uint8Array(32).fill(7);
 const USER_DATA = new Uint8Array(60).fill(9);
 const STAYS = new AbortController().signal;
-const nonceOf = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
+const createNonce = (number: number) => Uint8Array.of(0xa5, 0x5a, 0xc3, number >> 8, number & 255);
 
 /** An NSM that needs some time for each document and counts the documents. */
 function slowNsm(ms: number) {
@@ -36,7 +36,7 @@ function slowNsm(ms: number) {
   return { state, transport: { transact, close() {} } };
 }
 
-function documentsOf(ms: number) {
+function createDocuments(ms: number) {
   const { state, transport } = slowNsm(ms);
   let now = 0;
   const clock = () => now + performance.now();
@@ -52,7 +52,7 @@ const code = (promise: Promise<unknown>) =>
 
 describe('a document without a nonce', () => {
   test('is shared by all callers for 5 seconds', async () => {
-    const { state, documents, pass } = documentsOf(5);
+    const { state, documents, pass } = createDocuments(5);
     const all = await Promise.all(Array.from({ length: 50 }, () => documents.shared()));
     expect(new Set(all).size).toBe(1);
     pass(4900);
@@ -63,7 +63,7 @@ describe('a document without a nonce', () => {
   });
 
   test('is not cached if it fails', async () => {
-    const { state, documents } = documentsOf(1);
+    const { state, documents } = createDocuments(1);
     state.failing = true;
     expect(await Promise.all([code(documents.shared()), code(documents.shared())])).toEqual([
       'NSM_IO',
@@ -74,16 +74,16 @@ describe('a document without a nonce', () => {
   });
 
   test('takes precedence over those with a nonce, as do those of the server itself', async () => {
-    const { documents } = documentsOf(5);
+    const { documents } = createDocuments(5);
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
     const laterCalls = [1, 2, 3].map((number) =>
-      documents.fresh(nonceOf(number), {}, STAYS).then(note(`fresh ${number}`)),
+      documents.fresh(createNonce(number), {}, STAYS).then(note(`fresh ${number}`)),
     );
     await Promise.all([
       ...laterCalls,
       documents.shared().then(note('shared')),
-      documents.urgent(nonceOf(9)).then(note('urgent')),
+      documents.urgent(createNonce(9)).then(note('urgent')),
     ]);
     expect(order).toEqual(['fresh 1', 'urgent', 'shared', 'fresh 2', 'fresh 3']);
   });
@@ -91,12 +91,12 @@ describe('a document without a nonce', () => {
 
 describe('a document with a nonce', () => {
   test('is served in order, one at a time, each with its own nonce', async () => {
-    const { state, documents } = documentsOf(1);
+    const { state, documents } = createDocuments(1);
     const order: number[] = [];
     const ask = async (number: number) => {
-      const document = await documents.fresh(nonceOf(number), {}, STAYS);
+      const document = await documents.fresh(createNonce(number), {}, STAYS);
       order.push(number);
-      expect(Buffer.from(document).includes(Buffer.from(nonceOf(number)))).toBe(true);
+      expect(Buffer.from(document).includes(Buffer.from(createNonce(number)))).toBe(true);
     };
     const numbers = Array.from({ length: 20 }, (_, number) => number);
     await Promise.all(numbers.map(ask));
@@ -105,31 +105,31 @@ describe('a document with a nonce', () => {
   });
 
   test('is limited to one per owner at a time', async () => {
-    const { documents } = documentsOf(1);
+    const { documents } = createDocuments(1);
     const owner = {};
-    const first = documents.fresh(nonceOf(1), owner, STAYS);
-    expect(await code(documents.fresh(nonceOf(2), owner, STAYS))).toBe('NSM_BUSY');
+    const first = documents.fresh(createNonce(1), owner, STAYS);
+    expect(await code(documents.fresh(createNonce(2), owner, STAYS))).toBe('NSM_BUSY');
     await first;
-    expect(await code(documents.fresh(nonceOf(3), owner, STAYS))).toBe('made');
+    expect(await code(documents.fresh(createNonce(3), owner, STAYS))).toBe('made');
   });
 
   test('is refused while 256 wait', async () => {
-    const { documents } = documentsOf(0);
+    const { documents } = createDocuments(0);
     const waiting = Array.from({ length: 257 }, (_, number) =>
-      code(documents.fresh(nonceOf(number), {}, STAYS)),
+      code(documents.fresh(createNonce(number), {}, STAYS)),
     );
-    expect(await code(documents.fresh(nonceOf(300), {}, STAYS))).toBe('NSM_BUSY');
+    expect(await code(documents.fresh(createNonce(300), {}, STAYS))).toBe('NSM_BUSY');
     expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'made'));
   });
 
   test('is refused if it would take over 8 seconds, with the time to retry after', async () => {
-    const { state, documents, pass } = documentsOf(0);
+    const { state, documents, pass } = createDocuments(0);
     state.onMade = () => void pass(200);
     // The moving average follows what documents take.
-    for (let times = 0; times < 20; times += 1) await documents.urgent(nonceOf(times));
+    for (let times = 0; times < 20; times += 1) await documents.urgent(createNonce(times));
     const left = new AbortController();
     const outcomes = Array.from({ length: 60 }, (_, number) =>
-      documents.fresh(nonceOf(number), {}, left.signal),
+      documents.fresh(createNonce(number), {}, left.signal),
     );
     const refused = outcomes.at(-1)?.catch((error) => error);
     expect(await refused).toMatchObject({
@@ -141,11 +141,11 @@ describe('a document with a nonce', () => {
   });
 
   test('is not requested for an owner that has left', async () => {
-    const { state, documents } = documentsOf(5);
-    const first = documents.fresh(nonceOf(0), {}, STAYS);
+    const { state, documents } = createDocuments(5);
+    const first = documents.fresh(createNonce(0), {}, STAYS);
     const left = new AbortController();
     const laterCalls = Array.from({ length: 10 }, (_, number) =>
-      code(documents.fresh(nonceOf(number + 1), {}, left.signal)),
+      code(documents.fresh(createNonce(number + 1), {}, left.signal)),
     );
     left.abort();
     expect(await Promise.all(laterCalls)).toEqual(laterCalls.map(() => 'NSM_BUSY'));
@@ -157,12 +157,12 @@ describe('a document with a nonce', () => {
 test('reads the timestamp of real documents', () => {
   const read = (name: string) =>
     Buffer.from(readFileSync(new URL(`../../../vectors/${name}.hex`, import.meta.url), 'utf8').trim(), 'hex');
-  expect(timestampOf(read('nautilus-weather'))).toBe(1_744_683_923_696);
-  expect(timestampOf(read('evervault-debug'))).toBe(1_695_049_410_860);
-  expect(timestampOf(read('qemu-unsigned'))).toBe(1_795_154_233_000);
+  expect(readTimestamp(read('nautilus-weather'))).toBe(1_744_683_923_696);
+  expect(readTimestamp(read('evervault-debug'))).toBe(1_695_049_410_860);
+  expect(readTimestamp(read('qemu-unsigned'))).toBe(1_795_154_233_000);
   const payload = (timestamp: unknown) =>
     encode([new Uint8Array(), new Map(), encode({ timestamp }), new Uint8Array()]);
-  expect(timestampOf(payload(5))).toBe(5);
+  expect(readTimestamp(payload(5))).toBe(5);
   for (const bytes of [
     Buffer.from('00', 'hex'),
     Buffer.alloc(0),
@@ -171,7 +171,7 @@ test('reads the timestamp of real documents', () => {
     payload(2n ** 63n),
     payload(0.5),
   ]) {
-    expect(() => timestampOf(bytes)).toThrow(expect.objectContaining({ code: 'NSM_PROTOCOL' }));
+    expect(() => readTimestamp(bytes)).toThrow(expect.objectContaining({ code: 'NSM_PROTOCOL' }));
   }
 });
 

@@ -5,7 +5,7 @@ import { Clock, CONFIRM_EVERY_MS } from '../../../../src/server/nsm/clock.ts';
 import { Documents } from '../../../../src/server/nsm/documents.ts';
 import { NsmError, NsmIo, unavailable } from '../../../../src/server/nsm/errors.ts';
 import { Nsm } from '../../../../src/server/nsm/nsm.ts';
-import { keepClockConfirmed, randomOf, readNsmRegisters } from '../../../../src/server/nsm/nsm_steps.ts';
+import { keepClockConfirmed, readNsmRegisters, readRandom } from '../../../../src/server/nsm/nsm_steps.ts';
 import { createLog } from '../../../../src/service/log.ts';
 import { EmulatedNsm } from '../../../../src/testing/emulated_nsm.ts';
 
@@ -26,23 +26,23 @@ function recorded() {
 
 describe('the random bytes', () => {
   test('are those of the NSM', async () => {
-    expect((await randomOf(new Nsm(new EmulatedNsm()), true))?.length).toBe(256);
+    expect((await readRandom(new Nsm(new EmulatedNsm()), true))?.length).toBe(256);
   });
 
   test('are left out where there is no NSM, unless one is required', async () => {
-    expect(await randomOf(failing(MISSING), false)).toBeUndefined();
-    await expect(randomOf(failing(MISSING), true)).rejects.toBe(MISSING);
+    expect(await readRandom(failing(MISSING), false)).toBeUndefined();
+    await expect(readRandom(failing(MISSING), true)).rejects.toBe(MISSING);
   });
 
   test('stop the start where an NSM is there and fails, required or not', async () => {
     for (const required of [true, false]) {
-      await expect(randomOf(failing(BROKEN), required)).rejects.toBe(BROKEN);
+      await expect(readRandom(failing(BROKEN), required)).rejects.toBe(BROKEN);
     }
   });
 });
 
 describe('the clock', () => {
-  const documentsOf = (nsm: Nsm) =>
+  const createDocuments = (nsm: Nsm) =>
     new Documents(nsm, { publicKey: new Uint8Array(32), userData: new Uint8Array() });
 
   test('is confirmed at once, and then every minute until it is ended', async () => {
@@ -52,7 +52,7 @@ describe('the clock', () => {
     const attestation = vi.spyOn(nsm, 'attestation');
     const clock = new Clock(undefined);
     expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));
-    const end = await keepClockConfirmed(clock, documentsOf(nsm), recorded().log, true);
+    const end = await keepClockConfirmed(clock, createDocuments(nsm), recorded().log, true);
     clock.requireConfirmed();
     expect(attestation).toHaveBeenCalledTimes(1);
     vi.advanceTimersByTime(CONFIRM_EVERY_MS);
@@ -69,9 +69,9 @@ describe('the clock', () => {
   test('that a required NSM does not confirm stops the start; otherwise it is logged, and nothing is confirmed', async () => {
     const clock = new Clock(undefined);
     const { log, printed } = recorded();
-    await expect(keepClockConfirmed(clock, documentsOf(failing(BROKEN)), log, true)).rejects.toBe(BROKEN);
+    await expect(keepClockConfirmed(clock, createDocuments(failing(BROKEN)), log, true)).rejects.toBe(BROKEN);
     expect(printed()).toBe('');
-    const end = await keepClockConfirmed(clock, documentsOf(failing(BROKEN)), log, false);
+    const end = await keepClockConfirmed(clock, createDocuments(failing(BROKEN)), log, false);
     onTestFinished(end);
     expect(printed()).toMatch(/the NSM did not confirm the clock/);
     expect(() => clock.requireConfirmed()).toThrow(expect.objectContaining({ code: 'CLOCK_UNCONFIRMED' }));

@@ -68,7 +68,7 @@ async function start(env: Record<string, string> = { EVENTS: 'true' }): Promise<
 type Line = Record<string, unknown> & { event: string };
 
 /** The events so far, without those of the start. */
-async function eventsOf(server: TestServer): Promise<Line[]> {
+async function readEvents(server: TestServer): Promise<Line[]> {
   // The end of a request is noted once its connection has taken the answer.
   await new Promise((done) => setTimeout(done, 50));
   const lines = server
@@ -96,7 +96,7 @@ describe('by default', () => {
     const server = await start({});
     await server.get('/nowhere');
     await server.get('/draw');
-    expect(await eventsOf(server)).toEqual([]);
+    expect(await readEvents(server)).toEqual([]);
   });
 
   test('an application that sends one which it has not declared fails nevertheless', async () => {
@@ -120,7 +120,7 @@ describe('with EVENTS', () => {
     const server = await start();
     await server.get('/');
     const refused = await server.get('/nowhere?secret=1');
-    expect(await eventsOf(server)).toEqual([
+    expect(await readEvents(server)).toEqual([
       {
         event: 'request',
         time_ms: expect.any(Number),
@@ -147,20 +147,20 @@ describe('with EVENTS', () => {
       ids.push(answer.requestId);
     }
     const sealed = ids.map((request_id) => ({ event: 'sealed', time_ms: expect.any(Number), request_id }));
-    expect(await eventsOf(server)).toEqual(sealed);
+    expect(await readEvents(server)).toEqual(sealed);
   });
 
   test('a sealed request that is refused in clear leaves the same', async () => {
     const server = await start();
     await server.post('/sealed', 'x', { headers: { 'content-type': SEALED_TYPE } });
-    expect((await eventsOf(server)).map(({ event }) => event)).toEqual(['sealed']);
+    expect((await readEvents(server)).map(({ event }) => event)).toEqual(['sealed']);
   });
 
   test("an application's have the names and fields of app.yaml, and the id of their request", async () => {
     const server = await start();
     const request_id = (await server.get('/draw')).headers.get('x-request-id');
     const time_ms = expect.any(Number);
-    expect(await eventsOf(server)).toEqual([
+    expect(await readEvents(server)).toEqual([
       { event: 'application', time_ms, name: 'drawn', request_id, from: 1, to: 6 },
       { event: 'application', time_ms, name: 'empty', request_id },
     ]);
@@ -174,7 +174,7 @@ describe('with EVENTS', () => {
     Object.defineProperty(Odd, 'name', { value: 'hunter 2' });
     server.onUncaught(Object.assign(new Odd(), { stack: 'hunter2\n    at hunter2' }));
     const place = expect.stringMatching(/^events\.test\.ts:\d+:\d+$/);
-    expect(await eventsOf(server)).toMatchObject([
+    expect(await readEvents(server)).toMatchObject([
       { event: 'uncaught', class: 'Odd', place },
       { event: 'uncaught', class: 'string', place: 'unknown' },
       { event: 'uncaught', class: 'Error', place: 'unknown' },

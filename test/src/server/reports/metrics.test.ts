@@ -137,13 +137,13 @@ describe('the figures', () => {
 
   test('are at most 40 series, and with REQUESTS=sealed only those of the process', async () => {
     holdSnapshots();
-    const seriesOf = (text: string) =>
+    const readSeries = (text: string) =>
       text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-    const any = seriesOf(await scrape(await startServer({ env: METRICS, nsm })));
+    const any = readSeries(await scrape(await startServer({ env: METRICS, nsm })));
     expect(any.length).toBeLessThanOrEqual(40);
     const server = await startServer({ env: { ...METRICS, REQUESTS: 'sealed' }, nsm });
     await server.post('/process_data', { payload: { location: 'Oslo' } });
-    const sealed = seriesOf(await nextSnapshot(server));
+    const sealed = readSeries(await nextSnapshot(server));
     expect(sealed.filter((line) => line.includes('plain') || line.includes('{'))).toEqual([]);
     expect(sealed).toHaveLength(10);
   });

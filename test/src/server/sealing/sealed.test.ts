@@ -15,7 +15,7 @@ async function startDice(env: Record<string, string> = {}): Promise<TestServer> 
 }
 
 /** The key that a server attests. */
-async function sealingKeyOf(server: TestServer): Promise<Uint8Array> {
+async function fetchSealingKey(server: TestServer): Promise<Uint8Array> {
   const { attestation } = (await (await server.get('/get_attestation')).json()) as { attestation: string };
   const { userData } = decodeAttestation(Uint8Array.from(Buffer.from(attestation, 'hex')));
   return decodeUserData(userData as Uint8Array).sealingKey;
@@ -26,7 +26,7 @@ function post(server: TestServer, message: Uint8Array, type = SEALED_TYPE): Prom
 }
 
 async function ask(server: TestServer, call: SealedCall): Promise<Answer & { response: Response }> {
-  const { message, openAnswer } = await sealRequest(await sealingKeyOf(server), call);
+  const { message, openAnswer } = await sealRequest(await fetchSealingKey(server), call);
   const response = await post(server, message);
   expect([response.status, response.headers.get('content-type')]).toEqual([200, SEALED_TYPE]);
   return { ...(await openAnswer(new Uint8Array(await response.arrayBuffer()))), response };
@@ -86,7 +86,7 @@ describe('a sealed request is answered like a plain one', () => {
 
   test('under the same limit of concurrent requests', async () => {
     const server = await startDice({ MAX_CONCURRENT_REQUESTS: '1' });
-    const key = await sealingKeyOf(server);
+    const key = await fetchSealingKey(server);
     const slow = server.get('/slow');
     await expect
       .poll(async () => {
@@ -154,7 +154,7 @@ describe('what others see', () => {
 
   test('is no answer to another: each answers its own request, however they are mixed', async () => {
     const server = await startDice();
-    const key = await sealingKeyOf(server);
+    const key = await fetchSealingKey(server);
     const calls = await Promise.all(
       Array.from({ length: 20 }, async (_, number) => {
         const call: SealedCall = { method: 'GET', path: `/search?note=${number}` };
@@ -178,13 +178,13 @@ describe('what others see', () => {
 describe('a request is refused in clear', () => {
   test('when it is sealed to the key of an earlier start', async () => {
     const [before, after] = [await startDice(), await startDice()];
-    const { message } = await sealRequest(await sealingKeyOf(before), { method: 'GET', path: '/rules' });
+    const { message } = await sealRequest(await fetchSealingKey(before), { method: 'GET', path: '/rules' });
     expect(await refusal(await post(after, message))).toEqual({ status: 422, code: 'SEALED_KEY_UNKNOWN' });
   });
 
   test('when it is truncated, changed, too long, or something else', async () => {
     const server = await startDice({ BODY_LIMIT_BYTES: '1024' });
-    const key = await sealingKeyOf(server);
+    const key = await fetchSealingKey(server);
     const { message } = await sealRequest(key, { method: 'GET', path: '/rules' });
     const outcome = async (bytes: Uint8Array, type?: string) =>
       await refusal(await post(server, bytes, type));
@@ -204,7 +204,7 @@ describe('a request is refused in clear', () => {
 
   test('never with a status or a body that depends on the content', async () => {
     const server = await startDice();
-    const key = await sealingKeyOf(server);
+    const key = await fetchSealingKey(server);
     for (const path of ['/rules', '/nowhere']) {
       const { message } = await sealRequest(key, { method: 'GET', path });
       const changed = message.slice();

@@ -13,7 +13,7 @@ import {
 import { BUILT_ADDON } from '../../../../src/server/built_addon.ts';
 import { NsmDevice } from '../../../../src/server/nsm/device.ts';
 import { SealingKey } from '../../../../src/server/sealing/sealing_key.ts';
-import { makePipe, newProvisioner, REFUSED, startVault, stateOf, VALUES } from '../provisioner.ts';
+import { makePipe, newProvisioner, REFUSED, readState, startVault, VALUES } from '../provisioner.ts';
 import { startServer, type TestServer } from '../support.ts';
 
 const me = newProvisioner();
@@ -27,12 +27,12 @@ async function seal(
   values: Record<string, string> = VALUES,
   provisioner: ProvisionerKey | undefined = me,
 ): Promise<SealedMessage> {
-  const { sealingKey, state } = await stateOf(server);
+  const { sealingKey, state } = await readState(server);
   return await sealSecrets(values, sealingKey, state, { provisioner });
 }
 
 const unsigned = async (server: TestServer, values: Record<string, string> = VALUES) => {
-  const { sealingKey, state } = await stateOf(server);
+  const { sealingKey, state } = await readState(server);
   return await sealSecrets(values, sealingKey, state);
 };
 
@@ -117,7 +117,7 @@ describe('POST /secrets', () => {
     const next = await startVault({ provisioners });
     expect(await plainAnswer(await next.post('/secrets', json))).toEqual([422, 'SEALED_KEY_UNKNOWN']);
     // The host writes the new key into it.
-    const sealed = { ...decodeSealedSecrets(JSON.parse(json)), key: (await stateOf(next)).sealingKey };
+    const sealed = { ...decodeSealedSecrets(JSON.parse(json)), key: (await readState(next)).sealingKey };
     const forged = encodeSealedSecrets(sealed);
     expect(await plainAnswer(await next.post('/secrets', forged))).toEqual([403, 'SECRETS_SIGNATURE']);
     expect(await isReady(next)).toBe(false);
@@ -125,7 +125,7 @@ describe('POST /secrets', () => {
 
   test('refuses what is sealed to its key for another state', async () => {
     const server = await startVault({ provisioners });
-    const { sealingKey, state } = await stateOf(server);
+    const { sealingKey, state } = await readState(server);
     const [pcr0, pcr1] = state.registers;
     const otherStates = [
       { ...state, version: '0.9.9' },
@@ -217,7 +217,7 @@ describe('POST /secrets', () => {
     const { json } = await sealSecrets(
       VALUES,
       SealingKey.create().publicKey,
-      (await stateOf(await startVault({ provisioners }))).state,
+      (await readState(await startVault({ provisioners }))).state,
       { provisioner: me },
     );
     expect(await plainAnswer(await server.post('/secrets', json))).toEqual([503, 'NSM_UNAVAILABLE']);

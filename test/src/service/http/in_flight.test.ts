@@ -193,7 +193,7 @@ describe('time', () => {
 
 describe('the log', () => {
   /** What the lines of the requests say, apart from ids and times. */
-  const requestsOf = (printed: string) =>
+  const listRequests = (printed: string) =>
     printed
       .trim()
       .split('\n')
@@ -209,7 +209,7 @@ describe('the log', () => {
     await post('/process_data', '{');
     await get('/crash');
     await expect
-      .poll(() => requestsOf(printed()))
+      .poll(() => listRequests(printed()))
       .toEqual([
         { level: 'debug', route: '/rules', status: 200 },
         { level: 'info', route: null, status: 404, code: 'NOT_FOUND' },
@@ -225,7 +225,7 @@ describe('the log', () => {
     await raw(url, `GET /rules HTTP/1.1\r\nHost: x\r\nCookie: ${'hunter2'.repeat(4000)}\r\n\r\n`);
     await raw(url, 'CONNECT hunter2:443 HTTP/1.1\r\nHost: hunter2:443\r\n\r\n');
     await expect
-      .poll(() => requestsOf(printed()))
+      .poll(() => listRequests(printed()))
       .toEqual([
         { level: 'info', route: null, status: 400, code: 'MALFORMED_HTTP' },
         { level: 'info', route: null, status: 431, code: 'HEADERS_TOO_LARGE' },
@@ -237,14 +237,14 @@ describe('the log', () => {
   test('has no line for a connection that a browser opens in advance', async () => {
     const { url, printed } = await dice({}, SOON);
     expect(await raw(url, '')).toMatch(/408/);
-    expect(requestsOf(printed())).toEqual([]);
+    expect(listRequests(printed())).toEqual([]);
   });
 
   test('names the code of an answer that came too late for its handler', async () => {
     const { get, printed } = await dice({}, SOON);
     await get('/hang');
     const line = { level: 'info', route: '/hang', status: 504, code: 'ANSWER_TIMEOUT' };
-    await expect.poll(() => requestsOf(printed())).toEqual([line]);
+    await expect.poll(() => listRequests(printed())).toEqual([line]);
   });
 });
 

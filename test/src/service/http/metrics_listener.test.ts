@@ -36,11 +36,12 @@ async function readAll(socket: Socket): Promise<string> {
 test('answers GET /metrics, and nothing else', async () => {
   const { url } = await start();
   expect(await (await fetch(url)).text()).toBe(TEXT);
-  const statusOf = async (path: string, init?: RequestInit) => (await fetch(new URL(path, url), init)).status;
-  expect(await statusOf('/')).toBe(404);
-  expect(await statusOf('/metrics/')).toBe(404);
-  expect(await statusOf('/metrics?name=x')).toBe(404);
-  expect(await statusOf('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })).toBe(405);
+  const requestStatus = async (path: string, init?: RequestInit) =>
+    (await fetch(new URL(path, url), init)).status;
+  expect(await requestStatus('/')).toBe(404);
+  expect(await requestStatus('/metrics/')).toBe(404);
+  expect(await requestStatus('/metrics?name=x')).toBe(404);
+  expect(await requestStatus('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })).toBe(405);
 });
 
 test('listens on loopback alone, and says which setting to change', async () => {

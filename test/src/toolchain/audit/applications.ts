@@ -9,12 +9,12 @@ import type { Files } from './git_server.ts';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-const integrityOf = (letter: string) => `sha512-${letter.repeat(86)}==`;
+const createIntegrity = (letter: string) => `sha512-${letter.repeat(86)}==`;
 
 /** Knows packages of the framework, as an installed program does. */
 export const FRAMEWORK: OwnFramework = {
   ...ownFramework(),
-  packages: { 'sui-enclave': integrityOf('A'), 'sui-enclave-server': integrityOf('B') },
+  packages: { 'sui-enclave': createIntegrity('A'), 'sui-enclave-server': createIntegrity('B') },
 };
 
 export type Packages = Record<string, Record<string, unknown>>;
@@ -34,13 +34,13 @@ export function created(name = 'price', change: (packages: Packages) => void = (
   const manifest = { name, version: '0.1.0', private: true, type: 'module', dependencies };
   const server = {
     version,
-    integrity: integrityOf('B'),
+    integrity: createIntegrity('B'),
     peerDependencies: { valibot: '1.5.0', '@mysten/bcs': '2.1.2' },
   };
   const packages: Packages = {
     '': { ...manifest },
-    'node_modules/sui-enclave': { version, integrity: integrityOf('A'), dev: true },
-    'node_modules/sui-enclave-cli': { version, integrity: integrityOf('C'), dev: true },
+    'node_modules/sui-enclave': { version, integrity: createIntegrity('A'), dev: true },
+    'node_modules/sui-enclave-cli': { version, integrity: createIntegrity('C'), dev: true },
     'node_modules/sui-enclave-server': server,
     ...Object.fromEntries(
       taken.flatMap((packageName) => {

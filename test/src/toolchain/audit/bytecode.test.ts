@@ -20,7 +20,7 @@ import {
 import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
 import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
 import { ownRelease, type Release } from '../../../../src/toolchain/audit/releases.ts';
-import { frameworkOf, type Sources } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework, type Sources } from '../../../../src/toolchain/move/packages.ts';
 import { ROOT } from './applications.ts';
 
 const [P1, P2, P3] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(64)}`) as [string, string, string];
@@ -64,7 +64,7 @@ function put(id: string, original: string, modules: Iterable<Uint8Array>, depend
   node.ledger.packages.set(id, { original, modules: all, dependencies });
 }
 
-const compiler = new RememberingCompiler(frameworkOf({}), { network: undefined });
+const compiler = new RememberingCompiler(chooseFramework({}), { network: undefined });
 
 let frameworkModules: Modules;
 let commit: MoveCommit;

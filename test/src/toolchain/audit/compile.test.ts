@@ -9,7 +9,7 @@ import { MoveCommit } from '../../../../src/toolchain/audit/commit.ts';
 import { Compiler } from '../../../../src/toolchain/audit/compile.ts';
 import type { AuditError } from '../../../../src/toolchain/audit/errors.ts';
 import { sourcesIn } from '../../../../src/toolchain/audit/move_sources.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 const BOUND: Bounds = { ...BOUNDS, ms: 1500 };
 
@@ -20,7 +20,7 @@ function compile(source: string, bounds = BOUND): Promise<string> {
   const manifest = '[package]\nname = "app"\nedition = "2024"\n[addresses]\napp = "0x0"\n';
   writeFileSync(join(folder, 'Move.toml'), manifest);
   writeFileSync(join(folder, 'sources/app.move'), source);
-  const compiler = new Compiler(frameworkOf({}), { network: undefined }, bounds);
+  const compiler = new Compiler(chooseFramework({}), { network: undefined }, bounds);
   return compiler.compile('app', sourcesIn(folder), { folders: new Map(), published: new Map() }).then(
     (modules) => modules.map(({ name }) => name).join(),
     ({ code, message }: AuditError) => `${code}: ${message}`,
@@ -43,14 +43,14 @@ test('sources end with the stack of the compiler', async () => {
 
 test('sources are not compiled where they are in too many packages', () => {
   const paths = new Map(Array.from({ length: 21 }, (_, at) => [`p${at}`, `/nowhere/p${at}`] as const));
-  const compiler = new Compiler(frameworkOf({}), { network: undefined });
+  const compiler = new Compiler(chooseFramework({}), { network: undefined });
   expect(() => new MoveCommit('the commit', paths, compiler)).toThrow(
     expect.objectContaining({ code: 'SOURCE_TOO_LARGE' }),
   );
 });
 
 describe('with a framework that is fetched', () => {
-  const stub = frameworkOf({});
+  const stub = chooseFramework({});
   const folder = 'subdir = "crates/sui-framework/packages/sui-framework"';
   const source = 'module app::app; public fun go(x: &vector<u64>): u64 { x.length() }';
 

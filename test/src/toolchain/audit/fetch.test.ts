@@ -50,12 +50,12 @@ function wanted(commit: string, limits?: Limits) {
 /** Fetches and writes a commit, as an audit does. */
 async function take(from: TestRepository, commit: string, limits: Limits = LIMITS) {
   const request = wanted(commit, limits);
-  const fetched = await fetchCommit({ url: server.urlOf(from), resolved: undefined }, request);
+  const fetched = await fetchCommit({ url: server.formatUrl(from), resolved: undefined }, request);
   const tree = await writeTree(fetched, commit, join(request.work, 'tree'), limits);
   return { ...tree, work: request.work };
 }
 
-const codeOf = async (promise: Promise<unknown>) =>
+const findCode = async (promise: Promise<unknown>) =>
   await promise.then(
     () => 'done',
     ({ code }: { code: string }) => code,
@@ -128,7 +128,7 @@ describe('the address of a source', () => {
   });
 
   test('that has none here is no difference', async () => {
-    expect(await codeOf(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
+    expect(await findCode(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
       'NOT_FULLY_CHECKED',
     );
   });
@@ -137,14 +137,14 @@ describe('the address of a source', () => {
 describe('a commit', () => {
   test('is written as it is, without what is before it or on other branches', async () => {
     const from = repository();
-    const before = from.commitOf({ 'app.ts': 'before', 'secret.txt': 'of before' });
+    const before = from.writeCommit({ 'app.ts': 'before', 'secret.txt': 'of before' });
     const files = {
       'app.ts': 'now\r\n',
       'lib/deep/a.ts': 'a',
       '.gitattributes': '* text eol=lf\n*.ts filter=x',
     };
-    const commit = from.commitOf(files, { parent: before });
-    from.commitOf({ 'other.ts': 'other' }, { branch: 'other' });
+    const commit = from.writeCommit(files, { parent: before });
+    from.writeCommit({ 'other.ts': 'other' }, { branch: 'other' });
     const { folder, files: written, omitted } = await take(from, commit);
     expect([written, omitted]).toEqual([3, []]);
     // No attribute has changed the ends of its lines.
@@ -156,21 +156,21 @@ describe('a commit', () => {
 
   test('that the repository does not have is missing', async () => {
     const from = repository();
-    from.commitOf({ a: 'a' });
-    expect(await codeOf(take(from, '1'.repeat(40)))).toBe('COMMIT_MISSING');
-    const tree = from.treeOf({ a: 'a' });
-    expect(await codeOf(take(from, tree))).toBe('COMMIT_MISSING');
+    from.writeCommit({ a: 'a' });
+    expect(await findCode(take(from, '1'.repeat(40)))).toBe('COMMIT_MISSING');
+    const tree = from.writeTree({ a: 'a' });
+    expect(await findCode(take(from, tree))).toBe('COMMIT_MISSING');
   });
 
   test('is on a branch, or was one once: a branch that moved leads elsewhere', async () => {
     const from = repository();
-    const address = { url: server.urlOf(from), resolved: undefined };
-    const first = from.commitOf({ a: '1' });
-    const second = from.commitOf({ a: '2' }, { parent: first });
+    const address = { url: server.formatUrl(from), resolved: undefined };
+    const first = from.writeCommit({ a: '1' });
+    const second = from.writeCommit({ a: '2' }, { parent: first });
     for (const commit of [first, second]) await checkOnBranch(address, wanted(commit));
-    const replaced = from.commitOf({ a: '3' }, { parent: first });
+    const replaced = from.writeCommit({ a: '3' }, { parent: first });
     await checkOnBranch(address, wanted(replaced));
-    expect(await codeOf(checkOnBranch(address, wanted(second)))).toBe('COMMIT_NOT_ON_BRANCH');
+    expect(await findCode(checkOnBranch(address, wanted(second)))).toBe('COMMIT_NOT_ON_BRANCH');
     // The host still gives it.
     expect((await take(from, second)).files).toBe(1);
   });
@@ -179,19 +179,19 @@ describe('a commit', () => {
     const from = repository();
     from.configure('core.fsmonitor', 'touch /tmp/never');
     from.configure('core.alternateRefsCommand', 'touch /tmp/never');
-    const commit = from.commitOf({ a: 'a' });
+    const commit = from.writeCommit({ a: 'a' });
     const request = wanted(commit);
     const opened = await openClone(from.folder, request);
     expect((await writeTree(opened, commit, join(request.work, 'tree'))).files).toBe(1);
 
     const otherRepository = repository();
     const blob = otherRepository.blob('honest');
-    const lying = otherRepository.commitOf({ a: { mode: '100644', id: blob } });
+    const lying = otherRepository.writeCommit({ a: { mode: '100644', id: blob } });
     rmSync(join(otherRepository.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
     otherRepository.put(blob, Buffer.from('blob 6\0liar!!'));
     const again = wanted(lying);
     const clone = await openClone(otherRepository.folder, again);
-    expect(await codeOf(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
+    expect(await findCode(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
     await expect(openClone(root, wanted(lying))).rejects.toBeInstanceOf(UsageError);
   });
 });
@@ -199,7 +199,7 @@ describe('a commit', () => {
 describe('a hostile repository', () => {
   test('gets no link and no submodule written', async () => {
     const from = repository();
-    const commit = from.commitOf({
+    const commit = from.writeCommit({
       'app.ts': 'app',
       out: { mode: '120000', id: from.blob('/etc') },
       'lib/passwd': { mode: '120000', id: from.blob('../../../../../etc/passwd') },
@@ -229,7 +229,7 @@ describe('a hostile repository', () => {
       ]);
       const commit = from.commit(from.object('tree', entry));
       // git itself refuses some of them.
-      expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await codeOf(take(from, commit)));
+      expect(['SOURCE_UNSAFE', 'NOT_FULLY_CHECKED']).toContain(await findCode(take(from, commit)));
       expect(existsSync(join(root, 'b'))).toBe(false);
     },
   );
@@ -243,22 +243,24 @@ describe('a hostile repository', () => {
         ['100644', 'a', id],
       ]),
     );
-    expect(await codeOf(take(from, twice))).toBe('SOURCE_UNSAFE');
+    expect(await findCode(take(from, twice))).toBe('SOURCE_UNSAFE');
     const cut = repository();
     const request = wanted(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
     const opened = await openClone(cut.folder, request);
-    expect(await codeOf(writeTree(opened, request.commit, join(request.work, 'tree')))).toBe('SOURCE_UNSAFE');
+    expect(await findCode(writeTree(opened, request.commit, join(request.work, 'tree')))).toBe(
+      'SOURCE_UNSAFE',
+    );
   });
 
   test('is read up to a number of bytes, which are those on the way or those unpacked', async () => {
     const limits = { ...LIMITS, bytes: 1_000_000 };
     const large = repository();
-    expect(await codeOf(take(large, large.commitOf({ a: randomBytes(5_000_000) }), limits))).toBe(
+    expect(await findCode(take(large, large.writeCommit({ a: randomBytes(5_000_000) }), limits))).toBe(
       'SOURCE_TOO_LARGE',
     );
     const bomb = repository();
-    const commit = bomb.commitOf({ a: Buffer.alloc(60_000_000) });
-    expect(await codeOf(take(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
+    const commit = bomb.writeCommit({ a: Buffer.alloc(60_000_000) });
+    expect(await findCode(take(bomb, commit, limits))).toBe('SOURCE_TOO_LARGE');
   });
 
   test('is read up to a number of files, also where few trees are many', async () => {
@@ -266,38 +268,38 @@ describe('a hostile repository', () => {
     const id = many.blob('x');
     const entries = Array.from({ length: 1_001 }, (_, index) => ['100644', `f${index}`, id] as const);
     const sorted = [...entries].sort(([, a], [, b]) => (a < b ? -1 : 1));
-    expect(await codeOf(take(many, many.commit(many.tree(sorted)), { ...LIMITS, files: 1_000 }))).toBe(
+    expect(await findCode(take(many, many.commit(many.tree(sorted)), { ...LIMITS, files: 1_000 }))).toBe(
       'SOURCE_TOO_LARGE',
     );
     const bomb = repository();
-    let tree = bomb.treeOf({ a: 'x' });
+    let tree = bomb.writeTree({ a: 'x' });
     for (let depth = 0; depth < 12; depth += 1) {
       tree = bomb.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
     const commit = bomb.commit(tree);
     const request = wanted(commit);
     const opened = await openClone(bomb.folder, request);
-    expect(await codeOf(writeTree(opened, commit, join(request.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
+    expect(await findCode(writeTree(opened, commit, join(request.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
   });
 
   test('is not waited for, and is not followed to another address', async () => {
     const from = repository();
-    const commit = from.commitOf({ a: 'a' });
+    const commit = from.writeCommit({ a: 'a' });
     server.answer = () => true;
-    expect(await codeOf(take(from, commit, { ...LIMITS, ms: 300 }))).toBe('SOURCE_TOO_LARGE');
+    expect(await findCode(take(from, commit, { ...LIMITS, ms: 300 }))).toBe('SOURCE_TOO_LARGE');
     const before = server.requests.length;
     server.answer = (_request, response) => {
-      response.writeHead(302, { location: `${server.urlOf(from)}/elsewhere` }).end();
+      response.writeHead(302, { location: `${server.formatUrl(from)}/elsewhere` }).end();
       return true;
     };
-    expect(await codeOf(take(from, commit))).toBe('NOT_FULLY_CHECKED');
+    expect(await findCode(take(from, commit))).toBe('NOT_FULLY_CHECKED');
     expect(server.requests.slice(before).filter((line) => line.includes('elsewhere'))).toEqual([]);
     server.answer = undefined;
   });
 
   test('sees nothing of this machine: neither credentials nor settings, and runs no helper', async () => {
     const from = repository();
-    const commit = from.commitOf({ a: 'a' });
+    const commit = from.writeCommit({ a: 'a' });
     const home = join(root, 'home');
     mkdirSync(home);
     writeFileSync(join(home, '.gitconfig'), `[credential]\n\thelper = "!touch ${join(root, 'helped')}"\n`);
@@ -310,8 +312,8 @@ describe('a hostile repository', () => {
     };
     const request = wanted(commit);
     const env = { ...request.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
-    const fetched = fetchCommit({ url: server.urlOf(from), resolved: undefined }, { ...request, env });
-    expect(await codeOf(fetched)).toBe('NOT_FULLY_CHECKED');
+    const fetched = fetchCommit({ url: server.formatUrl(from), resolved: undefined }, { ...request, env });
+    expect(await findCode(fetched)).toBe('NOT_FULLY_CHECKED');
     expect([seen, existsSync(join(root, 'helped'))]).toEqual([undefined, false]);
     server.answer = undefined;
   });
@@ -328,18 +330,18 @@ describe('of a commit from elsewhere, the repository that the config names', () 
 
   test('is said to have it or to lack it', async () => {
     const named = repository();
-    const commit = named.commitOf({ 'app.ts': 'here' });
-    const url = server.urlOf(named);
+    const commit = named.writeCommit({ 'app.ts': 'here' });
+    const url = server.formatUrl(named);
     expect(await ask(url, commit)).toMatch(/, has it on a branch or a tag$/);
-    const elsewhere = repository().commitOf({ 'app.ts': 'elsewhere' });
+    const elsewhere = repository().writeCommit({ 'app.ts': 'elsewhere' });
     expect(await ask(url, elsewhere)).toMatch(/, LACKS it: no branch and no tag leads to it/);
   });
 
   test('is not asked where an audit would not ask it, and may not answer: that is said', async () => {
     const named = repository();
-    const commit = named.commitOf({ 'app.ts': 'here' });
+    const commit = named.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;
-    const text = await askNamedRepository(server.urlOf(named), wanted(commit));
+    const text = await askNamedRepository(server.formatUrl(named), wanted(commit));
     expect(text).toMatch(/^whether .* has it is not known: .* names a port/);
     expect(server.requests.length).toBe(before);
     expect(await ask('https://localhost:9/a', commit)).toMatch(/^whether .* is not known: /);

@@ -58,7 +58,7 @@ export class TestRepository {
   }
 
   /** The tree of these files. */
-  treeOf(files: Files): string {
+  writeTree(files: Files): string {
     const folders = new Map<string, Record<string, Content>>();
     const entries: [mode: string, name: string, id: string][] = [];
     for (const [path, content] of Object.entries(files)) {
@@ -71,7 +71,7 @@ export class TestRepository {
         entries.push(['100644', first, this.blob(content)]);
       } else entries.push([content.mode, first, content.id]);
     }
-    for (const [name, inside] of folders) entries.push(['40000', name, this.treeOf(inside)]);
+    for (const [name, inside] of folders) entries.push(['40000', name, this.writeTree(inside)]);
     const key = ([mode, name]: readonly [string, string, string]) => (mode === '40000' ? `${name}/` : name);
     return this.tree(entries.sort((a, b) => Buffer.compare(Buffer.from(key(a)), Buffer.from(key(b)))));
   }
@@ -92,8 +92,8 @@ export class TestRepository {
     return id;
   }
 
-  commitOf(files: Files, options?: { parent?: string; branch?: string | null }): string {
-    return this.commit(this.treeOf(files), options);
+  writeCommit(files: Files, options?: { parent?: string; branch?: string | null }): string {
+    return this.commit(this.writeTree(files), options);
   }
 }
 
@@ -135,7 +135,7 @@ export class GitServer {
     return server;
   }
 
-  urlOf({ folder }: TestRepository): string {
+  formatUrl({ folder }: TestRepository): string {
     return `https://localhost:${(this.#server.address() as AddressInfo).port}/${basename(folder)}`;
   }
 

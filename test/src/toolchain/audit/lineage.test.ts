@@ -8,7 +8,7 @@ import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
 import { Compiler } from '../../../../src/toolchain/audit/compile.ts';
 import { Lineages, readContracts } from '../../../../src/toolchain/audit/lineage.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 import { ROOT } from './applications.ts';
 
 const id = (digit: string) => `0x${digit.repeat(64)}`;
@@ -21,7 +21,7 @@ let real: Chain;
 beforeAll(async () => {
   node = await LoopbackNode.start(createRoot(new Date()).certificate);
   real = new Chain({ 'rpc-url': node.url }, {});
-  const modules = [...(await new Compiler(frameworkOf({}), { network: undefined }).enclave()).values()];
+  const modules = [...(await new Compiler(chooseFramework({}), { network: undefined }).enclave()).values()];
   const put = (version: string, original: string, dependencies: string[]) =>
     node.ledger.packages.set(version, { original, modules, dependencies });
   put(D1, D1, []);
@@ -63,13 +63,13 @@ function lying({
   return { client: { movePackageService, core } } as unknown as Chain;
 }
 
-const versionsOf = async (chain: Chain, version = A2) =>
+const listVersions = async (chain: Chain, version = A2) =>
   (await new Lineages(chain).of(version)).map(({ id: versionId }) => versionId);
 
 describe('a lineage', () => {
   test('is that of the original id, from any version and over all pages', async () => {
-    expect(await versionsOf(real)).toEqual([A1, A2, A3]);
-    expect(await versionsOf(lying({}))).toEqual([A1, A2, A3]);
+    expect(await listVersions(real)).toEqual([A1, A2, A3]);
+    expect(await listVersions(lying({}))).toEqual([A1, A2, A3]);
   });
 
   const lies: Record<string, Parameters<typeof lying>[0]> = {
@@ -95,20 +95,20 @@ describe('a lineage', () => {
     },
   };
   test.each(Object.entries(lies))('that %s is not believed', async (_, lie) => {
-    await expect(versionsOf(lying(lie))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(lying(lie))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
   });
 
   test('of more versions than an audit reads is not read', async () => {
     const list = (all: GrpcTypes.PackageVersion[]) =>
       Array.from({ length: 1001 }, (_, index) => ({ ...all[0], version: BigInt(index + 1) }));
-    await expect(versionsOf(lying({ list }))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(lying({ list }))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
   });
 
   test('of a node that does not answer is no finding', async () => {
     node.faults.set('GetPackage', 'reset');
-    await expect(versionsOf(real)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
+    await expect(listVersions(real)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
     node.faults.set('GetPackage', { status: 'UNIMPLEMENTED', message: '' });
-    await expect(versionsOf(real)).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
+    await expect(listVersions(real)).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
     node.faults.clear();
   });
 });
@@ -148,7 +148,7 @@ describe('the dependencies', () => {
       'sources/weather.move': weather,
     };
     const linked = { folders: new Map(), published: new Map([['enclave', D1]]) };
-    const compiler = new Compiler(frameworkOf({}), { network: undefined });
+    const compiler = new Compiler(chooseFramework({}), { network: undefined });
     const compiled = await compiler.compile('weather', files, linked);
     const weatherId = id('9');
     const modules = compiled.map(({ bytes }) => bytes);

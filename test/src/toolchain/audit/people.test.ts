@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { readConfig } from '../../../../src/library/sui/index.ts';
 import { readContracts } from '../../../../src/toolchain/audit/lineage.ts';
-import { holdersOf } from '../../../../src/toolchain/audit/people.ts';
+import { findHolders } from '../../../../src/toolchain/audit/people.ts';
 import { ChainFixture } from '../../cli/sui/chain_fixture.ts';
 import { compileModule, publishLineage, upgradeLineage } from '../../devnet/package_lineage.ts';
 
@@ -23,7 +23,7 @@ test('the UpgradeCap of a package is found by types of its later versions', { ti
   const enclavePackage = two.packageId;
   for (const application of [`${firstLineage.packageId}::app::APP`, `${two.packageId}::app::Later`]) {
     const { application: lineage } = await readContracts({ enclavePackage, application }, chain);
-    const holders = await holdersOf(config, [lineage[0].original], chain);
+    const holders = await findHolders(config, [lineage[0].original], chain);
     expect(holders.filter(({ what: capability }) => capability === 'UpgradeCap')).toEqual([
       {
         what: 'UpgradeCap',

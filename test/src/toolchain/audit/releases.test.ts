@@ -2,11 +2,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
 import { ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';
-import { frameworkOf } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework } from '../../../../src/toolchain/move/packages.ts';
 
 let releaseModules: Modules;
 beforeAll(async () => {
-  releaseModules = await new Compiler(frameworkOf({}), { network: undefined }).enclave();
+  releaseModules = await new Compiler(chooseFramework({}), { network: undefined }).enclave();
 });
 
 // When `move/enclave` changes: npm test -- test/src/toolchain/audit/releases.test.ts -u

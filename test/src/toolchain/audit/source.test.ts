@@ -10,7 +10,7 @@ import type { Omitted } from '../../../../src/toolchain/audit/tree.ts';
 import { created, FRAMEWORK, framework, type Packages, ROOT } from './applications.ts';
 import type { Files } from './git_server.ts';
 
-function folderOf(files: Files): string {
+function writeFolder(files: Files): string {
   const folder = mkdtempSync(join(tmpdir(), 'audit-source-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   for (const [path, content] of Object.entries(files)) {
@@ -21,10 +21,10 @@ function folderOf(files: Files): string {
 }
 
 function read(files: Files, { folder = '', omitted = [] as Omitted[], own: ownFramework = FRAMEWORK } = {}) {
-  return readSource({ folder: folderOf(files), files: 0, bytes: 0, omitted }, folder, ownFramework);
+  return readSource({ folder: writeFolder(files), files: 0, bytes: 0, omitted }, folder, ownFramework);
 }
 
-function codeOf(action: () => unknown): string {
+function catchCode(action: () => unknown): string {
   try {
     action();
     return 'done';
@@ -68,7 +68,7 @@ describe('an application in a repository of its own', () => {
       'a\u001b',
     ]) {
       expect(
-        codeOf(() => read(files, { folder })),
+        catchCode(() => read(files, { folder })),
         folder,
       ).toBe('SOURCE_INVALID');
     }
@@ -78,13 +78,13 @@ describe('an application in a repository of its own', () => {
     const at = (path: string): Omitted[] => [{ path, kind: 'a link' }];
     for (const path of ['lib', 'lib/passwd', 'server.env', 'move/price/sources/a.move']) {
       expect(
-        codeOf(() => read(created(), { omitted: at(path) })),
+        catchCode(() => read(created(), { omitted: at(path) })),
         path,
       ).toBe('SOURCE_UNSAFE');
     }
     for (const path of ['test/fixture', '.github/a', 'node_modules']) {
       expect(
-        codeOf(() => read(created(), { omitted: at(path) })),
+        catchCode(() => read(created(), { omitted: at(path) })),
         path,
       ).toBe('done');
     }
@@ -120,18 +120,20 @@ describe('an application in a repository of its own', () => {
     ['a second one below a package', { 'node_modules/valibot/node_modules/sui-enclave-server': foreign }],
     ['another library', { 'node_modules/sui-enclave': foreign }],
   ])('has the framework that this program knows, not %s', (_name, change) => {
-    expect(codeOf(() => read(withLock((packages) => void Object.assign(packages, change))))).toBe(
+    expect(catchCode(() => read(withLock((packages) => void Object.assign(packages, change))))).toBe(
       'FRAMEWORK_UNKNOWN',
     );
   });
 
   test('has a framework', () => {
     const without = withLock((packages) => void delete packages['node_modules/sui-enclave-server']);
-    expect(codeOf(() => read(without))).toBe('FRAMEWORK_UNKNOWN');
+    expect(catchCode(() => read(without))).toBe('FRAMEWORK_UNKNOWN');
   });
 
   test('is audited with the installed program, since a clone knows no package of the framework', () => {
-    expect(codeOf(() => read(created(), { own: { ...FRAMEWORK, packages: {} } }))).toBe('FRAMEWORK_UNKNOWN');
+    expect(catchCode(() => read(created(), { own: { ...FRAMEWORK, packages: {} } }))).toBe(
+      'FRAMEWORK_UNKNOWN',
+    );
   });
 
   const sha = `sha512-${'A'.repeat(86)}==`;
@@ -177,7 +179,7 @@ describe('an application in a repository of its own', () => {
     const files = withLock((packages) => {
       packages[path] = { ...entry };
     });
-    expect(codeOf(() => read(files))).toBe('LOCK_UNTRUSTED');
+    expect(catchCode(() => read(files))).toBe('LOCK_UNTRUSTED');
   });
 
   test('may have the framework at an address of no host, as create-sui-enclave --from writes it', () => {
@@ -214,7 +216,7 @@ describe('an application in a repository of its own', () => {
     '{"lockfileVersion": 1, "dependencies": {}}',
     '{"lockfileVersion": 3, "packages": {"": 1}}',
   ])('has a lock file of npm: %s', (text) =>
-    expect(codeOf(() => read({ ...created(), 'package-lock.json': text }))).toBe('LOCK_UNTRUSTED'),
+    expect(catchCode(() => read({ ...created(), 'package-lock.json': text }))).toBe('LOCK_UNTRUSTED'),
   );
 
   test('does not build with an invalid app.yaml, server.env or package.json', () => {
@@ -227,7 +229,7 @@ describe('an application in a repository of its own', () => {
       ['server.env', `A=${'x'.repeat(1_000_000)}`],
     ] as const) {
       expect(
-        codeOf(() => read({ ...created(), [path]: text })),
+        catchCode(() => read({ ...created(), [path]: text })),
         text,
       ).toBe('SOURCE_INVALID');
     }
@@ -238,15 +240,15 @@ test('an application has the folders that its app.yaml names in the commit', () 
   const yaml = `${created()['app.yaml']}files: [public]\n`;
   const files = { ...created(), 'app.yaml': yaml, 'public/index.html': '<p>' };
   expect(read(files).manifest.files).toEqual(['public']);
-  expect(codeOf(() => read({ ...created(), 'app.yaml': yaml }))).toBe('SOURCE_INVALID');
-  expect(codeOf(() => read({ ...files, 'public/.env': '' }))).toBe('SOURCE_INVALID');
+  expect(catchCode(() => read({ ...created(), 'app.yaml': yaml }))).toBe('SOURCE_INVALID');
+  expect(catchCode(() => read({ ...files, 'public/.env': '' }))).toBe('SOURCE_INVALID');
   const omitted: Omitted[] = [{ path: 'public/passwd', kind: 'a link' }];
-  expect(codeOf(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
+  expect(catchCode(() => read(files, { omitted }))).toBe('SOURCE_UNSAFE');
 });
 
 describe('a process of its own reads a commit', () => {
   const readApart = async (files: Files, bounds?: Bounds) => {
-    const tree = { folder: folderOf(files), files: 0, bytes: 0, omitted: [] };
+    const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     return await readSourceApart(tree, '', FRAMEWORK, bounds);
   };
   const codeOfReading = async (files: Files, bounds?: Bounds) =>
@@ -257,7 +259,7 @@ describe('a process of its own reads a commit', () => {
 
   test('and finds what this one would', async () => {
     const files = created();
-    const tree = { folder: folderOf(files), files: 0, bytes: 0, omitted: [] };
+    const tree = { folder: writeFolder(files), files: 0, bytes: 0, omitted: [] };
     expect(await readSourceApart(tree, '', FRAMEWORK)).toEqual(readSource(tree, '', FRAMEWORK));
     expect(await codeOfReading({ ...files, 'app.yaml': 'name: price' })).toBe('SOURCE_INVALID');
   });
@@ -317,20 +319,22 @@ describe('an application in a clone of the framework', () => {
     const before = String(framework()[path]);
     expect(change(before)).not.toBe(before);
     const files = { ...framework(), [path]: change(before) };
-    expect(codeOf(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+    expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
   });
 
   test('of a framework with another file or one less is so too', () => {
-    expect(codeOf(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe('FRAMEWORK_VERSION');
+    expect(catchCode(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe(
+      'FRAMEWORK_VERSION',
+    );
     const { 'src/library/errors.ts': _gone, ...otherFiles } = framework();
-    expect(codeOf(() => read(otherFiles, at))).toBe('FRAMEWORK_VERSION');
+    expect(catchCode(() => read(otherFiles, at))).toBe('FRAMEWORK_VERSION');
   });
 
   test('has links to the packages of the clone alone', () => {
     const lock = JSON.parse(String(framework()['package-lock.json']));
     lock.packages['node_modules/axios'] = { link: true, resolved: 'src/apps/weather' };
     const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
-    expect(codeOf(() => read(files, at))).toBe('LOCK_UNTRUSTED');
+    expect(catchCode(() => read(files, at))).toBe('LOCK_UNTRUSTED');
   });
 
   test('is in src/apps: laid out elsewhere, it would be in the place of a tool of the build', () => {
@@ -339,7 +343,7 @@ describe('an application in a clone of the framework', () => {
       const moved = app.map(([path, file]) => [path.replace('src/apps/weather', folder), file]);
       const files = { ...framework(), ...Object.fromEntries(moved) };
       expect(
-        codeOf(() => read(files, { folder })),
+        catchCode(() => read(files, { folder })),
         folder,
       ).toBe('SOURCE_INVALID');
     }
@@ -353,7 +357,7 @@ describe('an application in a clone of the framework', () => {
     const lock = JSON.parse(String(framework()['package-lock.json']));
     lock.packages[path] = { version: '1.0.0', integrity: `sha512-${'Z'.repeat(86)}==` };
     const files = { ...framework(), 'package-lock.json': JSON.stringify(lock) };
-    expect(codeOf(() => read(files, at))).toBe('FRAMEWORK_VERSION');
+    expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
   });
 
   test('may have packages of its own', () => {
@@ -370,6 +374,6 @@ describe('an application in a clone of the framework', () => {
 
   test('elsewhere needs a lock file', () => {
     const { 'package-lock.json': _lock, ...otherFiles } = created();
-    expect(codeOf(() => read(otherFiles))).toBe('SOURCE_INVALID');
+    expect(catchCode(() => read(otherFiles))).toBe('SOURCE_INVALID');
   });
 });

@@ -17,7 +17,7 @@ async function started(port = 0, development: () => Record<string, string> = () 
 }
 
 /** The status of a request whose path no client normalizes. */
-async function statusOf(url: string, path: string, method = 'GET'): Promise<number | undefined> {
+async function requestStatus(url: string, path: string, method = 'GET'): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const { hostname, port } = new URL(url);
     const sent = request({ hostname, port, path, method }, (response) => {
@@ -50,10 +50,10 @@ describe('the console of a command of development', () => {
   test('has its own files and nothing else', async () => {
     const { url } = await started();
     for (const path of ['/../package.json', '/..%2fpackage.json', '//etc/passwd', '/src', '/assets']) {
-      expect([path, await statusOf(url, path)]).toEqual([path, 404]);
+      expect([path, await requestStatus(url, path)]).toEqual([path, 404]);
     }
-    expect(await statusOf(url, '/', 'POST')).toBe(405);
-    expect(await statusOf(url, '/?query', 'HEAD')).toBe(200);
+    expect(await requestStatus(url, '/', 'POST')).toBe(405);
+    expect(await requestStatus(url, '/?query', 'HEAD')).toBe(200);
   });
 
   test('offers root and registers as they are at that time', async () => {

@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { filesInClone, rename, TEMPLATE_NAMES } from '../../../../src/create/template.ts';
 import { applicationName, main } from '../../../../src/toolchain/dev/new_app.ts';
-import { filesOf } from '../../../page_files.ts';
+import { readFiles } from '../../../page_files.ts';
 
 test.each(['stocks', 'gas_prices', 'ab', 'x2y', 'a_b'])('%s can be the name of an application', (name) => {
   expect(v.is(applicationName, name)).toBe(true);
@@ -64,7 +64,7 @@ test('the name replaces the word where it stands for the application', () => {
 
 test('a page is read as paths and what follows each of them', () => {
   const page = '`a/b.ts`\n\n```ts\none\ntwo\n```\n\n`c`\n\ntext\n\n```sh\nx\n```\n';
-  expect([...filesOf(page)]).toEqual([['a/b.ts', 'one\ntwo\n']]);
+  expect([...readFiles(page)]).toEqual([['a/b.ts', 'one\ntwo\n']]);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { literalOf, signedAnswers, signedModules } from '../../../../src/toolchain/dev/signed_modules.ts';
-import { frameworkOf, testPackage } from '../../../../src/toolchain/move/packages.ts';
+import { formatLiteral, signedAnswers, signedModules } from '../../../../src/toolchain/dev/signed_modules.ts';
+import { chooseFramework, testPackage } from '../../../../src/toolchain/move/packages.ts';
 import { findProject } from '../../../../src/toolchain/project.ts';
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   ['vector<Point>', [], undefined],
   ['Option<Point>', null, undefined],
 ])('a %s is written in Move: %o', (move, value, literal) => {
-  expect(literalOf(move, value)).toBe(literal);
+  expect(formatLiteral(move, value)).toBe(literal);
 });
 
 test('Move accepts the signature of an answer, and the values are those that the application signed', async () => {
@@ -43,7 +43,7 @@ fun another_message_is_not() {
 }
 `;
   const extra = { ...Object.fromEntries(modules), 'tests/own_tests.move': ownTests };
-  const { passed, output } = await testPackage('weather', frameworkOf({}), { extra });
+  const { passed, output } = await testPackage('weather', chooseFramework({}), { extra });
   expect(output).toContain('app::own_tests::it_is_signed');
   expect(passed, output).toBe(true);
 });

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { describeSigned, type SignedType } from '../../../../src/library/client/index.ts';
-import { schemaTypeOf } from '../../../../src/library/wire/schema_type.ts';
+import { toSchemaType } from '../../../../src/library/wire/schema_type.ts';
 import {
   address,
   bool,
@@ -29,7 +29,7 @@ import { filesOfTypes, generate } from '../../../../src/toolchain/gen/generate.t
 import { generatedCode, writeGenerated } from '../../../../src/toolchain/gen/generated_file.ts';
 import type { Vector } from '../../../../src/toolchain/gen/samples.ts';
 import { snakeCase } from '../../../../src/toolchain/gen/signed_structs.ts';
-import { frameworkOf, testPackage } from '../../../../src/toolchain/move/packages.ts';
+import { chooseFramework, testPackage } from '../../../../src/toolchain/move/packages.ts';
 import { cloneAt, repositoryAt } from '../../../../src/toolchain/project.ts';
 import { call } from '../../cli/run.ts';
 import { randomMessages } from '../../library/wire/random_types.ts';
@@ -80,7 +80,7 @@ function vectorsIn(json: string): Vector[] {
 }
 
 async function runMove(files: ReadonlyMap<string, string>) {
-  const run = await testPackage('weather', frameworkOf({}), { extra: Object.fromEntries(files) });
+  const run = await testPackage('weather', chooseFramework({}), { extra: Object.fromEntries(files) });
   expect(run.output).not.toMatch(/^(warning|error)/m);
   expect(run.passed, run.output).toBe(true);
   return [...run.output.matchAll(/\[ PASS {4}\] app::signed_vectors::(\w+)/g)].map(([, name]) => name);
@@ -126,11 +126,11 @@ describe('the vectors hold', () => {
     for (const { type, bytes } of vectors) {
       const signed = TYPES.find(({ payload: { name } }) => name === type);
       if (signed === undefined) throw new Error('no type');
-      const rows = describeSigned(schemaTypeOf(signed), Buffer.from(bytes, 'hex'));
+      const rows = describeSigned(toSchemaType(signed), Buffer.from(bytes, 'hex'));
       expect(rows.at(-1)?.to).toBe(bytes.length / 2);
     }
     const price = vectors.find(({ name }) => name === 'price_different');
-    const [, , pair, cents] = describeSigned(schemaTypeOf(Price), Buffer.from(price?.bytes ?? '', 'hex'));
+    const [, , pair, cents] = describeSigned(toSchemaType(Price), Buffer.from(price?.bytes ?? '', 'hex'));
     expect({ pair: pair?.value, cents: cents?.value }).toEqual(price?.payload);
   });
 
@@ -149,7 +149,7 @@ describe('the vectors hold', () => {
         '    price: u64,\n    venue: address,\n}',
       ),
     );
-    const run = await testPackage('weather', frameworkOf({}), { extra: Object.fromEntries(swapped) });
+    const run = await testPackage('weather', chooseFramework({}), { extra: Object.fromEntries(swapped) });
     expect(run.passed).toBe(false);
     expect(run.output).toMatch(/FAIL.*leg_different/);
   });

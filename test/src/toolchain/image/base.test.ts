@@ -22,7 +22,9 @@ afterEach(() => {
 });
 
 /** A lock of packages that a mirror on loopback has. */
-async function lockOf(packages: Readonly<Record<string, Readonly<Record<string, string>>>>): Promise<string> {
+async function createLock(
+  packages: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): Promise<string> {
   const debs = new Map(
     Object.entries(packages).map(([name, files]) => [
       `pool/${name}.deb`,
@@ -65,7 +67,7 @@ function list(tar: string): string[] {
 
 describe('the base', () => {
   test('is all packages in one archive, base-files first, and overlays last', async () => {
-    const lock = await lockOf({
+    const lock = await createLock({
       aaa: { './usr/bin/aaa': 'a' },
       'base-files': { './etc/debian_version': '13' },
       zzz: { './usr/bin/zzz': 'z' },
@@ -85,7 +87,7 @@ describe('the base', () => {
   test.each(['./bin/sh', './lib/x', 'lib64/x', './usr/../bin/sh'])(
     'refuses a package with %s',
     async (path) => {
-      const lock = await lockOf({ odd: { [path]: 'x' } });
+      const lock = await createLock({ odd: { [path]: 'x' } });
       await expect(makeBase([lock], join(dir, 'base.tar'), join(dir, 'cache'))).rejects.toMatchObject({
         code: 'ARCHIVE_INVALID',
       });

@@ -19,10 +19,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { manifestIn } from '../../../../src/server/application/load_application.ts';
 import { formatManifest } from '../../../../src/server/application/manifest.ts';
 import { bundle, readBundled } from '../../../../src/toolchain/image/bundle.ts';
-import { digestOf } from '../../../../src/toolchain/image/bundle_digest.ts';
+import { computeDigest } from '../../../../src/toolchain/image/bundle_digest.ts';
 import { readFiles } from '../../../../src/toolchain/image/files.ts';
 import { LAZY_PACKAGES, SERVER_FILES } from '../../../../src/toolchain/image/lazy_packages.ts';
-import { licensesOf, packageFolders, packageLicenses } from '../../../../src/toolchain/image/licenses.ts';
+import { formatLicenses, packageFolders, packageLicenses } from '../../../../src/toolchain/image/licenses.ts';
 import { shareModules } from '../../../../src/toolchain/image/share_modules.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -32,7 +32,7 @@ let source: string;
 let modules: string[];
 
 /** The app.json of an image. */
-const manifestOf = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
+const readManifestText = (folder: string) => formatManifest(manifestIn(join(ROOT, folder)));
 
 /** Copies a bundle, with app.json, to a folder that stands for the image's /app. @returns the folder */
 function layOut(app: string, bundled: string): string {
@@ -41,7 +41,7 @@ function layOut(app: string, bundled: string): string {
   cpSync(bundled, folder, { recursive: true });
   const server = readFileSync(join(folder, 'server.js'), 'utf8');
   writeFileSync(join(folder, 'server.js'), server.replaceAll(/(?<=["'/])\/app\//g, `${folder}/`));
-  writeFileSync(join(folder, 'app.json'), manifestOf(app));
+  writeFileSync(join(folder, 'app.json'), readManifestText(app));
   return folder;
 }
 
@@ -195,7 +195,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
 
   test('has no default application: without APP it does not start, though its app.json is there', () => {
     const manifest = join(stage, 'app.json');
-    writeFileSync(manifest, manifestOf('src/apps/weather'));
+    writeFileSync(manifest, readManifestText('src/apps/weather'));
     const file = join(stage, 'with_manifest.cjs');
     writeFileSync(file, source.replaceAll('/app/app.json', manifest));
     const { status, stderr } = spawnSync(process.execPath, [file], {
@@ -319,10 +319,10 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
         }
       }
       change('src/server/keys/renamed.ts', (text) => `/** Another comment. */\n// and one more\n${text}`);
-      const digest = await digestOf(ROOT, 'src/apps/weather');
-      expect(await digestOf(root, 'src/apps/weather')).toBe(digest);
+      const digest = await computeDigest(ROOT, 'src/apps/weather');
+      expect(await computeDigest(root, 'src/apps/weather')).toBe(digest);
       change('src/server/keys/renamed.ts', (text) => `${text}\nprocess.title = 'changed';\n`);
-      expect(await digestOf(root, 'src/apps/weather')).not.toBe(digest);
+      expect(await computeDigest(root, 'src/apps/weather')).not.toBe(digest);
     } finally {
       rmSync(root, { recursive: true });
     }
@@ -338,7 +338,7 @@ export default { signs: [], create: () => ({ endpoints: [] }) };
 
   test('has its licences in a file of their own', () => {
     const folders = packageFolders(ROOT, modules).map((folder) => join(ROOT, folder));
-    const licenses = licensesOf(packageLicenses(folders));
+    const licenses = formatLicenses(packageLicenses(folders));
     expect(licenses).toMatch(/^--- express 5\.\d+\.\d+: MIT ---\n\n\(The MIT License\)/m);
     expect(licenses).toMatch(/^--- @noble\/curves .*: MIT ---/m);
     expect(licenses).toMatch(/^--- pino .*: MIT ---/m);

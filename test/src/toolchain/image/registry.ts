@@ -23,19 +23,20 @@ export interface Registry {
   readonly headers: IncomingHttpHeaders[];
 }
 
-export const integrityOf = (bytes: Uint8Array | string) =>
+export const computeIntegrity = (bytes: Uint8Array | string) =>
   `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
 
 /** Ends with the test. */
 export async function startRegistry(packages: readonly Registered[]): Promise<Registry> {
   const requests: string[] = [];
   const headers: IncomingHttpHeaders[] = [];
-  const pathOf = ({ name, version }: Registered) => `/${name}/-/${name.replace(/.*\//, '')}-${version}.tgz`;
+  const formatPath = ({ name, version }: Registered) =>
+    `/${name}/-/${name.replace(/.*\//, '')}-${version}.tgz`;
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
     requests.push(path);
     headers.push(request.headers);
-    const tarball = packages.find((registered) => pathOf(registered) === path)?.tarball;
+    const tarball = packages.find((registered) => formatPath(registered) === path)?.tarball;
     if (tarball !== undefined) return void response.end(tarball);
     const versions = packages.filter(({ name }) => path === `/${name}`);
     const [first] = versions;
@@ -45,8 +46,8 @@ export async function startRegistry(packages: readonly Registered[]): Promise<Re
       return void response.end('{}');
     }
     const described = versions.map((registered) => {
-      const { name, version, integrity = integrityOf(registered.tarball), manifest } = registered;
-      const dist = { tarball: `${url}${pathOf(registered).slice(1)}`, integrity };
+      const { name, version, integrity = computeIntegrity(registered.tarball), manifest } = registered;
+      const dist = { tarball: `${url}${formatPath(registered).slice(1)}`, integrity };
       return [version, { name, version, dist, ...manifest }];
     });
     const latest = { latest: first.version };

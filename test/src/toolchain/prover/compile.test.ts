@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { PROFILES } from '../../../../src/prover/profile.ts';
-import { artifactsOf, circuitHashOf } from '../../../../src/toolchain/prover/artifacts.ts';
+import { computeCircuitHash, locateArtifacts } from '../../../../src/toolchain/prover/artifacts.ts';
 import { buildWhole, removeOlder } from '../../../../src/toolchain/prover/compile.ts';
 
 let cache: string;
@@ -70,7 +70,7 @@ test('two states of a folder are kept: this one, and the newest other one', () =
 });
 
 test('each size has its own circuit and key', () => {
-  const [small, full] = [artifactsOf('small', cache), artifactsOf('full', cache)];
+  const [small, full] = [locateArtifacts('small', cache), locateArtifacts('full', cache)];
   expect(new Set([small.circuit, small.key, full.circuit, full.key]).size).toBe(4);
-  expect(circuitHashOf(PROFILES.small)).not.toBe(circuitHashOf({ ...PROFILES.small, header: 247 }));
+  expect(computeCircuitHash(PROFILES.small)).not.toBe(computeCircuitHash({ ...PROFILES.small, header: 247 }));
 });

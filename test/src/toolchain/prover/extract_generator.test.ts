@@ -15,7 +15,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { main } from '../../../../src/cli/main.ts';
 import { call } from '../../cli/run.ts';
-import { type Image, type Member, ociArchive, tarOf } from './tar.ts';
+import { createTar, type Image, type Member, ociArchive } from './tar.ts';
 
 const NAME = 'prover_extract_generator';
 
@@ -161,7 +161,7 @@ describe('refuses', () => {
       'ARCHIVE_INVALID',
       changed((member) =>
         isLayer(member)
-          ? [{ ...member, content: gzipSync(tarOf([PROGRAM, { ...DATA, content: 'evil' }])) }]
+          ? [{ ...member, content: gzipSync(createTar([PROGRAM, { ...DATA, content: 'evil' }])) }]
           : [member],
       ),
     ],
@@ -204,7 +204,7 @@ describe('refuses', () => {
   });
 
   test('a layer that is compressed twice', async () => {
-    const blob = gzipSync(gzipSync(tarOf(WHOLE)));
+    const blob = gzipSync(gzipSync(createTar(WHOLE)));
     const digest = createHash('sha256').update(blob).digest('hex');
     const mediaType = 'application/vnd.oci.image.layer.v1.tar+gzip';
     const manifest = Buffer.from(JSON.stringify({ layers: [{ mediaType, digest: `sha256:${digest}` }] }));
@@ -217,7 +217,7 @@ describe('refuses', () => {
       { path: `blobs/sha256/${name}`, content: manifest },
       { path: 'index.json', content: JSON.stringify(index) },
     ];
-    expect(await extract(tarOf(members))).toMatchObject({ exit: 1, code: 'ARCHIVE_INVALID' });
+    expect(await extract(createTar(members))).toMatchObject({ exit: 1, code: 'ARCHIVE_INVALID' });
   });
 
   test('an archive of 10 GB, before it reads any of it', async () => {

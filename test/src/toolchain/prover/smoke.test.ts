@@ -131,8 +131,8 @@ test.each<[string, (args: string[]) => string[], string]>([
   ['http to another machine', () => ['http://prover.example'], 'USAGE'],
   ['a request that is not there', () => ['http://127.0.0.1:1', '--request', '/none'], 'CONFIG'],
   ['another key', ([, ...args]) => ['http://127.0.0.1:1', ...args, '--key', '/none'], 'CONFIG'],
-])('%s is not tried', async (_, argsOf, code) => {
+])('%s is not tried', async (_, createArguments, code) => {
   const { args } = await start();
-  const { status, stderr } = await call(main, [NAME, ...argsOf(['', ...args])]);
+  const { status, stderr } = await call(main, [NAME, ...createArguments(['', ...args])]);
   expect([status, stderr.split(':')[0]]).toEqual([2, code]);
 });

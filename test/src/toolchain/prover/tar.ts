@@ -15,7 +15,7 @@ export interface Member {
 
 const BLOCK = 512;
 
-export function tarOf(members: readonly Member[]): Buffer {
+export function createTar(members: readonly Member[]): Buffer {
   const parts = members.flatMap(({ path, type = 'File', content = '', linkpath, size }) => {
     const data = Buffer.from(content);
     const header = new Header({
@@ -32,8 +32,8 @@ export function tarOf(members: readonly Member[]): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]);
 }
 
-const digestOf = (blob: Buffer) => createHash('sha256').update(blob).digest('hex');
-const pathOf = (blob: Buffer) => `blobs/sha256/${digestOf(blob)}`;
+const computeDigest = (blob: Buffer) => createHash('sha256').update(blob).digest('hex');
+const formatPath = (blob: Buffer) => `blobs/sha256/${computeDigest(blob)}`;
 
 const COMPRESSED = {
   tar: { type: 'application/vnd.oci.image.layer.v1.tar', compress: (tar: Buffer) => tar },
@@ -57,10 +57,10 @@ export function ociArchive({
   change = (all) => all,
 }: Image): Buffer {
   const { type, compress } = COMPRESSED[compression];
-  const blobs = layers.map((members) => compress(tarOf(members)));
+  const blobs = layers.map((members) => compress(createTar(members)));
   const describe = (mediaType: string, blob: Buffer, more: object = {}) => ({
     mediaType,
-    digest: `sha256:${digestOf(blob)}`,
+    digest: `sha256:${computeDigest(blob)}`,
     size: blob.length,
     ...more,
   });
@@ -78,9 +78,12 @@ export function ociArchive({
   const files = [manifest, otherIndex, index, ...blobs];
   const members: Member[] = [
     { path: 'blobs/', type: 'Directory' },
-    ...[...new Map(files.map((blob) => [pathOf(blob), blob]))].map(([path, content]) => ({ path, content })),
+    ...[...new Map(files.map((blob) => [formatPath(blob), blob]))].map(([path, content]) => ({
+      path,
+      content,
+    })),
     { path: 'oci-layout', content: '{"imageLayoutVersion":"1.0.0"}' },
     { path: 'index.json', content: json({ schemaVersion: 2, manifests: [top] }) },
   ];
-  return tarOf(change(members));
+  return createTar(change(members));
 }

@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readSchema } from '../../../../src/library/client/index.ts';
 import { repositoryAt } from '../../../../src/toolchain/project.ts';
-import { schemaFileOf } from '../../../../src/toolchain/schema/app_schema.ts';
-import { applicationsOf, main, updateSchemas } from '../../../../src/toolchain/schema/schema.ts';
+import { createSchemaFile } from '../../../../src/toolchain/schema/app_schema.ts';
+import { listApplications, main, updateSchemas } from '../../../../src/toolchain/schema/schema.ts';
 import { call } from '../../cli/run.ts';
 
 const APPS = fileURLToPath(new URL('../../../../src/apps', import.meta.url));
 const FIXTURES = fileURLToPath(new URL('../../../fixtures/apps', import.meta.url));
 
 /** A copy of an application where its imports are found. */
-function copyOf(folder: string): string {
+function copyFolder(folder: string): string {
   mkdirSync(join(APPS, '../../build'), { recursive: true });
   const copies = mkdtempSync(join(APPS, '../../build/schema-'));
   onTestFinished(() => rmSync(copies, { recursive: true }));
@@ -31,7 +31,7 @@ describe('sui-enclave schema', () => {
   });
 
   test('--check fails for one that is missing or was edited; without it, the command writes it', async () => {
-    const folder = copyOf(join(FIXTURES, 'dice'));
+    const folder = copyFolder(join(FIXTURES, 'dice'));
     const file = join(folder, 'schema.json');
     const outdated = { code: 'SCHEMA_OUTDATED', message: expect.stringContaining(file) };
     await expect(updateSchemas([{ name: 'dice', folder }], true)).rejects.toMatchObject(outdated);
@@ -46,13 +46,13 @@ describe('sui-enclave schema', () => {
   });
 
   test("in an author's own repository writes that of its application, without a name", async () => {
-    const folder = copyOf(join(FIXTURES, 'dice'));
+    const folder = copyFolder(join(FIXTURES, 'dice'));
     writeFileSync(join(folder, 'app.yaml'), 'name: tally\nendpoints: []\nsecrets: []\n');
     const project = repositoryAt(folder);
-    const applications = applicationsOf(project, undefined);
+    const applications = listApplications(project, undefined);
     expect(applications).toEqual([{ name: 'tally', folder }]);
     expect(await updateSchemas(applications, false)).toEqual([join(folder, 'schema.json')]);
-    expect(() => applicationsOf(project, 'weather')).toThrow(/the applications are: tally$/);
+    expect(() => listApplications(project, 'weather')).toThrow(/the applications are: tally$/);
   });
 
   test('names the applications if there is none of that name', async () => {
@@ -67,7 +67,7 @@ describe('sui-enclave schema', () => {
 describe('the schema of an application', () => {
   test('has all that it signs, and each endpoint with its input', async () => {
     const schema = readSchema(
-      JSON.parse(await schemaFileOf({ name: 'dice', folder: join(FIXTURES, 'dice') })),
+      JSON.parse(await createSchemaFile({ name: 'dice', folder: join(FIXTURES, 'dice') })),
     );
     expect(schema.signs.map(({ intent, name }) => [intent, name])).toEqual([
       [1, 'Roll'],
@@ -91,25 +91,27 @@ describe('the schema of an application', () => {
 
   test('is always the same', async () => {
     const folder = join(FIXTURES, 'dice');
-    expect(await schemaFileOf({ name: 'dice', folder })).toBe(await schemaFileOf({ name: 'dice', folder }));
+    expect(await createSchemaFile({ name: 'dice', folder })).toBe(
+      await createSchemaFile({ name: 'dice', folder }),
+    );
   });
 
   test('is not written if it nests too deep to be read', async () => {
-    const folder = copyOf(join(FIXTURES, 'dice'));
+    const folder = copyFolder(join(FIXTURES, 'dice'));
     const app = join(folder, 'app.ts');
     const deep = readFileSync(app, 'utf8').replace(
       'picked: v.string()',
       'picked: v.array(v.array(v.array(v.array(v.array(v.string())))))',
     );
     writeFileSync(app, deep.replace('BigInt(picked)', '0n'));
-    await expect(schemaFileOf({ name: 'dice', folder })).rejects.toMatchObject({
+    await expect(createSchemaFile({ name: 'dice', folder })).rejects.toMatchObject({
       code: 'CLIENT_SCHEMA',
       message: expect.stringMatching(/nests deeper than 8$/),
     });
   });
 
   test('needs a create that uses neither its key nor secrets', async () => {
-    const folder = copyOf(join(FIXTURES, 'dice'));
+    const folder = copyFolder(join(FIXTURES, 'dice'));
     const app = join(folder, 'app.ts');
     writeFileSync(
       app,
@@ -118,6 +120,6 @@ describe('the schema of an application', () => {
         "create: ({ sign, secret }) => ({ ...{ s: secret('S') },",
       ),
     );
-    await expect(schemaFileOf({ name: 'dice', folder })).rejects.toMatchObject({ code: 'APPLICATION' });
+    await expect(createSchemaFile({ name: 'dice', folder })).rejects.toMatchObject({ code: 'APPLICATION' });
   });
 });

@@ -26,7 +26,7 @@ export interface Case {
   abort: number | null;
 }
 
-export function policyOf({ policy }: Case): AttestationPolicy {
+export function createPolicy({ policy }: Case): AttestationPolicy {
   const { images, allowDebug, maxAgeMs, ...bytes } = policy;
   return {
     images,

@@ -39,7 +39,7 @@ function signedUnder(protectedHeader: Uint8Array): Uint8Array {
 }
 
 /** A payload of exactly `size` bytes: an unknown field fills it. */
-function payloadOf(size: number): Uint8Array {
+function createPayload(size: number): Uint8Array {
   const empty = encodePayload({ ...fields(), filler: new Uint8Array(256) } as never);
   return encodePayload({ ...fields(), filler: new Uint8Array(256 + size - empty.length) } as never);
 }
@@ -145,8 +145,13 @@ export const envelopeCases: Case[] = [
     1,
   ),
   refused('an empty payload', signDocument(new Uint8Array(), CHAIN.leaf), 'COSE_PAYLOAD_SIZE', 1),
-  made('a payload of 16383 bytes', signDocument(payloadOf(16_383), CHAIN.leaf)),
-  refused('a payload of 16384 bytes', signDocument(payloadOf(16_384), CHAIN.leaf), 'COSE_PAYLOAD_SIZE', 1),
+  made('a payload of 16383 bytes', signDocument(createPayload(16_383), CHAIN.leaf)),
+  refused(
+    'a payload of 16384 bytes',
+    signDocument(createPayload(16_384), CHAIN.leaf),
+    'COSE_PAYLOAD_SIZE',
+    1,
+  ),
   refused(
     'a signature of 95 bytes',
     encodeCose({ payload: PAYLOAD, signature: SIGNATURE.slice(1) }),

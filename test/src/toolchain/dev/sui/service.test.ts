@@ -11,7 +11,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isModelChain } from '../../../../../src/cli/sui/network.ts';
-import { digestOf, type LedgerObject } from '../../../../../src/devnet/ledger.ts';
+import { computeDigest, type LedgerObject } from '../../../../../src/devnet/ledger.ts';
 import { certificatesFromPem } from '../../../../../src/library/attestation/index.ts';
 import { main } from '../../../../../src/toolchain/dev/sui/main.ts';
 import { type DevSui, startDevSui } from '../../../../../src/toolchain/dev/sui/service.ts';
@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const balanceOf = async (owner: string) => (await client.core.getBalance({ owner })).balance.balance;
+const readBalance = async (owner: string) => (await client.core.getBalance({ owner })).balance.balance;
 
 describe('the account', () => {
   test('has SUI, and a key that only its owner can read', async () => {
@@ -42,7 +42,7 @@ describe('the account', () => {
     expect(statSync(keyFile).mode & 0o777).toBe(0o600);
     const key = Ed25519Keypair.fromSecretKey(readFileSync(keyFile, 'utf8').trim());
     expect(key.toSuiAddress()).toBe(address);
-    expect(await balanceOf(address)).toBe('1000000000000');
+    expect(await readBalance(address)).toBe('1000000000000');
   });
 
   test('stays from start to start, on another chain', async () => {
@@ -88,7 +88,7 @@ describe('the faucet', () => {
     const recipient = new Ed25519Keypair().toSuiAddress();
     await requestSuiFromFaucetV2({ host: service.faucetUrl, recipient });
     await requestSuiFromFaucetV2({ host: service.faucetUrl, recipient });
-    expect(await balanceOf(recipient)).toBe('20000000000');
+    expect(await readBalance(recipient)).toBe('20000000000');
   });
 
   test.each([
@@ -135,7 +135,7 @@ test("another's object is refused at the execution too, where no simulation came
   const reference = (object: LedgerObject) => ({
     objectId: object.id,
     version: String(object.version),
-    digest: digestOf(object),
+    digest: computeDigest(object),
   });
   const [stolen] = node.ledger.owned(account.address);
   const [gas] = node.ledger.owned(thief.toSuiAddress());
