@@ -7,19 +7,19 @@ import { Transaction } from '@mysten/sui/transactions';
 import {
   beginLogin,
   completeLogin,
+  createEpochSource,
+  createMemoryStore,
   discoverProvider,
-  epochOf,
   getProof,
   getSalt,
-  memorySession,
 } from 'sui-enclave/zklogin';
 import { readLogin, readNode } from './settings.ts';
 
 const [sui, { issuer, clientId, saltUrl, proverUrl, redirectUri }] = [readNode(), readLogin()];
-const currentEpoch = epochOf(sui);
+const currentEpoch = createEpochSource(sui);
 const legacyAddress = false;
 // The ephemeral key ends with this process.
-const storage = memorySession();
+const storage = createMemoryStore();
 
 // The provider has the browser post its answer to this server, so the token is in no URL.
 const extraParameters = { response_mode: 'form_post' };

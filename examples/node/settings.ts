@@ -4,19 +4,19 @@ import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { isValidSuiObjectId } from '@mysten/sui/utils';
 import { certificatesFromPem, parsePcrs } from 'sui-enclave/client';
-import { suiErrorOf } from 'sui-enclave/sui';
+import { toSuiError } from 'sui-enclave/sui';
 
 // A failure with a code is one line. Anything else is a bug, and keeps its stack.
 process.on('uncaughtException', (thrown) => {
-  const error = toSuiError(thrown);
+  const error = findSuiError(thrown);
   console.error('code' in error ? `${error.code}: ${error.message}` : error);
   process.exit(1);
 });
 
 /** Returns the SuiError of an error that a client of Sui threw: only that has a code and advice. */
-function toSuiError(thrown: Error): Error {
+function findSuiError(thrown: Error): Error {
   try {
-    return suiErrorOf(thrown);
+    return toSuiError(thrown);
   } catch {
     return thrown;
   }

@@ -11,7 +11,7 @@ import {
   integerBetween,
   readSettings,
   type SettingTable,
-  textThat,
+  textSetting,
   trueOrFalse,
 } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
@@ -55,13 +55,13 @@ export interface Config extends Address, Limits {
   readonly eventsFd: number | undefined;
 }
 
-const absolutePath = textThat('be an absolute path: for example /dev/nsm', isAbsolute);
+const absolutePath = textSetting('be an absolute path: for example /dev/nsm', isAbsolute);
 const descriptor = integerBetween(3, 1023);
 
 /** The links of the meanings are relative to `src/server`. */
 export const SERVER_SETTINGS = {
   APP: {
-    schema: textThat(
+    schema: textSetting(
       'name the application to run, a folder of src/apps in lower case: for example APP=weather',
       (text) => APPLICATION_NAME.test(text),
     ),

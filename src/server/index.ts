@@ -5,7 +5,7 @@ export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';
 export { type SignedType, signedType } from 'sui-enclave/wire/intent';
 export { address, bool, bytes, option, u16, u32, u128, u256, vector } from 'sui-enclave/wire/move';
 export { type Struct, struct } from 'sui-enclave/wire/struct';
-export { budgetFrom } from 'sui-enclave-service/budget';
+export { createBudget } from 'sui-enclave-service/budget';
 export { boolean, integer, string } from 'sui-enclave-service/env';
 export { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 export { getJson } from 'sui-enclave-service/get_json';
@@ -15,7 +15,7 @@ export {
   integerBetween,
   readSettings,
   type SettingTable,
-  textThat,
+  textSetting,
 } from 'sui-enclave-service/settings';
 export {
   isUpstreamError,
@@ -24,7 +24,7 @@ export {
   type UpstreamError,
   type Upstreams,
 } from 'sui-enclave-service/upstream';
-export { startShared, waitForOther } from 'sui-enclave-service/waiting';
+export { startShared, waitForShared } from 'sui-enclave-service/waiting';
 export {
   type AppContext,
   type Application,

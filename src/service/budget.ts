@@ -21,7 +21,7 @@ const ALL = '';
  *
  * @throws ConfigError
  */
-export function budgetFrom(env: Env): () => void {
+export function createBudget(env: Env): () => void {
   const limit = new RateLimit(readSettings(BUDGET_SETTINGS, env).UPSTREAM_CALLS_PER_MINUTE);
   return () => {
     const retryAfterSeconds = limit.take(ALL);

@@ -7,7 +7,7 @@ import {
   readSetting,
   readSettings,
   type SettingTable,
-  textThat,
+  textSetting,
   trueOrFalse,
 } from './settings.ts';
 
@@ -35,7 +35,7 @@ export function boolean(env: Env, name: string, unset: boolean): boolean {
 export const CORS_SETTINGS = {
   CORS_ORIGINS: {
     schema: v.pipe(
-      textThat(
+      textSetting(
         'be *, none, or origins separated by commas, without paths: for example https://app.example.com,http://localhost:5173',
         (text) => text === '*' || originsIn(text).every((origin) => URL.parse(origin)?.origin === origin),
       ),

@@ -83,5 +83,5 @@ export const zeroOrOne = v.pipe(
 );
 
 /** @param must the message after `NAME must`, such as `be an absolute path` */
-export const textThat = (must: string, isValid: (text: string) => boolean = () => true) =>
+export const textSetting = (must: string, isValid: (text: string) => boolean = () => true) =>
   v.pipe(v.string(), v.check(isValid), v.description(must));

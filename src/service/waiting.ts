@@ -31,7 +31,7 @@ export interface Work {
 
 const present = new AsyncLocalStorage<Work>();
 
-/** Runs the handler of a request: `waitForOther` within it waits as this work. */
+/** Runs the handler of a request: `waitForShared` within it waits as this work. */
 export function runAs<T>(work: Work, handler: () => T): T {
   return present.run(work, handler);
 }
@@ -71,7 +71,7 @@ export function presentRequestId(): string | undefined {
  * @param leaving ends the wait, but not the call
  * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of `gone`
  */
-export function waitForOther<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
+export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
   const work = present.getStore();
   return work ? work.waitFor(call, [leaving, work.left()]) : untilGone(call, leaving);
 }

@@ -24,8 +24,8 @@ import { WeatherResponse } from '../../src/apps/weather/types.ts';
 import { certificatesFromPem } from '../../src/library/attestation/index.ts';
 import { EnclaveClient } from '../../src/library/client/index.ts';
 import {
-  epochOf,
-  memorySession,
+  createEpochSource,
+  createMemoryStore,
   resumeSession,
   type ZkLoginSession,
 } from '../../src/library/zklogin/index.ts';
@@ -131,10 +131,10 @@ function givenSession(): OpenSession {
 }
 
 function zkLoginSession(): ZkLoginSession {
-  const storage = memorySession();
+  const storage = createMemoryStore();
   saveSession(storage, givenSession());
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
-  return resumeSession({ currentEpoch: epochOf(client), storage });
+  return resumeSession({ currentEpoch: createEpochSource(client), storage });
 }
 
 /** Has the model check the proof as a validator of mainnet, which knew the key of Google that signed the token. */

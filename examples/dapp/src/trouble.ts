@@ -5,7 +5,7 @@ import {
   EnclaveRefusedError,
   EnclaveUnreachableError,
 } from 'sui-enclave/client';
-import { suiErrorOf } from 'sui-enclave/sui';
+import { toSuiError } from 'sui-enclave/sui';
 import type { Staleness } from './enclave/registration.ts';
 
 export interface Trouble {
@@ -125,7 +125,7 @@ const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>
 /** Returns the SuiError of an error that a Sui client threw: only that has a code and advice. */
 function suiErrorIn(error: unknown): unknown {
   try {
-    return suiErrorOf(error);
+    return toSuiError(error);
   } catch {
     return error;
   }

@@ -1,15 +1,15 @@
-import { integerBetween, type SettingTable, textThat } from 'sui-enclave-server';
+import { integerBetween, type SettingTable, textSetting } from 'sui-enclave-server';
 import * as v from 'valibot';
 
 export const SALT_SETTINGS = {
   SALT_CLIENTS: {
-    schema: textThat('list the clients whose tokens get a salt'),
+    schema: textSetting('list the clients whose tokens get a salt'),
     meaning:
       'the clients whose tokens get a salt, as JSON: `[{"issuer": "https://accounts.google.com", "client_id": "…", "seed": 1}]`. An issuer that is not a known provider needs `"jwks_url"`, and its host in app.yaml. `"presenters": ["…"]` lists values of `azp` that are accepted besides the client id',
   },
   SALT_SEED_FINGERPRINTS: {
     schema: v.pipe(
-      textThat('be 32 hex characters for each version of the seed, separated by commas', (text) =>
+      textSetting('be 32 hex characters for each version of the seed, separated by commas', (text) =>
         /^[0-9a-f]{32}(,[0-9a-f]{32})*$/.test(text),
       ),
       v.transform((text) => text.split(',')),

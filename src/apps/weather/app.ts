@@ -1,7 +1,7 @@
 import {
   type AppContext,
   type Application,
-  budgetFrom,
+  createBudget,
   defineApp,
   endpoint,
   processData,
@@ -36,7 +36,7 @@ interface CachedReading {
 /** Signs the temperature that weatherapi.com reports for a place, with the time of the reading. */
 function create({ env, upstream, secret, sign }: AppContext): Application {
   const ttlMs = 1000 * readSettings(WEATHER_SETTINGS, env).WEATHER_CACHE_SECONDS;
-  const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: budgetFrom(env) }));
+  const service = new WeatherService(upstream(UPSTREAM_HOST, { ...BOUNDS, budget: createBudget(env) }));
   const cache = new LoadingCache<CachedReading>({
     ttlMs,
     failureMs: (error) => keepFailureMs(error, ttlMs),

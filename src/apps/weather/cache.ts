@@ -1,4 +1,4 @@
-import { startShared, waitForOther } from 'sui-enclave-server';
+import { startShared, waitForShared } from 'sui-enclave-server';
 
 export interface CacheBounds {
   /** Lifetime of a result, in milliseconds. With 0 nothing is kept, but concurrent requests still share a load. */
@@ -27,7 +27,7 @@ export class LoadingCache<T> {
     const kept = this.#kept.get(key);
     if (kept && performance.now() < kept.until) return kept.outcome;
     const loading = this.#loading.get(key);
-    return loading ? waitForOther(loading) : this.#load(key, load);
+    return loading ? waitForShared(loading) : this.#load(key, load);
   }
 
   #load(key: string, load: (key: string) => Promise<T>): Promise<T> {

@@ -5,7 +5,7 @@ import type { Transaction } from '@mysten/sui/transactions';
 import { fromBase58, normalizeStructTag, normalizeSuiAddress, toBase64, toHex } from '@mysten/sui/utils';
 import { buildTransaction } from 'sui-enclave/sui/build';
 import { NodeRefusedError, ObjectNotFoundError, SuiError } from 'sui-enclave/sui/errors';
-import { toFailure, toSuiError } from 'sui-enclave/sui/failures';
+import { toExecutionError, toSuiError } from 'sui-enclave/sui/failures';
 import { type PackageVersion, readPackage } from 'sui-enclave/sui/packages';
 import { resultOfSending, waitUntilVisible } from 'sui-enclave/sui/send';
 import { describeTransaction } from './describe_transaction.ts';
@@ -199,7 +199,7 @@ export class Chain {
     // Also of a failed transaction, which has changed the gas coin.
     await this.#visible(digest);
     const { error } = executed.status;
-    if (error !== null) throw toFailure(error);
+    if (error !== null) throw toExecutionError(error);
     return {
       digest,
       gas,

@@ -16,7 +16,7 @@ import {
   readConfig,
   readEvents,
   readPackage,
-  suiErrorOf,
+  toSuiError,
 } from 'sui-enclave/sui';
 
 /** The holder of a capability of a config. */
@@ -144,7 +144,7 @@ async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, si
     .listPackageVersions({ packageId: enclavePackage, pageSize: MAX_VERSIONS }, { abort: signal })
     .then(undefined, (error: unknown) => {
       signal.throwIfAborted();
-      throw suiErrorOf(error);
+      throw toSuiError(error);
     });
   const [newest] = response.versions.toSorted((a, b) => Number((b.version ?? 0n) - (a.version ?? 0n)));
   const { packageId: latest = enclavePackage } = newest ?? {};

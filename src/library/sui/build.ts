@@ -1,7 +1,7 @@
 /** Builds transactions, and says why one would fail. Browser-safe. */
 import { type ClientWithCoreApi, SimulationError } from '@mysten/sui/client';
 import type { Transaction } from '@mysten/sui/transactions';
-import { toFailure, toSuiError } from './failures.ts';
+import { toExecutionError, toSuiError } from './failures.ts';
 import { isAmbiguous, withNodesWords, withRuntimeError } from './runtime_errors.ts';
 
 /** Of `Transaction.build`. */
@@ -29,7 +29,7 @@ export async function buildTransaction(
     const failure = error instanceof SimulationError ? error.executionError : undefined;
     if (failure === undefined || !isAmbiguous(failure)) throw toSuiError(error);
     const answer = await simulate(client, transaction).catch(() => undefined);
-    throw toFailure(answer?.FailedTransaction?.status.error ?? failure);
+    throw toExecutionError(answer?.FailedTransaction?.status.error ?? failure);
   }
 }
 

@@ -60,7 +60,7 @@ function printable(text: string): string {
 export function toSuiError(error: unknown): SuiError {
   if (error instanceof SuiError) return error;
   if (!(error instanceof Error)) throw error;
-  if (error instanceof SimulationError && error.executionError) return toFailure(error.executionError);
+  if (error instanceof SimulationError && error.executionError) return toExecutionError(error.executionError);
   if (error instanceof ObjectError && error.reason !== 'unknown') {
     return new ObjectNotFoundError(error.objectId ?? '(not named)');
   }
@@ -130,7 +130,7 @@ function givenStatus(error: unknown): string | null {
 function createRefusal(status: string | null, message: string, cause: Error): SuiError {
   const options = { cause };
   const failure = status === 'INVALID_ARGUMENT' ? failureIn(message) : null;
-  if (failure !== null) return toFailure(failure);
+  if (failure !== null) return toExecutionError(failure);
   if (status === 'INTERNAL' && message === ANSWER_TOO_LARGE) {
     return new SuiError('SUI_NODE_ANSWER', `${message}: use another node`, options);
   }
@@ -183,7 +183,7 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
  * instruction without a result as an abort with 0, so this takes it for one: `buildTransaction` and `sendTransaction`
  * tell them apart, and so does what a wallet returns.
  */
-export function toFailure(error: SuiClientTypes.ExecutionError): SuiError {
+export function toExecutionError(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);
   if (place !== null) return new MoveRuntimeError(place);
   const message = printable(error.message);

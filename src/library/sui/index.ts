@@ -14,7 +14,7 @@ export {
   readEvents,
 } from './events.ts';
 export { type EnclaveCalls, type SuiEnclaveExtension, suiEnclave } from './extension.ts';
-export { toFailure as failureOf, toSuiError as suiErrorOf } from './failures.ts';
+export { toExecutionError, toSuiError } from './failures.ts';
 export {
   acceptedImages,
   type Contract,

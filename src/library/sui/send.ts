@@ -3,7 +3,7 @@ import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { TransactionDataBuilder } from '@mysten/sui/transactions';
 import { pause } from '../waiting.ts';
 import { NotVisibleError, ObjectNotFoundError, type SuiError } from './errors.ts';
-import { toFailure, toSendError } from './failures.ts';
+import { toExecutionError, toSendError } from './failures.ts';
 import { firstMissing, namedObjects } from './inputs.ts';
 import { withNodesWords, withRuntimeError } from './runtime_errors.ts';
 import { invalidValue } from './values.ts';
@@ -63,7 +63,7 @@ export async function sendTransaction<Included extends Include = object>(
   const result = (await findInputs(client, signed)) ?? (await resultOfSending(client, signed));
   const executed = result.Transaction ?? result.FailedTransaction;
   const { error: cause } = executed.status;
-  const failure = cause === null ? null : toFailure(cause);
+  const failure = cause === null ? null : toExecutionError(cause);
   if (waitMs > 0) {
     // Not the digest that the node names: it could name another transaction.
     const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);

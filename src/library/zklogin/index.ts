@@ -20,7 +20,7 @@ export {
 export type { Redirect } from './redirect.ts';
 export { getProof, getSalt, type Proof, type ProofOptions, type ProofRequest } from './services.ts';
 export {
-  createEpochSource as epochOf,
+  createEpochSource,
   type EpochSource,
   type ExecuteOptions,
   resumeSession,
@@ -29,4 +29,4 @@ export {
 } from './session.ts';
 export type { Sponsor, SponsoredTransaction, SponsorRequest } from './sponsor.ts';
 export { type LoginStage, loginStage } from './stage.ts';
-export { browserSession, memorySession, type SessionStore } from './storage.ts';
+export { createBrowserStore, createMemoryStore, type SessionStore } from './storage.ts';

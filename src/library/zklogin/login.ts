@@ -23,7 +23,7 @@ export interface OpenOptions {
   readonly proof: Proof;
   /** As in deriveAddress. */
   readonly legacyAddress: boolean;
-  /** Called before each signature: see epochOf. */
+  /** Called before each signature: see createEpochSource. */
   readonly currentEpoch: EpochSource;
 }
 

@@ -77,7 +77,7 @@ export class ZkLoginSession extends Signer {
     if (typeof currentEpoch !== 'function') {
       throw new ZkLoginError(
         'ZKLOGIN_OPTION',
-        'currentEpoch must be a function that returns the current epoch: see epochOf',
+        'currentEpoch must be a function that returns the current epoch: see createEpochSource',
       );
     }
     const { address, maxEpoch } = loadSession(store);

@@ -49,12 +49,12 @@ const LOGIN = 'sui-enclave/zklogin/login';
 const SESSION = 'sui-enclave/zklogin/session';
 
 /** The browser's session storage: survives a reload, ends with the tab. @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers */
-export function browserSession(): SessionStore {
+export function createBrowserStore(): SessionStore {
   const storage = sessionStorageHere();
   if (!storage) {
     throw new ZkLoginError(
       'ZKLOGIN_STORAGE',
-      'there is no session storage here: pass one, such as memorySession()',
+      'there is no session storage here: pass one, such as createMemoryStore()',
     );
   }
   return {
@@ -74,7 +74,7 @@ export function loginStore(store: SessionStore | undefined): SessionStore {
   if (store === undefined && !sessionStorageHere()) {
     throw new ZkLoginError(
       'ZKLOGIN_NO_LOGIN',
-      'no login is under way: there is no session storage here, so give beginLogin a storage, such as memorySession(), and the same one to this call',
+      'no login is under way: there is no session storage here, so give beginLogin a storage, such as createMemoryStore(), and the same one to this call',
     );
   }
   return sessionStore(store);
@@ -87,14 +87,14 @@ function sessionStorageHere(): Storage | null | undefined {
   } catch (cause) {
     throw new ZkLoginError(
       'ZKLOGIN_STORAGE',
-      'the browser blocks the session storage of this page: allow its site data, or pass a storage such as memorySession()',
+      'the browser blocks the session storage of this page: allow its site data, or pass a storage such as createMemoryStore()',
       { cause },
     );
   }
 }
 
 /** A storage in memory: ends with the process or page. */
-export function memorySession(): SessionStore {
+export function createMemoryStore(): SessionStore {
   const values = new Map<string, string>();
   return {
     persistent: false,
@@ -110,7 +110,7 @@ export function memorySession(): SessionStore {
 
 /** @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent: false` */
 export function sessionStore(customStore: SessionStore | undefined): SessionStore {
-  const store = customStore ?? browserSession();
+  const store = customStore ?? createBrowserStore();
   if (store?.persistent !== false) {
     throw new ZkLoginError(
       'ZKLOGIN_STORAGE',

@@ -6,7 +6,7 @@ import {
   integerBetween,
   readSettings,
   type SettingTable,
-  textThat,
+  textSetting,
   zeroOrOne,
 } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
@@ -38,17 +38,17 @@ const ENGINE = fileURLToPath(new URL('../../../build/prover/prover', import.meta
 /** The links of the meanings are relative to `src/prover`. */
 export const BACKEND_SETTINGS = {
   ZKEY: {
-    schema: textThat('be the path of the Groth16 proving key'),
+    schema: textSetting('be the path of the Groth16 proving key'),
     meaning: 'path of the proving key',
   },
   WITNESS_BINARIES: {
-    schema: textThat('be the folder of the witness generator'),
+    schema: textSetting('be the folder of the witness generator'),
     meaning:
       "folder with `zkLogin` and `zkLogin.dat` (C++), or with circom's `generate_witness.js`, `witness_calculator.js` and `circuit.wasm`, which takes six times as long",
   },
   ZKEY_BLAKE2B: {
     schema: v.pipe(
-      textThat('be the BLAKE2b-512 of the key: 128 hex digits, as b2sum prints them', (text) =>
+      textSetting('be the BLAKE2b-512 of the key: 128 hex digits, as b2sum prints them', (text) =>
         /^[0-9a-f]{128}$/i.test(text),
       ),
       v.toLowerCase(),

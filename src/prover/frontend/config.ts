@@ -14,7 +14,7 @@ import {
   integerBetween,
   readSettings,
   type SettingTable,
-  textThat,
+  textSetting,
   zeroOrOne,
 } from 'sui-enclave-service/settings';
 import * as v from 'valibot';
@@ -64,7 +64,7 @@ const MARGIN_MS = 25_000;
 export const FRONTEND_SETTINGS = {
   PROVER_URI: {
     schema: v.pipe(
-      textThat(
+      textSetting(
         'be the URL at which the backend takes inputs, with its path: for example http://backend:8080/input',
         isInputUrl,
       ),

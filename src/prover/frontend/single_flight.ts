@@ -1,4 +1,4 @@
-import { startShared, waitForOther } from 'sui-enclave-service/waiting';
+import { startShared, waitForShared } from 'sui-enclave-service/waiting';
 
 interface Running<Result> {
   readonly result: Promise<Result>;
@@ -36,7 +36,7 @@ export class SingleFlight<Result> {
     leaving.addEventListener('abort', leave, { once: true });
     try {
       // Who started the work keeps a slot until it ends, so that there is never more work than slots.
-      return await (joined ? waitForOther(running.result, leaving) : running.result);
+      return await (joined ? waitForShared(running.result, leaving) : running.result);
     } finally {
       leaving.removeEventListener('abort', leave);
       if (!leaving.aborted) leave();

@@ -1,6 +1,6 @@
 import type { AxiosInstance } from 'axios';
 import { isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
-import { startShared, waitForOther } from 'sui-enclave-service/waiting';
+import { startShared, waitForShared } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** Minimum time between the starts of two rounds, in milliseconds, so that a GET can't serve as an amplifier. */
@@ -31,7 +31,7 @@ export class EndpointHealth {
     const running = this.#round;
     const started = !running && now - this.#startedAt >= ROUND_MS ? this.#start(now) : undefined;
     if (this.#finished && now - this.#finished.startedAt < MAX_AGE_MS) return this.#finished.statuses;
-    return await (started ?? waitForOther(running as Promise<Statuses>));
+    return await (started ?? waitForShared(running as Promise<Statuses>));
   }
 
   #start(startedAt: number): Promise<Statuses> {

@@ -1,7 +1,7 @@
 /** The keys of an issuer: fetched on demand, cached, and renewed at a bounded rate. */
 import type { AxiosInstance } from 'axios';
 import { isUpstreamError, parseJson, type UpstreamError, type Upstreams } from '../upstream.ts';
-import { startShared, waitForOther } from '../waiting.ts';
+import { startShared, waitForShared } from '../waiting.ts';
 import type { Client } from './clients.ts';
 import { type OidcCode, OidcError } from './errors.ts';
 import { type KeyOfId, type KeysById, keyOfId, readKeySet } from './jwk.ts';
@@ -57,7 +57,7 @@ export class IssuerKeys {
     const started = running ? undefined : this.#renew();
     // While the issuer fails, known keys are used without waiting for the next attempt.
     if (!this.#failure || !this.#known(kid, MAX_AGE_MS)) {
-      await (running ? waitForOther(running) : started);
+      await (running ? waitForShared(running) : started);
     }
     const now = this.#known(kid, MAX_AGE_MS);
     if (now) return now;

@@ -1,6 +1,6 @@
 /** Limits on the requests to an upstream. */
 import { expect, test } from 'vitest';
-import { budgetFrom } from '../../../src/service/budget.ts';
+import { createBudget } from '../../../src/service/budget.ts';
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { host } from './hosts.ts';
 
@@ -10,7 +10,7 @@ test('a client sends no request beyond its budget, and spends it on no request t
     requestCount++;
     response.end('{}');
   });
-  const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '2' }) });
+  const client = createUpstream(origin)({ budget: createBudget({ UPSTREAM_CALLS_PER_MINUTE: '2' }) });
   await expect(client.get('//')).rejects.toMatchObject({ code: 'APPLICATION' });
   await expect(client.get('/', { signal: AbortSignal.abort() })).rejects.toThrow();
   await client.get('/');

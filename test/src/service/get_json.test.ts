@@ -2,7 +2,7 @@
 import { inspect } from 'node:util';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { ApplicationMistake, budgetFrom, errorClass, getJson } from '../../../src/server/index.ts';
+import { ApplicationMistake, createBudget, errorClass, getJson } from '../../../src/server/index.ts';
 import { createUpstream } from '../../../src/service/upstream.ts';
 import { echo, host, rawHost } from './hosts.ts';
 
@@ -101,7 +101,7 @@ describe("without such an answer the application's own error is thrown", () => {
 
 describe('what the host is not to blame for is thrown as it is', () => {
   test('a budget that is used up', async () => {
-    const budget = budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '1' });
+    const budget = createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' });
     const { client, connections } = await host((_request, response) => response.end('{"cents": 5}'), {
       budget,
     });

@@ -7,7 +7,7 @@ import {
   readSettings,
   type Setting,
   type SettingTable,
-  textThat,
+  textSetting,
   trueOrFalse,
   zeroOrOne,
 } from '../../../src/service/settings.ts';
@@ -19,9 +19,9 @@ const TABLE = {
   LEVEL: { schema: acceptOneOf('a', 'b', 'c'), default: 'c', meaning },
   ON: { schema: trueOrFalse, default: 'false', meaning },
   FLAG: { schema: zeroOrOne, default: '0', meaning },
-  NAME: { schema: textThat('be a name in lower case', (text) => /^[a-z]+$/.test(text)), meaning },
+  NAME: { schema: textSetting('be a name in lower case', (text) => /^[a-z]+$/.test(text)), meaning },
   ANY: { schema: v.string(), meaning },
-  FILE: { schema: textThat('be a path'), optional: true, meaning },
+  FILE: { schema: textSetting('be a path'), optional: true, meaning },
   LINES: { schema: v.string(), default: '', meaning },
 } as const satisfies SettingTable;
 const NEEDED = { NAME: 'a', ANY: 'b' };

@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { type AppContext, processData } from '../../../src/server/application/app.ts';
-import { budgetFrom } from '../../../src/service/budget.ts';
+import { createBudget } from '../../../src/service/budget.ts';
 import { createLog } from '../../../src/service/log.ts';
 import { createUpstream, isUpstreamError, type UpstreamError } from '../../../src/service/upstream.ts';
 import { makeTls } from '../../../src/testing/tls.ts';
@@ -222,7 +222,7 @@ describe('what is thrown carries nothing of the request:', () => {
 
   test('a signal, a budget that is used up', async () => {
     const { origin } = await host(() => {});
-    const client = createUpstream(origin)({ budget: budgetFrom({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
+    const client = createUpstream(origin)({ budget: createBudget({ UPSTREAM_CALLS_PER_MINUTE: '1' }) });
     const controller = new AbortController();
     const thrownByCall = thrownBy(client({ ...PARTS, signal: controller.signal }));
     setTimeout(() => controller.abort(), 50);

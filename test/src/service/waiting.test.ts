@@ -16,7 +16,7 @@ import {
   untilOneEnds,
   WaitingRoom,
   type Work,
-  waitForOther,
+  waitForShared,
 } from '../../../src/service/waiting.ts';
 import { requestFor, startTestFrontend } from '../prover/frontend/support.ts';
 import { changeDeadline, startServer, startWeather } from '../server/support.ts';
@@ -86,8 +86,8 @@ describe('the room', () => {
   });
 
   test('is not entered where no request is at work', async () => {
-    expect(await waitForOther(Promise.resolve(1))).toBe(1);
-    await expect(waitForOther(new Promise(() => {}), AbortSignal.abort('left'))).rejects.toBe('left');
+    expect(await waitForShared(Promise.resolve(1))).toBe(1);
+    await expect(waitForShared(new Promise(() => {}), AbortSignal.abort('left'))).rejects.toBe('left');
   });
 });
 
@@ -138,7 +138,7 @@ async function startHung() {
       const send = async (response: Response, result: Promise<string>) =>
         sendJson(response, 200, { result: await result });
       app.get('/work', (_request, response) =>
-        inFlight.work(response, () => send(response, waitForOther(call.promise))),
+        inFlight.work(response, () => send(response, waitForShared(call.promise))),
       );
       app.get('/outside', (_request, response) => send(response, inFlight.waitFor(response, call.promise)));
     },
@@ -196,9 +196,9 @@ describe('a call that others wait for', () => {
       left: () => left,
     });
     const outer = runAs(createWork(leaving.signal), () =>
-      start(async () => `outer ${await waitForOther(inner.promise)}`),
+      start(async () => `outer ${await waitForShared(inner.promise)}`),
     );
-    const outerWait = runAs(createWork(new AbortController().signal), () => waitForOther(outer));
+    const outerWait = runAs(createWork(new AbortController().signal), () => waitForShared(outer));
     const answer = outerWait.catch((error: unknown) => error);
     leaving.abort(new CallerLeft());
     inner.resolve('inner');
@@ -217,7 +217,7 @@ describe('a call that others wait for', () => {
     const abandoned = new AbortController();
     const never = new Promise<never>(() => {});
     const shared = runAs({ isSealed: false, id: '', waitFor: untilOneEnds, left: () => undefined }, () =>
-      startShared(() => waitForOther(never), abandoned.signal),
+      startShared(() => waitForShared(never), abandoned.signal),
     );
     abandoned.abort('abandoned');
     await expect(shared).rejects.toBe('abandoned');

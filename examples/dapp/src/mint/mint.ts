@@ -2,7 +2,7 @@
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { Transaction } from '@mysten/sui/transactions';
-import { failureOf } from 'sui-enclave/sui';
+import { toExecutionError } from 'sui-enclave/sui';
 import { degreesText, mintCall, type Reading, tenthsText } from '../enclave/weather.ts';
 import type { Settings } from '../settings.ts';
 import type { Kit } from '../wallet/kit.ts';
@@ -50,7 +50,7 @@ export async function mint({ kit, sui, reading, enclaveId, owner }: Order): Prom
   transaction.transferObjects([mintCall(transaction, reading, sui, enclaveId)], owner);
   const result = await kit.signAndExecuteTransaction({ transaction });
   const { digest, effects, status } = result.Transaction ?? result.FailedTransaction;
-  if (status.error !== null) throw failureOf(status.error);
+  if (status.error !== null) throw toExecutionError(status.error);
   const client = kit.getClient();
   // Reads show a transaction later than the node executes it.
   await client.core.waitForTransaction({ digest });

@@ -2,7 +2,7 @@
 import {
   beginLogin,
   completeLogin,
-  epochOf,
+  createEpochSource,
   getProof,
   getSalt,
   type Login,
@@ -13,7 +13,7 @@ import {
 } from 'sui-enclave/zklogin';
 import { app, client, services, show } from './my_wallet.ts';
 
-const currentEpoch = epochOf(client);
+const currentEpoch = createEpochSource(client);
 const legacyAddress = false;
 
 /** Runs at each load of the page. `back` is location.href, or the body of a form_post. */

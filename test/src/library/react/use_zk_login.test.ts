@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import { type UsedZkLogin, useZkLogin, type ZkLoginOptions } from '../../../../src/library/react/index.ts';
 import {
-  memorySession,
+  createMemoryStore,
   PROVIDERS,
   type Proof,
   type SessionStore,
@@ -96,7 +96,7 @@ const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
   results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
 
 /** What an open session of this storage shows. */
-async function opened(storage = memorySession()) {
+async function opened(storage = createMemoryStore()) {
   const begun = answered(begin({ storage }));
   page(begun.back);
   const login = await use(storage);
@@ -107,20 +107,20 @@ async function opened(storage = memorySession()) {
 describe('a page', () => {
   test('has nobody logged in at first, and shows nothing before it has looked', async () => {
     page();
-    const login = await use(memorySession());
+    const login = await use(createMemoryStore());
     await until(login, 'none');
     expect(listSteps(login)).toEqual(['loading', 'none']);
   });
 
   test('on a server is rendered as one that has not looked yet', () => {
     const Component = () =>
-      useZkLogin({ client, ...services(), legacyAddress: false, storage: memorySession() }).step;
+      useZkLogin({ client, ...services(), legacyAddress: false, storage: createMemoryStore() }).step;
     expect(renderToString(createElement(Component))).toBe('loading');
   });
 
   test('leaves for the provider with a key that is in the storage', async () => {
     const { location } = page();
-    const storage = memorySession();
+    const storage = createMemoryStore();
     const login = await use(storage);
     await until(login, 'none');
     login.latest().logIn(LOG_IN);
@@ -132,7 +132,7 @@ describe('a page', () => {
 
   test('that comes back from the browser’s cache does not look as if it were leaving', async () => {
     const { events } = page();
-    const login = await use(memorySession());
+    const login = await use(createMemoryStore());
     await until(login, 'none');
     login.latest().logIn(LOG_IN);
     await until(login, 'leaving');
@@ -142,7 +142,7 @@ describe('a page', () => {
 
   test('stays where it is if the node does not tell the epoch, and says why', async () => {
     const { location } = page();
-    const login = await use(memorySession());
+    const login = await use(createMemoryStore());
     await until(login, 'none');
     node.faults.set('GetEpoch', 'reset');
     login.latest().logIn(LOG_IN);
@@ -202,7 +202,7 @@ describe('an answer', () => {
   });
 
   test('that is refused keeps the session that was to be renewed', async () => {
-    const storage = memorySession();
+    const storage = createMemoryStore();
     await (await opened(storage)).unmount();
     const begun = begin({ storage });
     page(begun.back({ error: 'access_denied' }));
@@ -295,7 +295,7 @@ test('a page that unmounts the hook ends its request, and goes on when it mounts
 
 describe('an open session', () => {
   test('is there after a reload, without asking any service', async () => {
-    const storage = memorySession();
+    const storage = createMemoryStore();
     const before = await opened(storage);
     await before.unmount();
     page();
@@ -307,7 +307,7 @@ describe('an open session', () => {
   });
 
   test('is gone in the moment of logOut, from page and storage', async () => {
-    const storage = memorySession();
+    const storage = createMemoryStore();
     const login = await opened(storage);
     const from = login.results.length;
     login.latest().logOut();
@@ -329,7 +329,7 @@ describe('an open session', () => {
   });
 
   test('that the node can not judge is an error, and retry goes on', async () => {
-    const storage = memorySession();
+    const storage = createMemoryStore();
     await (await opened(storage)).unmount();
     page();
     node.faults.set('GetEpoch', 'reset');

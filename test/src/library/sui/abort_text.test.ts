@@ -1,7 +1,7 @@
 /** What nodes of Sui 1.63 say in place of a structured failure, when they build a transaction without a gas budget. */
 import { SimulationError } from '@mysten/sui/client';
 import { describe, expect, test } from 'vitest';
-import { failureOf, suiErrorOf } from '../../../../src/library/sui/index.ts';
+import { toExecutionError, toSuiError } from '../../../../src/library/sui/index.ts';
 
 const ADDRESS = 'a5'.repeat(32);
 /** With the code 11, as a node reported it. */
@@ -26,12 +26,12 @@ function thrown(message: string, code = 'INVALID_ARGUMENT'): Error {
   return new SimulationError(message, { cause });
 }
 
-const createError = (message: string, status?: string) => suiErrorOf(thrown(message, status));
+const createError = (message: string, status?: string) => toSuiError(thrown(message, status));
 
 describe('an abort in the text of a refusal', () => {
   test('is the same error as the structured failure of later nodes', () => {
     const location = { package: `0x${ADDRESS}`, module: 'enclave', functionName: 'assert_signed' };
-    const structured = failureOf({
+    const structured = toExecutionError({
       $kind: 'MoveAbort',
       message: 'MoveAbort',
       MoveAbort: { abortCode: NUMBER, location, cleverError: { errorCode: 11 } },

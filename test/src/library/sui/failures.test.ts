@@ -6,12 +6,12 @@ import { Transaction } from '@mysten/sui/transactions';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { toSendError } from '../../../../src/library/sui/failures.ts';
 import {
-  failureOf,
   NodeRefusedError,
   readConfig,
   SuiError,
   sendTransaction,
-  suiErrorOf,
+  toExecutionError,
+  toSuiError,
 } from '../../../../src/library/sui/index.ts';
 
 const ID = `0x${'1'.repeat(64)}`;
@@ -119,7 +119,7 @@ describe('a GraphQL node', () => {
     };
     const data = { simulateTransaction: { effects: { transaction: { effects } } } };
     const client = await createGraphql((response) => response.end(JSON.stringify({ data })));
-    const error = await building(client).catch(suiErrorOf);
+    const error = await building(client).catch(toSuiError);
     expect(error).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'enclave::ERetired',
@@ -129,7 +129,7 @@ describe('a GraphQL node', () => {
 
   test('answers a build without the requested data', async () => {
     const client = await createGraphql((response) => response.end('{"data":{}}'));
-    const error = await building(client).catch(suiErrorOf);
+    const error = await building(client).catch(toSuiError);
     expect(error).toMatchObject({ code: 'SUI_NODE_ANSWER' });
   });
 
@@ -156,20 +156,20 @@ describe('a GraphQL node', () => {
   });
 });
 
-describe('suiErrorOf', () => {
+describe('toSuiError', () => {
   test('returns a SuiError unchanged', () => {
     const error = new SuiError('SUI_VALUE', 'no');
-    expect(suiErrorOf(error)).toBe(error);
+    expect(toSuiError(error)).toBe(error);
   });
 
   test('rethrows an error that is not about a node', () => {
     const bug = new TypeError('undefined is not a function');
-    expect(() => suiErrorOf(bug)).toThrow(bug);
-    expect(() => suiErrorOf('text')).toThrow('text');
+    expect(() => toSuiError(bug)).toThrow(bug);
+    expect(() => toSuiError('text')).toThrow('text');
   });
 });
 
-describe('sendErrorOf', () => {
+describe('toSendError', () => {
   test('returns a clear refusal unchanged', () => {
     const refused = new NodeRefusedError('INVALID_ARGUMENT', 'no');
     expect(toSendError(refused, 'digest')).toBe(refused);
@@ -190,7 +190,7 @@ describe('sendErrorOf', () => {
   test.each(['ABORTED', 'RESOURCE_EXHAUSTED'])('believes no text that comes with %s', (code) => {
     const message = 'Transaction needs to be rebuilt because object is not available for consumption';
     const error = Object.assign(new Error(message), { code, methodName: 'ExecuteTransaction' });
-    expect(suiErrorOf(error).code).toBe('SUI_OBJECT_CHANGED');
+    expect(toSuiError(error).code).toBe('SUI_OBJECT_CHANGED');
     expect(toSendError(error, 'digest').code).toBe('SUI_UNKNOWN_OUTCOME');
     const refused = Object.assign(error, { code: 'INVALID_ARGUMENT' });
     expect(toSendError(refused, 'digest').code).toBe('SUI_OBJECT_CHANGED');
@@ -204,11 +204,11 @@ describe('sendErrorOf', () => {
   });
 });
 
-describe('failureOf', () => {
+describe('toExecutionError', () => {
   test('names an abort by its number when the node does not name its constant', () => {
     const location = { package: ID, module: 'nitro_attestation', functionName: 'load_nitro_attestation' };
     const abort = { abortCode: '2', location };
-    expect(failureOf({ $kind: 'MoveAbort', message: 'MoveAbort', MoveAbort: abort })).toMatchObject({
+    expect(toExecutionError({ $kind: 'MoveAbort', message: 'MoveAbort', MoveAbort: abort })).toMatchObject({
       code: 'SUI_MOVE_ABORT',
       abort: 'nitro_attestation::2',
       message: expect.stringContaining('it expired'),
@@ -218,11 +218,11 @@ describe('failureOf', () => {
   test('names an abort by its code, whatever the number is, and by its name where there is no code', () => {
     const location = { package: ID, module: 'enclave', functionName: 'assert_signed' };
     const createAbort = (cleverError: object) =>
-      failureOf({
+      toExecutionError({
         $kind: 'MoveAbort',
         message: 'MoveAbort',
         MoveAbort: { abortCode: '9223372268062277633', location, cleverError },
-      } as Parameters<typeof failureOf>[0]);
+      } as Parameters<typeof toExecutionError>[0]);
     for (const cleverError of [
       { errorCode: 13 },
       { errorCode: 13, constantName: 'ERetired' },
@@ -236,13 +236,19 @@ describe('failureOf', () => {
   });
 
   test('describes an abort without a location', () => {
-    const failure = failureOf({ $kind: 'MoveAbort', message: 'MoveAbort', MoveAbort: { abortCode: '7' } });
+    const failure = toExecutionError({
+      $kind: 'MoveAbort',
+      message: 'MoveAbort',
+      MoveAbort: { abortCode: '7' },
+    });
     expect(failure.message).toBe('a check of the contract failed (?::7, in an unknown place)');
   });
 
   test('distinguishes too little gas from other failures', () => {
-    expect(failureOf({ $kind: 'Unknown', message: 'InsufficientGas', Unknown: null }).code).toBe('SUI_GAS');
-    expect(failureOf({ $kind: 'Unknown', message: 'FunctionNotFound', Unknown: null }).code).toBe(
+    expect(toExecutionError({ $kind: 'Unknown', message: 'InsufficientGas', Unknown: null }).code).toBe(
+      'SUI_GAS',
+    );
+    expect(toExecutionError({ $kind: 'Unknown', message: 'FunctionNotFound', Unknown: null }).code).toBe(
       'SUI_EXECUTION',
     );
   });

@@ -9,9 +9,9 @@ import { Chain } from '../../../../src/cli/sui/chain.ts';
 import { LoopbackNode } from '../../../../src/devnet/node.ts';
 import {
   buildTransaction,
-  failureOf,
   MoveRuntimeError,
   sendTransaction,
+  toExecutionError,
 } from '../../../../src/library/sui/index.ts';
 import { resultOfSending } from '../../../../src/library/sui/send.ts';
 import { createRoot } from '../../../../src/testing/attestation_ca.ts';
@@ -73,14 +73,14 @@ async function toldByWallet(name: string): Promise<unknown> {
     include: { effects: true } as const,
   });
   const { status } = parseTransactionEffectsBcs(failed?.effects.bcs ?? new Uint8Array());
-  return failureOf(status.error as SuiClientTypes.ExecutionError);
+  return toExecutionError(status.error as SuiClientTypes.ExecutionError);
 }
 
 /** As a GraphQL service says it. */
 function toldByGraphql(name: string): unknown {
   const location = `${packageId.slice(2)}::probe::${name} (function index 3) at offset 2`;
   const message = `Error in 1st command, Move Primitive Runtime Error. Location: ${location}. Arithmetic error, stack overflow, max value depth, etc.`;
-  return failureOf({ $kind: 'Unknown', message, Unknown: null });
+  return toExecutionError({ $kind: 'Unknown', message, Unknown: null });
 }
 
 const command = (name: string, values = {}) => {
@@ -138,7 +138,7 @@ test('a place that is not given, or is not of Move, is not made up', () => {
     'MovePrimitiveRuntimeError({"module":{"address":"0x2","name":"a\\u001b[2J"}})',
     'Move Primitive Runtime Error. Location: UNKNOWN. Arithmetic error, stack overflow, etc.',
   ]) {
-    expect(failureOf({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
+    expect(toExecutionError({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
       code: 'SUI_MOVE_RUNTIME',
       location: 'an unknown place',
     });
@@ -147,7 +147,9 @@ test('a place that is not given, or is not of Move, is not made up', () => {
 
 test('words of a contract or a node that only contain its name are another failure', () => {
   for (const message of ['an error like MovePrimitiveRuntimeError(null)', 'MovePrimitiveRuntimeErrors']) {
-    expect(failureOf({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({ code: 'SUI_EXECUTION' });
+    expect(toExecutionError({ $kind: 'Unknown', message, Unknown: null })).toMatchObject({
+      code: 'SUI_EXECUTION',
+    });
   }
 });
 

@@ -13,7 +13,7 @@ import {
   readConfig,
   type SignedTransaction,
   sendTransaction,
-  suiErrorOf,
+  toSuiError,
   UnknownOutcomeError,
 } from '../../../../src/library/sui/index.ts';
 import { namedObjects } from '../../../../src/library/sui/inputs.ts';
@@ -34,7 +34,7 @@ type Options = Pick<SignedTransaction, 'waitMs' | 'lookUpMs' | 'signal'>;
 async function signed(tx: Transaction) {
   tx.setSender(fixture.address);
   const transaction = await tx.build({ client }).catch((error: unknown) => {
-    throw suiErrorOf(error);
+    throw toSuiError(error);
   });
   const { signature } = await fixture.admin.signTransaction(transaction);
   return { transaction, signatures: [signature], include: { effects: true } as const };
@@ -190,7 +190,7 @@ test('mayHaveExecuted knows the errors of transactions that were executed, or ma
   expect(mayHaveExecuted(new NotVisibleError('digest', 'after 1 ms'))).toBe(true);
   expect(mayHaveExecuted(new UnknownOutcomeError('digest', 'no answer'))).toBe(true);
   expect(
-    mayHaveExecuted(suiErrorOf(Object.assign(new Error('no'), { code: 'UNAVAILABLE', methodName: 'x' }))),
+    mayHaveExecuted(toSuiError(Object.assign(new Error('no'), { code: 'UNAVAILABLE', methodName: 'x' }))),
   ).toBe(false);
 });
 

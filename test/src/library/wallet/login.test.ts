@@ -2,7 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
-import { deriveAddress, memorySession, PROVIDERS } from '../../../../src/library/zklogin/index.ts';
+import { createMemoryStore, deriveAddress, PROVIDERS } from '../../../../src/library/zklogin/index.ts';
 import { serve } from '../loopback.ts';
 import { CLIENT_ID, SUBJECT } from '../zklogin/support.ts';
 import { ORIGIN, usePage } from './page.ts';
@@ -377,7 +377,7 @@ describe('a login whose window the browser blocks', () => {
 
   test('rejects with a storage that the page loses', async () => {
     page.current.blocksWindows = true;
-    const { wallet } = register({ storage: memorySession() });
+    const { wallet } = register({ storage: createMemoryStore() });
     await expect(connect(wallet)).rejects.toMatchObject({ code: 'ZKLOGIN_CLOSED' });
     expect(page.current.left).toEqual([]);
   });

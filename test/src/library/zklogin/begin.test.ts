@@ -2,7 +2,7 @@ import { generateNonce } from '@mysten/sui/zklogin';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   beginLogin,
-  memorySession,
+  createMemoryStore,
   PROVIDERS,
   type Provider,
 } from '../../../../src/library/zklogin/index.ts';
@@ -108,7 +108,7 @@ describe('only the session storage holds the key', () => {
 
   test('refuses local storage and any other that may be persistent, before a key is generated', () => {
     const storage = new LocalStorage();
-    for (const refused of [storage, { ...memorySession(), persistent: true }, {}]) {
+    for (const refused of [storage, { ...createMemoryStore(), persistent: true }, {}]) {
       expect(() => beginLogin({ ...options, storage: refused as never })).toThrow(
         /local storage and the like are refused/,
       );
@@ -139,7 +139,7 @@ describe('only the session storage holds the key', () => {
 describe('the network', () => {
   const options = { clientId: CLIENT_ID, redirectUri: REDIRECT_URI, currentEpoch: 1 };
   const start = (provider: Provider, network?: 'mainnet' | 'testnet' | 'devnet') => () =>
-    beginLogin({ ...options, provider, storage: memorySession(), ...(network && { network }) });
+    beginLogin({ ...options, provider, storage: createMemoryStore(), ...(network && { network }) });
 
   test.each(['kakao', 'slack', 'microsoft'] as const)('is required for %s, and must be devnet', (name) => {
     const provider = PROVIDERS[name];

@@ -7,9 +7,9 @@ import { onTestFinished, vi } from 'vitest';
 import { chooseVerifier, LoopbackNode } from '../../../../src/devnet/node.ts';
 import { verifyZkLogin } from '../../../../src/devnet/zklogin.ts';
 import {
-  epochOf,
+  createEpochSource,
+  createMemoryStore,
   type Login,
-  memorySession,
   resumeLogin,
   type SessionStore,
   type SponsoredTransaction,
@@ -31,7 +31,7 @@ export function vectorLogin(payload: Record<string, unknown> | string = { iss, a
   jwt: string;
   login: Login;
 } {
-  const storage = memorySession();
+  const storage = createMemoryStore();
   const jwt = `${proof.headerBase64}.${base64url(payload)}.c2ln`;
   const login = {
     stage: 'complete',
@@ -84,7 +84,7 @@ export async function setUp(
   return {
     node,
     client,
-    session: login.open({ salt, proof, legacyAddress, currentEpoch: epochOf(client) }),
+    session: login.open({ salt, proof, legacyAddress, currentEpoch: createEpochSource(client) }),
   };
 }
 

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest';
 import {
   cancelLogin,
   completeLogin,
+  createMemoryStore,
   loginStage,
-  memorySession,
 } from '../../../../src/library/zklogin/index.ts';
 import { type Begun, begin, createJwt, kept, NOW, REDIRECT_URI } from './support.ts';
 
 const HOME = 'https://wallet.example/';
 const SESSION = 'sui-enclave/zklogin/session';
 
-const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = memorySession()) =>
+const stageAt = (redirect: Parameters<typeof loginStage>[0], storage = createMemoryStore()) =>
   loginStage(redirect, { storage });
 const answer = (begun: Begun) => begun.back({ id_token: createJwt(begun.claims) });
 const complete = (begun: Begun) => completeLogin(answer(begun), { storage: begun.storage, now: () => NOW });
@@ -73,7 +73,7 @@ describe('the stage of a login is', () => {
 });
 
 test('a link with an unexpected answer has no effect', () => {
-  const storage = memorySession();
+  const storage = createMemoryStore();
   const forged = `${REDIRECT_URI}#state=x&id_token=${createJwt({})}`;
   expect(stageAt(forged, storage)).toBe('none');
   storage.set(SESSION, JSON.stringify({ stage: 'open' }));
@@ -82,7 +82,7 @@ test('a link with an unexpected answer has no effect', () => {
 });
 
 test('a foreign value in the storage is refused by name', () => {
-  const storage = memorySession();
+  const storage = createMemoryStore();
   storage.set(SESSION, '{}');
   expect(() => stageAt(HOME, storage)).toThrow(expect.objectContaining({ code: 'ZKLOGIN_STORAGE' }));
 });

@@ -5,7 +5,7 @@ import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import {
   type BeginOptions,
   beginLogin,
-  memorySession,
+  createMemoryStore,
   PROVIDERS,
   type SessionStore,
 } from '../../../../src/library/zklogin/index.ts';
@@ -69,7 +69,7 @@ export interface Begun {
 }
 
 export function begin(options: Partial<BeginOptions> = {}): Begun {
-  const storage = memorySession();
+  const storage = createMemoryStore();
   const all = {
     provider: PROVIDERS.google,
     clientId: CLIENT_ID,
