@@ -131,22 +131,22 @@ export class Runtime {
       return [];
     },
     'transfer::transfer_impl': ({ args: [object, to], types }) => {
-      this.give(given(object), only(types), { kind: 'address', address: address(to) });
+      this.give(requireArgument(object), only(types), { kind: 'address', address: address(to) });
       return [];
     },
     'transfer::freeze_object_impl': ({ args: [object], types }) => {
-      this.give(given(object), only(types), { kind: 'immutable' });
+      this.give(requireArgument(object), only(types), { kind: 'immutable' });
       return [];
     },
     'transfer::share_object_impl': ({ args: [object], types, abort }) => {
-      const value = given(object);
+      const value = requireArgument(object);
       const before = this.#owners.get(idOf(value));
       if (before !== undefined && before.kind !== 'shared') throw abort(SHARED_NON_NEW_OBJECT);
       this.give(value, only(types), before ?? this.changes.shared());
       return [];
     },
     'event::emit': ({ args: [event], types, charge, abort }) => {
-      const content = this.#code.codec.encode(given(event), only(types));
+      const content = this.#code.codec.encode(requireArgument(event), only(types));
       charge(content.length);
       this.#eventBytes += content.length;
       if (this.events.length >= MAX_EVENTS) throw abort(TOO_MANY_EVENTS);
@@ -161,11 +161,11 @@ export class Runtime {
       return [createVector(bytes)];
     },
     'dynamic_field::hash_type_and_key': ({ args: [parent, key], types }) => {
-      const encoded = this.#code.codec.encode(given(key), only(types));
+      const encoded = this.#code.codec.encode(requireArgument(key), only(types));
       return [deriveDynamicFieldID(address(parent), this.#code.formatType(only(types)), encoded)];
     },
     'dynamic_field::add_child_object': ({ args: [parent, child], types, abort }) => {
-      const value = given(child);
+      const value = requireArgument(child);
       const id = idOf(value);
       if (this.#child(address(parent), id) !== undefined) throw abort(FIELD_ALREADY_EXISTS);
       this.#children.set(id, { parent: address(parent), type: only(types), cell: [value] });
@@ -234,7 +234,7 @@ function only(types: readonly MoveType[]): MoveType {
   return type;
 }
 
-function given(value: Value | undefined): Value {
+function requireArgument(value: Value | undefined): Value {
   if (value === undefined) throw new TypeError('no argument');
   return value;
 }

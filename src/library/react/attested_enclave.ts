@@ -11,7 +11,7 @@ import { type Trust, trustIn } from '../client/trust.ts';
 export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'signal'> {
   /** Any client of `@mysten/sui`: it decides what the config says, so name a node that you trust. */
   readonly suiClient: ClientWithCoreApi;
-  /** Of the EnclaveConfig. */
+  /** Object id of the EnclaveConfig. */
   readonly configId: string;
 }
 
@@ -60,7 +60,7 @@ type Stage<Client> =
       readonly error: unknown;
     };
 
-/** What `useEnclave` knows of an enclave. There is a client only where the latest attestation has succeeded. */
+/** State of an enclave in `useEnclave`. It has a client only if the latest attestation succeeded. */
 export type UsedEnclave<Client> = AtAnyTime & Stage<Client>;
 
 const UNKNOWN = { client: undefined, attestation: undefined, publicKey: undefined, error: undefined };
@@ -70,7 +70,7 @@ export class AttestedEnclave {
   readonly #listeners = new Set<() => void>();
   #client: EnclaveClient | undefined;
   #running: AbortController | undefined;
-  /** Keys that are no news, in hex. */
+  /** Keys that were acknowledged, in hexadecimal. */
   readonly #known = new Set<string>();
   /** The latest that is known, or is in `#changes`. */
   #latest: Uint8Array | undefined;
@@ -139,7 +139,7 @@ export class AttestedEnclave {
       this.#meet(publicKey);
       end({ status: 'attested', client, attestation, publicKey, error: undefined });
     } catch (error) {
-      // Whoever subscribes after an abort has it attested anew.
+      // A subscription after an abort attests it again.
       if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error });
     }
   }

@@ -41,7 +41,7 @@ export function useEnclave(
   return useSyncExternalStore(subscribe, read, read);
 }
 
-/** Whether two options say the same. Functions are not compared: pages write them in place, anew in each render. */
+/** Returns whether two options are equal. Functions are not compared: pages create them again in each render. */
 function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b) || (typeof a === 'function' && typeof b === 'function')) return true;
   if (a instanceof Uint8Array && b instanceof Uint8Array) {
@@ -55,7 +55,7 @@ function isSame(a: unknown, b: unknown): boolean {
   );
 }
 
-/** Not an object with an identity of its own, such as a client. */
+/** Returns whether the value is a plain object, which has no identity, unlike a client. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;

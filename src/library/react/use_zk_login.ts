@@ -12,7 +12,7 @@ export type ZkLoginOptions = FlowOptions;
 export interface UsedZkLogin extends ZkLoginProgress {
   /** Makes a key and leaves for the provider. Keeps an open session until the answer has become another. */
   logIn(options: LogInOptions): void;
-  /** Goes on after an error, and looks whether the session has expired. */
+  /** Retries after an error, and checks whether the session has expired. */
   retry(): void;
   /** Gives up the login under way, and keeps an open session. */
   cancel(): void;

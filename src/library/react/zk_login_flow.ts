@@ -11,7 +11,7 @@ import { loginStage } from '../zklogin/stage.ts';
 import { removeSession, type SessionStore, sessionStore } from '../zklogin/storage.ts';
 
 /**
- * - `loading`: what the storage holds is not known yet; so also where there is no browser
+ * - `loading`: the content of the storage is not known yet, as outside browsers
  * - `none`: nobody is logged in
  * - `leaving`: the key is made, and the page leaves for the provider
  * - `token`: the provider's answer is being checked, and its code exchanged
@@ -26,36 +26,36 @@ export interface ZkLoginProgress {
   readonly step: ZkLoginStep;
   /** Known from the step `proof` on. */
   readonly address: string | undefined;
-  /** At the step `open` only. */
+  /** The open session, at the step `open` only. */
   readonly session: ZkLoginSession | undefined;
-  /** Why the step has ended early. A ZkLoginError or SuiError, unless the page's own function has thrown. */
+  /** Error that ended the step. A ZkLoginError or SuiError, unless the page's own function has thrown. */
   readonly error: Error | undefined;
 }
 
 export interface FlowOptions {
-  /** Of the network on which the session is to sign. */
+  /** Client of the network on which the session signs. */
   readonly client: ClientWithCoreApi;
   /** The URL of the salt service, for getSalt, or what asks it. */
   readonly salt: string | ((token: string, options: { signal: AbortSignal }) => Promise<BigNumber>);
   /** The URL of the proving service, for getProof, or what asks it. */
   readonly prover: string | ((request: ProofRequest, options: { signal: AbortSignal }) => Promise<Proof>);
-  /** As in deriveAddress. */
+  /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /** The provider's answer to a form_post, as the server got it. Default: that in the page's address, if there is one. */
   readonly answer?: Redirect;
-  /** What the address bar shows in place of the answer: a path. Default: the same path, without query and fragment. */
+  /** Path that the address bar shows instead of the answer. Default: the same path, without query and fragment. */
   readonly home?: string;
   /** Default: the session storage of the browser. */
   readonly storage?: SessionStore;
 }
 
-/** As for beginLogin. */
+/** Options of beginLogin that the page gives. */
 export type LogInOptions = Omit<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'storage'>;
 
 const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
-/** Why work was ended: what it leads to is not wanted, or other work goes on with it, now or when the page is back. */
+/** Reason why work was ended: its result is not wanted, or other work continues it, now or when the page is back. */
 type Ending = 'discarded' | 'interrupted';
 
 export class ZkLoginFlow {
@@ -78,7 +78,7 @@ export class ZkLoginFlow {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Goes on with what the storage or the provider's answer holds. */
+  /** Continues with the content of the storage, or the provider's answer. */
   readonly mount = (): (() => void) => {
     this.#isMounted = true;
     addEventListener('pageshow', this.#onPageShow);
@@ -221,7 +221,7 @@ export class ZkLoginFlow {
     });
   }
 
-  /** Shows what there is without the login under way: the session before it, or nothing. */
+  /** Shows the state without the login under way: the session before it, or none. */
   async #settle(signal: AbortSignal, failure?: Error): Promise<void> {
     if (loginStage('', this.#storage) === 'open') {
       if (this.#progress.step !== 'open') this.#update(signal, { step: 'loading' });

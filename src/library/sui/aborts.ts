@@ -1,6 +1,6 @@
 /** Explains the errors of `move/enclave`, and of the framework functions that it relies on. */
 
-/** By module and name: the code and the explanation. Neither name nor code ever changes. */
+/** Codes and explanations of errors by module and name. Neither name nor code ever changes. */
 const ERRORS: Readonly<Record<string, readonly [code: number, explanation: string]>> = {
   'enclave::ENotOneTimeWitness': [
     1,
@@ -100,7 +100,7 @@ const ERRORS: Readonly<Record<string, readonly [code: number, explanation: strin
   ],
 };
 
-/** By module and number: these are plain constants of the framework. */
+/** Explanations of plain constants of the framework, by module and number. */
 const BY_NUMBER: Readonly<Record<string, string>> = {
   'nitro_attestation::0': 'this network does not verify attestation documents',
   'nitro_attestation::1': 'the attestation document can not be parsed',
@@ -135,7 +135,7 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
   return { abort: short, explanation: explanation ?? abort.text ?? 'a check of the contract failed' };
 }
 
-/** By the code where the node gives one, else by the name. A module of the same name elsewhere may disagree on both. */
+/** Finds the name by the code if the node gives one, otherwise by the name. A module of the same name elsewhere may disagree on both. */
 function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
   if (code === undefined) return name;
   const named = Object.entries(ERRORS).find(

@@ -12,7 +12,7 @@ export type ObjectInput = TransactionObjectInput;
 /** The properties by which `@mysten/sui` distinguishes the forms of object arguments. */
 const OBJECT_FORMS = ['GasCoin', 'Input', 'Result', 'NestedResult', 'Object', 'UnresolvedObject'];
 
-/** In bytes, of one pure argument: a limit of Sui's protocol. */
+/** Maximum size of a pure argument in bytes, by Sui's protocol. */
 const MAX_PURE_SIZE = 16_384;
 
 /** @throws SuiError: SUI_VALUE */

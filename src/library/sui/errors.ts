@@ -26,7 +26,7 @@ export class SuiError extends CodedError<SuiCode> {}
 
 /** The transaction was sent, and the node's answer, if any, leaves the outcome open: only the chain knows it. */
 export class UnknownOutcomeError extends SuiError {
-  /** Of the transaction that was sent. */
+  /** Digest of the transaction that was sent, in base58. */
   readonly digest: string;
 
   constructor(digest: string, reason: string, options?: ErrorOptions) {
@@ -44,7 +44,7 @@ export class UnknownOutcomeError extends SuiError {
  * another in its place. `client.core.waitForTransaction({ digest })` waits again.
  */
 export class NotVisibleError extends SuiError {
-  /** Of the transaction that was executed. */
+  /** Digest of the transaction that was executed, in base58. */
   readonly digest: string;
 
   /** @param reason why the wait ended */

@@ -53,7 +53,7 @@ export const ENCLAVE_EVENTS = {
   MaxKeyAgeUpdated: bcs.struct('MaxKeyAgeUpdated', { configId: bcs.Address, maxKeyAgeMs: bcs.option(u64) }),
   /** A config was retired: contracts no longer accept any of its enclaves. */
   ConfigRetired: bcs.struct('ConfigRetired', { configId: bcs.Address }),
-  /** From now on only this version of the package verifies by the config and changes it. */
+  /** The config was moved to this version of the package: only it verifies by the config and changes it. */
   ConfigMigrated: bcs.struct('ConfigMigrated', { configId: bcs.Address, packageVersion: u64 }),
   /** A registrar was created, and may register enclaves from now on. */
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
@@ -74,7 +74,7 @@ export type EnclaveEventName = keyof typeof ENCLAVE_EVENTS;
 interface EventOf<Name extends EnclaveEventName> extends Contract {
   readonly name: Name;
   readonly data: InferBcsType<(typeof ENCLAVE_EVENTS)[Name]>;
-  /** Who sent the transaction. */
+  /** Address of the sender of the transaction. */
   readonly sender: string;
   readonly transactionDigest: string;
   /** Its place among the events of the transaction. */
@@ -91,12 +91,12 @@ export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
 export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
   /**
    * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the events that
-   * this version has, by whichever version they are emitted.
+   * this version has, no matter which version emits them.
    */
   readonly enclavePackage: string;
-  /** Only the events for this type. Default: for every application of the package. */
+  /** Type of the application whose events are read. Default: all applications of the package. */
   readonly application?: string;
-  /** Only the events of this name. Default: all, if one version of the package introduced them. */
+  /** Name of the events that are read. Default: all, if one version of the package introduced them. */
   readonly name?: Name;
   /** Default: `ascending`, oldest first. */
   readonly order?: 'ascending' | 'descending';
@@ -108,7 +108,7 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
 
 export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
   readonly events: EnclaveEvent<Name>[];
-  /** Where to go on, now or when there are new events: keep it. Null: there was no event yet. */
+  /** Position from which to continue, now or when there are new events: keep it. Null if there was no event yet. */
   readonly cursor: string | null;
   /** Whether there may be more. A page may be empty all the same, since nodes search a part of the ledger at once. */
   readonly hasNextPage: boolean;
@@ -152,7 +152,7 @@ export async function readEvents<Name extends EnclaveEventName = EnclaveEventNam
 }
 
 /**
- * Every event up to now, page by page. To go on later, use `readEvents`, and keep its cursor.
+ * Every event up to now, page by page. To continue later, use `readEvents`, and keep its cursor.
  *
  * @example
  * for await (const { name, data } of iterateEvents(client, contract)) console.log(name, data);

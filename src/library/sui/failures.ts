@@ -160,7 +160,7 @@ function createRefusal(status: string | null, message: string, cause: Error): Su
   return new NodeRefusedError(status, isSilent ? silentReason(status) : message, options);
 }
 
-/** Why a node refuses without a message, by the status. */
+/** Explains, by its status, a refusal of a node without a message. */
 function silentReason(status: string | null): string {
   // A full node answers so when it is asked for a package that is not there.
   if (status === 'NOT_FOUND') return 'the requested object does not exist on this network';

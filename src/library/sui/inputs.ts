@@ -4,12 +4,12 @@ import { type ClientWithCoreApi, ObjectError } from '@mysten/sui/client';
 import { fromBase58 } from '@mysten/sui/utils';
 import { abortable } from '../waiting.ts';
 
-/** For one read of them: a node that hangs must not keep the transaction from being sent. */
+/** Time limit for reading them, in milliseconds: a node that hangs must not prevent the send. */
 const READ_MS = 10_000;
 /** The last 20 bytes of the digest of what is not an object, but a part of an address' balance that pays. */
 const RESERVATION = 0xac;
 
-/** The ids of the objects that a transaction takes, or pays with. @param transaction BCS of its data; else there are none */
+/** Lists the ids of the objects that a transaction takes, or pays with. @param transaction BCS of its data; otherwise the list is empty */
 export function namedObjects(transaction: Uint8Array): string[] {
   try {
     const { kind, gasData } = bcs.TransactionData.parse(transaction).V1;

@@ -31,13 +31,13 @@ export interface Contract {
   readonly application: string;
 }
 
-/** Which image may run, at the latest version. */
+/** The config of an application: the image that contracts accept, at the latest version. */
 export interface EnclaveConfig extends Contract {
   readonly id: string;
-  /** Human-readable. */
+  /** Name of the config, for people. */
   readonly name: string;
   readonly image: Image;
-  /** Where the image comes from, if the admin said so: nobody has checked it. */
+  /** Source of the image, if the admin named one. Nobody has checked it. */
   readonly source: Source | null;
   /** The only capability that can change the config. */
   readonly capabilityId: string;
@@ -58,7 +58,7 @@ export interface EnclaveConfig extends Contract {
   readonly packageVersion: bigint;
 }
 
-/** One registered enclave. */
+/** An enclave that is registered under a config. */
 export interface Enclave extends Contract {
   readonly id: string;
   /** Its ed25519 key, 32 bytes. */
@@ -76,7 +76,7 @@ const CLAIMED = normalizeStructTag('0x2::derived_object::Claimed');
 type ReadObject = SuiClientTypes.Object<{ content: true }>;
 
 /**
- * Reads a config.
+ * Reads a config by its object id.
  *
  * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an aborted signal
  */
@@ -89,7 +89,7 @@ export async function readConfig(
   return { ...parseContract(object, 'EnclaveConfig'), ...parse(ConfigContent, object), id: object.objectId };
 }
 
-/** Reads an enclave. @throws as `readConfig` does */
+/** Reads an enclave by its object id. @throws as `readConfig` does */
 export async function readEnclave(
   client: ClientWithCoreApi,
   enclaveId: string,
@@ -105,7 +105,7 @@ export interface Registrar extends Contract {
   readonly configId: string;
 }
 
-/** Reads a registrar. @throws as `readConfig` does */
+/** Reads a registrar by its object id. @throws as `readConfig` does */
 export async function readRegistrar(
   client: ClientWithCoreApi,
   registrarId: string,
@@ -119,7 +119,7 @@ export async function readRegistrar(
   };
 }
 
-/** Whether contracts also accept enclaves of the version before at a time, in milliseconds since the Unix epoch. */
+/** Returns whether contracts also accept enclaves of the version before at a time, in milliseconds since the Unix epoch. */
 export function isOverlapping({ overlap }: EnclaveConfig, nowMs: number): boolean {
   return overlap !== null && BigInt(nowMs) < overlap.untilMs;
 }
@@ -131,7 +131,7 @@ export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ..
 }
 
 /**
- * Whether the registers changed after the enclave was registered, and no overlap lets it speak for the application at a
+ * Returns whether the registers changed after the enclave was registered, and no overlap lets it speak for the application at a
  * time, in milliseconds since the Unix epoch.
  */
 export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
@@ -139,7 +139,7 @@ export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number):
   return enclave.configVersion < oldest;
 }
 
-/** Whether the config allows no key of this age at a time, in milliseconds since the Unix epoch. */
+/** Returns whether the config allows no key of this age at a time, in milliseconds since the Unix epoch. */
 export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
   return config.maxKeyAgeMs !== null && BigInt(nowMs) - enclave.registeredAtMs > config.maxKeyAgeMs;
 }
@@ -185,7 +185,7 @@ export interface RegistrationOptions extends AskOptions {
 }
 
 /**
- * Whether a key is registered under a config. If it is not, the result is of the latest version.
+ * Finds out whether a key is registered under a config. If it is not, the result is about the latest version.
  *
  * @throws as `readConfig` does
  */
@@ -238,7 +238,7 @@ export interface EnclaveList {
   readonly enclaves: ListedEnclave[];
   /** The ids of enclaves that were destroyed, of every version, since an id does not contain its version. */
   readonly destroyed: string[];
-  /** Where to go on; null: this is the end of the list. */
+  /** Position from which to continue; null at the end of the list. */
   readonly cursor: string | null;
 }
 
@@ -337,7 +337,7 @@ async function readObject(
   return object;
 }
 
-/** In the order of the ids; undefined for an object that doesn't exist. */
+/** Reads objects in the order of the ids; undefined for an object that doesn't exist. */
 async function readObjects(
   client: ClientWithCoreApi,
   ids: string[],

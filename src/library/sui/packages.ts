@@ -30,11 +30,11 @@ const PackageData = bcs.enum('Data', {
 
 /** One version of a package. */
 export interface PackageVersion {
-  /** Bytecode. */
+  /** Bytecode of the modules. */
   readonly modules: readonly Uint8Array[];
-  /** For each datatype, by `module::Name`: the id of the version that introduced it. */
+  /** Ids of the versions that introduced the datatypes, by `module::Name`. */
   readonly typeOrigins: ReadonlyMap<string, string>;
-  /** For each package below it, by the id of its first version: the id of the version that this one links to. */
+  /** Ids of the versions to which it links, by the id of the first version of each package below it. */
   readonly linkage: ReadonlyMap<string, string>;
 }
 

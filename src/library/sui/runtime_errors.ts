@@ -19,7 +19,7 @@ const PLACES: readonly RegExp[] = [
   /Move Primitive Runtime Error\. Location: (?:0x)?([0-9a-f]{1,64})::(\w{1,128})(?:::(\w{1,128}))? /,
 ];
 
-/** Where an instruction had no result, as `package::module::function`; null if the transaction failed otherwise. */
+/** Finds the place of an instruction without a result, as `package::module::function`; null for other failures. */
 export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | null {
   if ($kind !== 'Unknown' || !RUNTIME_ERROR.test(message)) return null;
   for (const pattern of PLACES) {
@@ -35,12 +35,12 @@ export function fullAddress(digits: string): string {
   return `0x${digits.padStart(64, '0')}`;
 }
 
-/** Whether a client may have made it of an instruction without a result. */
+/** Returns whether a client may have made the error from an instruction without a result. */
 export function isAmbiguous(error: ExecutionError): boolean {
   return error.$kind === 'MoveAbort' && error.MoveAbort.abortCode === '0' && !error.MoveAbort.cleverError;
 }
 
-/** What the gRPC client gives as JSON with `protoJson`: the part of a failed transaction, or of a simulated one. */
+/** The failure of a transaction or a simulation, in the JSON that the gRPC client gives with `protoJson`. */
 interface Failed {
   readonly transaction?: Failed;
   readonly effects?: { readonly status?: { readonly error?: GrpcError } };
@@ -68,7 +68,7 @@ export function withNodesWords<Include extends object>(include: Include | undefi
   return { ...include, protoJson: true } as object as Include;
 }
 
-/** An answer to what was asked with `withNodesWords`, in which an instruction without a result is no abort. */
+/** An answer to what was asked with `withNodesWords`, in which an instruction without a result is not an abort. */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
   const { protoJson, ...result } = answer as {
     readonly protoJson?: Failed;
@@ -82,7 +82,7 @@ export function withRuntimeError<Answer extends object>(answer: Answer): Answer 
   return { ...result, FailedTransaction: { ...failed, status, ...effects } } as object as Answer;
 }
 
-/** As `runtimeErrorPlace` reads it. */
+/** Converts an error to the form that `runtimeErrorPlace` reads. */
 function runtimeError({ command, abort }: GrpcError): ExecutionError {
   const {
     package: address,

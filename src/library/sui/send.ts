@@ -10,22 +10,22 @@ import { invalidValue } from './values.ts';
 
 type Include = SuiClientTypes.TransactionInclude;
 
-/** A signed transaction. */
+/** A signed transaction that can be sent. */
 export interface SignedTransaction<Included extends Include = object> {
   /** BCS of its data. */
   readonly transaction: Uint8Array;
-  /** In base64: the sender's, then the sponsor's if another address pays the gas. */
+  /** Signatures in base64: the sender's, then the sponsor's if another address pays the gas. */
   readonly signatures: readonly string[];
   /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
   /**
-   * How long to look for the transaction after an unclear answer, and before the send for an object that the node does not
-   * show, in milliseconds. Default: 10,000.
+   * Time in milliseconds for which the transaction is looked up after an unclear answer, and, before the send, an object
+   * that the node does not show. Default: 10,000.
    */
   readonly lookUpMs?: number;
   /**
-   * How long to wait until the node's reads show the executed transaction, in milliseconds; 0 returns at once. Nodes
-   * answer at finality, and what is built from reads before that fails, because it names old objects. Default: 60,000.
+   * Time limit in milliseconds within which the node's reads must show the executed transaction; 0 returns at once. A
+   * transaction that is built from earlier reads fails, because it names old objects. Default: 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting. The transaction may be executed nonetheless. */

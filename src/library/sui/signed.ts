@@ -9,10 +9,10 @@ import { checkBytes, invalidValue, u64Of } from './values.ts';
 /** A signed answer, as `EnclaveClient` returns it. */
 export interface SubmittedAnswer<Data> {
   readonly data: Data;
-  /** If given, it must be that of the signed type. */
+  /** First byte of the signed message. If given, it must be that of the signed type. */
   readonly intent?: number;
   readonly timestampMs: U64Input;
-  /** 64 bytes. */
+  /** The enclave's signature, 64 bytes. */
   readonly signature: Uint8Array;
 }
 
@@ -40,7 +40,7 @@ export type FieldArguments<Data> = {
 
 export interface SignedArguments<Data> {
   readonly data: FieldArguments<Data>;
-  /** A `u64`. */
+  /** Time of the signature, a `u64` of milliseconds since 1970. */
   readonly timestampMs: TransactionArgument;
   /** A `vector<u8>` or `&vector<u8>`. */
   readonly signature: TransactionArgument;

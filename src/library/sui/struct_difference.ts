@@ -5,7 +5,7 @@ import { isPlainType, type SchemaField, type SchemaStruct, unwrapped } from '../
 export interface OnChainType {
   /** The number of `OpenSignatureBody.Type`. */
   readonly type?: number;
-  /** Of a datatype, in full: `0x1::string::String`. */
+  /** Full name of a datatype, such as `0x1::string::String`. */
   readonly typeName?: string;
   readonly typeParameterInstantiation: readonly OnChainType[];
 }
@@ -26,7 +26,7 @@ export interface OnChainStruct {
 const STRUCT_KIND = 1;
 const VECTOR = 9;
 const DATATYPE = 10;
-/** By their number in `OpenSignatureBody.Type`. */
+/** Plain types by their number in `OpenSignatureBody.Type`. */
 const PLAIN: Readonly<Record<number, string>> = {
   1: 'address',
   2: 'bool',
@@ -41,7 +41,7 @@ const SHORT = /^0x0*([0-9a-f]+)(::.*)$/;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * How a signed type differs from a struct on chain, in one sentence: another name, field, order or type. A contract
+ * Describes in one sentence how a signed type differs from a struct on chain: another name, field, order or type. A contract
  * whose struct differs rebuilds other bytes than the enclave signed, and refuses every answer.
  *
  * An `ID` on chain is equal to an address: it has the same bytes.

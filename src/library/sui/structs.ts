@@ -16,7 +16,7 @@ export const Pcrs = bcs
     output: ({ pcr0, pcr1, pcr2 }): Image => ({ pcr0: toHex(pcr0), pcr1: toHex(pcr1), pcr2: toHex(pcr2) }),
   });
 
-/** Where an image comes from, as the admin says: nothing on chain checks it. */
+/** Source of an image, as the admin names it: nothing on chain checks it. */
 export interface Source {
   /** The URL of a public repository: 1 to 200 printable ASCII characters. */
   readonly url: string;
@@ -30,7 +30,7 @@ export interface Source {
   readonly measurementsSha256: string;
 }
 
-/** `Source`. */
+/** BCS of the Move struct `Source`. */
 export const SourceContent = bcs
   .struct('Source', {
     url: bcs.string(),
@@ -90,7 +90,7 @@ export const EnclaveContent = bcs.struct('Enclave', {
 
 export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, configId: bcs.Address });
 
-/** From which `sui::derived_object` derives an enclave's address. */
+/** Key from which `sui::derived_object` derives an enclave's address. */
 export const EnclaveKey = bcs.struct('EnclaveKey', { configVersion: u64, publicKey: bcs.byteVector() });
 
 /** The value, or null when the bytes are not exactly one of that type. */

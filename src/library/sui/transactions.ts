@@ -38,7 +38,7 @@ export interface AdminCall extends ConfigCall {
   readonly capId: ObjectInput;
 }
 
-/** In bytes: larger than any real attestation document, and within the limit for a pure argument. */
+/** Maximum size of a document in bytes: above that of any real one, and within the limit for a pure argument. */
 const MAX_ATTESTATION_SIZE = 16_380;
 
 function target({ enclavePackage, application }: EnclaveCall, name: string) {
@@ -90,7 +90,7 @@ export function newCapFromPublisher(
 /** The image that a config is to allow. */
 export interface Allowed {
   readonly image: Image;
-  /** Where it comes from. Default: the config has no source, also if it had one before. */
+  /** Source of the image. Default: the config has no source, even if it had one before. */
   readonly source?: Source | undefined;
 }
 
@@ -157,7 +157,7 @@ export function endOverlap(tx: Transaction, call: AdminCall): void {
   tx.moveCall({ ...target(call, 'end_overlap'), arguments: admin(tx, call) });
 }
 
-/** Renames a config. */
+/** Renames a config, which changes nothing else. */
 export function updateName(tx: Transaction, call: AdminCall & { readonly name: string }): void {
   tx.moveCall({ ...target(call, 'update_name'), arguments: [...admin(tx, call), createName(tx, call.name)] });
 }
@@ -342,7 +342,7 @@ export function destroyOldEnclave(
 
 /** Compiled modules, and the packages that they link to. */
 export interface Bytecode {
-  /** Bytecode in base64. */
+  /** Bytecode of the modules in base64. */
   readonly modules: readonly string[];
   /** Ids of the packages that it links to. */
   readonly dependencies: readonly string[];

@@ -8,7 +8,7 @@ interface Asked {
   /** The name of the wallet. */
   readonly wallet: string;
   readonly address: string;
-  /** Such as `sui:mainnet`. */
+  /** Network of the signature, such as `sui:mainnet`. */
   readonly chain: IdentifierString;
 }
 
@@ -26,13 +26,13 @@ export interface ConfirmMessage extends Asked {
   readonly message: Uint8Array;
 }
 
-/** What the user is asked to allow. */
+/** The request that the user is asked to allow. */
 export type ConfirmRequest = ConfirmTransaction | ConfirmMessage;
 
 /** Returns once the user has confirmed. @throws ZkLoginError: ZKLOGIN_NOT_CONFIRMED; the signal's reason */
 export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Promise<void>;
 
-/** How long after an answer the next question is asked: the second click of a double click comes before. */
+/** Pause between an answer and the next question, in milliseconds: longer than a double click. */
 const SPACING_MS = 500;
 
 /**

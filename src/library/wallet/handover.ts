@@ -1,5 +1,6 @@
 /**
- * What the redirect page and the page that began a login agree on. The redirect page loads this, so it imports nothing.
+ * The protocol between the redirect page and the page that began a login. The redirect page loads this module, so it
+ * imports nothing.
  */
 
 /** The channel of one login. `state` is known to the provider and to the two pages alone, and holds no secret. */
@@ -7,23 +8,23 @@ export function channelName(state: string): string {
   return `sui-enclave/wallet/${state}`;
 }
 
-/** From the redirect page: the URL to which the provider sent the user, or the body of a form_post. */
+/** Message of the redirect page: the URL to which the provider sent the user, or the body of a form_post. */
 export interface HandedAnswer {
   readonly kind: 'answer';
   readonly answer: string;
 }
 
-/** From the page that began the login. */
+/** Acknowledgement of the page that began the login. */
 export interface Taken {
   readonly kind: 'taken';
 }
 
-/** Of a message, whatever it is: any page of this origin that knows the state can send one. */
+/** Returns the kind of any message: every page of this origin that knows the state can send one. */
 export function kindOf(data: unknown): unknown {
   return typeof data === 'object' && data !== null && 'kind' in data ? data.kind : undefined;
 }
 
-/** Where a login in this tab, instead of a window of its own, is to be continued: in the session storage. */
+/** The page on which a login in this tab, without a window, continues; kept in the session storage. */
 export interface Pointer {
   readonly wallet: string;
   readonly state: string;

@@ -14,7 +14,7 @@ import {
 
 const LIMIT_MS = 10 * 60_000;
 const POLL_MS = 250;
-/** How often in a row the window must be found closed. */
+/** Number of polls in a row that must find the window closed. */
 const CLOSED_POLLS = 8;
 
 /**

@@ -12,7 +12,7 @@ import type { Sponsor } from '../zklogin/sponsor.ts';
 import type { SessionStore } from '../zklogin/storage.ts';
 import type { ConfirmRequest } from './confirm.ts';
 
-/** How a service is asked in place of its URL. The signal ends the request when the login is given up. */
+/** Options of a function that replaces the URL of a service. The signal ends the request if the login is cancelled. */
 interface Asking {
   readonly signal: AbortSignal;
 }
@@ -22,14 +22,14 @@ export interface WalletProvider {
   /** One of PROVIDERS, or one from discoverProvider. */
   readonly provider: Provider;
   readonly clientId: string;
-  /** In the list of wallets. Default: the provider's name, and that the address is for this app only. */
+  /** Name in the list of wallets. Default: the provider's name, with a note that the address is for this app only. */
   readonly name?: string;
-  /** As a data URL. Default: a key. */
+  /** Icon as a data URL. Default: a key. */
   readonly icon?: WalletIcon;
 }
 
 export interface RegisterOptions {
-  /** At least one, and none of them twice. */
+  /** Providers of the login, at least one, each once. */
   readonly providers: readonly WalletProvider[];
   /** The page that calls answerLogin: of this page's origin, as registered with each provider. */
   readonly redirectUri: string;
@@ -39,7 +39,7 @@ export interface RegisterOptions {
   readonly salt: string | ((token: string, asking: Asking) => Promise<BigNumber>);
   /** The URL of the proving service, for getProof, or a function. */
   readonly prover: string | ((request: ProofRequest, asking: Asking) => Promise<Proof>);
-  /** As in deriveAddress. */
+  /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /**
    * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or a
@@ -47,7 +47,7 @@ export interface RegisterOptions {
    * that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
-  /** Who pays the gas in signAndExecuteTransaction. Default: the user. */
+  /** Payer of the gas in signAndExecuteTransaction. Default: the user. */
   readonly sponsor?: Sponsor;
   /** The number of epochs after the current one in which a session can sign. Default: 2. */
   readonly validEpochs?: number;
@@ -85,7 +85,7 @@ function readProvider(source: WalletProvider): WalletProvider {
   return { ...item, provider: { ...item.provider } };
 }
 
-/** Inherited properties too. */
+/** Copies the known properties, inherited ones too. */
 function copyKnown<Source extends object>(source: Source, names: readonly string[]): Source {
   return Object.fromEntries(
     names.filter((name) => name in source).map((name) => [name, Reflect.get(source, name)]),
@@ -134,7 +134,7 @@ function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOp
 
 const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
-/** For beginLogin: its validators must accept the provider. Nobody knows that of any other network. */
+/** Finds the network for beginLogin, whose validators must accept the provider; left out for an unknown network. */
 export function findNetwork({ network }: ClientWithCoreApi): { readonly network?: Network } {
   const networkName = NETWORKS.find((name) => name === network);
   return networkName === undefined ? {} : { network: networkName };

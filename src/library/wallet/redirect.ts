@@ -12,11 +12,11 @@ import {
   readEntry,
 } from './handover.ts';
 
-/** How long the page that began the login may take to acknowledge: it may be in the background. */
+/** Time limit for the acknowledgement of the page that began the login, which may be in the background, in ms. */
 const ACKNOWLEDGE_MS = 5000;
 
 const WORDS = {
-  none: 'This page ends a login. There is none to end here: you can close it.',
+  none: 'This page ends a login, but no login is under way: you can close it.',
   returned: 'Going back to the page where you began.',
   waiting: 'Handing over the login …',
   taken: 'You can close this window: the login continues where you began it.',
@@ -26,7 +26,7 @@ const WORDS = {
 /**
  * Hands the provider's answer to the page that began the login: in the window that the wallet opened, to the page that
  * waits, after which the window closes; in the same tab, by going back to that page. The answer leaves the address bar
- * and the history at once. Tells the user what is to be done, if anything.
+ * and the history at once. Tells the user what to do, if anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.
  *

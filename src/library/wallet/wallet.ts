@@ -49,7 +49,7 @@ const ACCOUNT_FEATURES = Object.freeze([
   SuiSignPersonalMessage,
 ] as const);
 
-/** How often to ask for the epoch while there is an account: an epoch takes a day. */
+/** Interval at which the epoch is read while there is an account, in milliseconds: an epoch takes a day. */
 const EXPIRY_CHECK_MS = 60_000;
 
 type Listener = StandardEventsListeners['change'];
@@ -85,11 +85,11 @@ export class ZkLoginWallet implements RegisteredWallet {
   readonly #currentEpoch: EpochSource;
   readonly #listeners = new Set<Listener>();
   #accounts: readonly WalletAccount[] = [];
-  /** Also one that has expired, so that a signature is refused for this reason. */
+  /** The session, even an expired one, so that a signature is refused for this reason. */
   #session: ZkLoginSession | null = null;
   /** The login of the latest connect. */
   #login: AbortController | null = null;
-  /** What was under way when the page was loaded: a redirect's answer, or the question whether the session is open. */
+  /** Work that began when the page was loaded: a redirect's answer, or the check whether the session is open. */
   #starting: Promise<void> | null = null;
   readonly #startup = new AbortController();
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -131,7 +131,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     const starting = this.#resume(answer).finally(() => {
       this.#starting = null;
     });
-    // Whoever waits for it, which a connect does, gets the error.
+    // A caller that waits for it, such as a connect, gets the error.
     starting.catch(() => {});
     this.#starting = starting;
   }
@@ -226,7 +226,7 @@ export class ZkLoginWallet implements RegisteredWallet {
    * Calls `sign` with the open session of the account.
    *
    * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION for another account or chain, ZKLOGIN_EXPIRED, after which
-   *   there is no account; whatever `sign` throws
+   *   there is no account; the errors of `sign`
    */
   async #signing<T>(
     { account, chain }: { readonly account: WalletAccount; readonly chain: IdentifierString | undefined },
@@ -275,7 +275,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
-  /** Until the wallet has an account. Opens the window before it waits for anything, if it needs one. */
+  /** Logs in until the wallet has an account. If it needs a window, it opens it before it waits for anything. */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
@@ -338,7 +338,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     );
   }
 
-  /** From the token to the session. The login stays in the storage if trying again may help. */
+  /** Turns the token into a session. The login stays in the storage if trying again may help. */
   async #prove(
     login: Login,
     { signal, isKept }: { readonly signal: AbortSignal; readonly isKept: boolean },
@@ -392,8 +392,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   /**
-   * Whether the session can sign, as far as is known: a node that doesn't answer changes nothing, since each signature
-   * asks again. Shows or removes the account accordingly.
+   * Returns whether the session can sign, by the latest answer of the node: without an answer nothing changes, since each
+   * signature asks again. Shows or removes the account accordingly.
    */
   async #isOpen(): Promise<boolean> {
     const session = this.#session;
@@ -479,14 +479,14 @@ function givenUp(reason: string): ZkLoginError {
   return new ZkLoginError('ZKLOGIN_CLOSED', `the login was given up: ${reason}`);
 }
 
-/** Whether the session can't sign any more. */
+/** Returns whether the session can no longer sign. */
 function hasEnded(error: unknown): boolean {
   return (
     error instanceof ZkLoginError && (error.code === 'ZKLOGIN_EXPIRED' || error.code === 'ZKLOGIN_NO_SESSION')
   );
 }
 
-/** Whether the same token would fail again. */
+/** Returns whether the same token would fail again. */
 function isFinal(error: ZkLoginError): boolean {
   if (error instanceof ServiceRefusedError) {
     return error.status >= 400 && error.status < 500 && error.status !== 408 && error.status !== 429;

@@ -9,7 +9,7 @@ export interface BeginOptions {
   /** One of PROVIDERS, or one from discoverProvider. */
   readonly provider: Provider;
   readonly clientId: string;
-  /** As registered with the provider, which sends the user back there. */
+  /** URL that is registered with the provider, which redirects the user to it. */
   readonly redirectUri: string;
   readonly currentEpoch: number | bigint | string;
   /** The last epoch in which the key pair can sign. Alternative to `validEpochs`. */

@@ -19,7 +19,7 @@ export function tryCopy(value: unknown): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** As `tryCopy`. @throws ZkLoginError: ZKLOGIN_OPTION */
+/** Copies bytes as `tryCopy` does. @throws ZkLoginError: ZKLOGIN_OPTION */
 export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer> {
   const copy = tryCopy(value);
   if (copy === null) throw new ZkLoginError('ZKLOGIN_OPTION', `the ${name} must be a Uint8Array`);

@@ -7,7 +7,7 @@ import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
 import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
-  /** For a provider whose token URL requires it. Outside browsers only: in a page, the backend adds it. */
+  /** Client secret for a provider whose token URL requires it. Outside browsers only: for a page, the backend adds it. */
   readonly clientSecret?: string;
   /** Default: the session storage of the browser. */
   readonly storage?: SessionStore;

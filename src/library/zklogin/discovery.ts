@@ -8,7 +8,7 @@ export interface DiscoveryOptions {
   readonly name: string;
   /** Default: `id_token` if the provider supports it, else `code`. */
   readonly responseType?: Provider['responseType'];
-  /** Default: `openid`. */
+  /** Scope of the token. Default: `openid`. */
   readonly scope?: string;
   readonly extraParameters?: Readonly<Record<string, string>>;
   readonly tokenVariant?: 'grant_type' | 'client_secret';

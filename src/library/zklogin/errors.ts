@@ -74,11 +74,11 @@ export class ServiceUnreachableError extends ZkLoginError {
 
 /** A service answered with an error. */
 export class ServiceRefusedError extends ZkLoginError {
-  /** HTTP status. */
+  /** HTTP status of the answer. */
   readonly status: number;
   /** The stable code that the service gave, if any. */
   readonly serverCode: string | null;
-  /** In how many seconds to ask again, if the service says so. */
+  /** Seconds until the next attempt, if the service gives them. */
   readonly retryAfterSeconds: number | null;
 
   /** @param advice for the reader of the message; it holds nothing of the request */

@@ -17,7 +17,7 @@ import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './er
 export interface ServiceOptions {
   /** Additional request headers, for an operator's credentials. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For one attempt, including the body of the answer. */
+  /** Time limit of one attempt, including the body of the answer, in milliseconds. */
   readonly timeoutMs?: number;
   /** Ends the request early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
@@ -25,11 +25,11 @@ export interface ServiceOptions {
 }
 
 export interface PrivateServiceOptions extends ServiceOptions {
-  /** Also accept an http URL, for your own service in a private network. Default: false. */
+  /** Accepts an http URL too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
 }
 
-/** In bytes: far more than a proof (4 KB) or a token needs. */
+/** Maximum size of an answer in bytes: far more than a proof (4 KB) or a token needs. */
 export const MAX_ANSWER_SIZE = 65_536;
 const ATTEMPTS = 3;
 const PAUSE_MS = 500;
@@ -38,14 +38,14 @@ const PAUSE_MS = 500;
 const PROVER_TOO_SLOW = 'PROVER_BACKEND_TIMEOUT';
 /** The text of Mysten's proving service for the same, which gives no code, in plain text or JSON. */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
-/** For codes of this repository's proving service: what the caller can do nothing about, and its operator can. */
+/** Advice to the operator, by codes of this repository's proving service about which callers can do nothing. */
 const OPERATOR_ADVICE: Readonly<Record<string, string>> = {
   PROVER_WRONG_NETWORK:
     "its backend has another network's proving key: its operator must change ZKEY or VERIFYING_KEY",
 };
 
 export interface ServiceRequest extends ServiceOptions {
-  /** For messages: "salt service". */
+  /** Name of the service for messages, such as "salt service". */
   readonly service: string;
   readonly url: URL;
   readonly contentType: string;
@@ -162,7 +162,7 @@ function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
     : answer.status === 503 && !isTooSlow(answer.text);
 }
 
-/** Without the cause: it may hold the request, and with it the token. */
+/** Creates the error without a cause, which might contain the request, and with it the token. */
 export function createServiceError(
   error: NoAnswerError,
   {

@@ -18,7 +18,7 @@ export interface JwtPayload {
 
 /** The claims that a login needs. */
 export interface LoginClaims {
-  /** As written in the token. */
+  /** Issuer as written in the token. */
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;

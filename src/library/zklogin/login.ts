@@ -21,7 +21,7 @@ export interface OpenOptions {
   readonly salt: BigNumber;
   /** The proving service's answer to `proofRequest` with the same salt. */
   readonly proof: Proof;
-  /** As in deriveAddress. */
+  /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /** Called before each signature: see createEpochSource. */
   readonly currentEpoch: EpochSource;
@@ -41,7 +41,7 @@ export class Login {
     this.#store = store;
   }
 
-  /** For the salt service. */
+  /** The token, for the salt service. */
   get token(): string {
     return this.#load().jwt;
   }
@@ -56,7 +56,7 @@ export class Login {
     return deriveAddress({ ...this.claims, salt, legacyAddress: options?.legacyAddress });
   }
 
-  /** For getProof. @throws ZkLoginError: ZKLOGIN_OPTION */
+  /** Returns the request for getProof. @throws ZkLoginError: ZKLOGIN_OPTION */
   proofRequest(salt: BigNumber): ProofRequest {
     const { jwt, maxEpoch, randomness, secretKey } = this.#load();
     return {

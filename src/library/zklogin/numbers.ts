@@ -49,7 +49,7 @@ function alternatives(sizes: readonly number[]): string {
   return `${firstSizes}${firstSizes === '' ? '' : ' or '}${sizes.at(-1)}`;
 }
 
-/** Whether readNumber accepts the value. */
+/** Returns whether readNumber accepts the value. */
 export function isNumber(value: BigNumber, size: number): boolean {
   return parse(value, size) !== null;
 }

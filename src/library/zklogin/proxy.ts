@@ -23,17 +23,17 @@ export type ProverProxy = (request: ProxyRequest, response: ProxyResponse) => Pr
 export interface ProxyOptions {
   /** Additional headers for the proving service, such as your credentials there. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the whole exchange with the proving service, in milliseconds. Default: 60,000. */
+  /** Time limit of the whole exchange with the proving service, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Also accept an http URL, for your own service in a private network. Default: false. */
+  /** Accepts an http URL too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;
   /** Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** In bytes: a request is about 3 KB. */
+/** Maximum size of a request in bytes; it usually has about 3 KB. */
 const MAX_REQUEST_SIZE = 16_384;
-/** How much of a larger request is read, so that its sender gets an answer. */
+/** Bytes of a larger request that are read, so that its sender gets an answer. */
 const MAX_DISCARDED = 1_048_576;
 const TIMEOUT_MS = 60_000;
 const SERVICE = 'proving service';

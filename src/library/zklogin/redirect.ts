@@ -6,7 +6,7 @@ export type Redirect = string | URL | URLSearchParams | FormData;
 /** Every answer has a `state`, and a token, a code or an error. One of them suffices to examine it. */
 const OF_AN_ANSWER: readonly string[] = ['state', 'id_token', 'code', 'error'];
 
-/** Whether the redirect has any parameter of an answer, valid or not. */
+/** Returns whether the redirect has any parameter of an answer, valid or not. */
 export function holdsAnswer(redirect: Redirect, redirectUri: string): boolean {
   return listFields(redirect, new URL(redirectUri)).some(([name]) => OF_AN_ANSWER.includes(name));
 }

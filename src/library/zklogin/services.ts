@@ -54,7 +54,7 @@ export interface SaltOptions extends PrivateServiceOptions {
    * a proxy can read them. Without it, the TLS proxy and the enclave's parent instance can.
    */
   readonly policy?: EnclaveClientOptions['policy'];
-  /** With `policy`: DER of the roots to trust instead of AWS's, for development. */
+  /** DER of the roots to trust instead of AWS's, together with `policy`, for development. */
   readonly roots?: EnclaveClientOptions['roots'];
 }
 
@@ -118,8 +118,8 @@ export async function getSalt(
 }
 
 /**
- * With the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. Nothing here keeps a
- * failure, so that the next call loads it again.
+ * Loads the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. A failure is not kept,
+ * so the next call loads it again.
  */
 async function loadSealed(): Promise<typeof import('./sealed.ts')> {
   try {

@@ -38,20 +38,20 @@ export function createEpochSource(client: ClientWithCoreApi): EpochSource {
   };
 }
 
-/** How `execute` sends a transaction. */
+/** Options of `execute`, which sends a transaction. */
 export interface ExecuteOptions {
-  /** Who pays the gas. Default: the session's address. */
+  /** Payer of the gas. Default: the session's address. */
   readonly sponsor?: Sponsor;
   /**
    * Called with the BCS of the transaction's data before it is signed, after the sponsor has completed it. A rejection
    * ends the call with the same error, and nothing is signed.
    */
   readonly approve?: (transaction: Uint8Array) => Promise<void>;
-  /** How long to look for the transaction after an unclear answer, in milliseconds. Default: 10,000. */
+  /** Time for which the transaction is looked up after an unclear answer, in milliseconds. Default: 10,000. */
   readonly lookUpMs?: number;
   /**
-   * How long to wait until the node's reads show the transaction, in milliseconds, so that the next one can be built;
-   * 0 returns at once. Default: 60,000.
+   * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one can be
+   * built; 0 returns at once. Default: 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting for the node. The transaction may be executed nonetheless. */
@@ -113,7 +113,7 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * What `signTransaction` and `signPersonalMessage` call. Returns the bytes and the composite signature, in base64 as
+   * Signs for `signTransaction` and `signPersonalMessage`. Returns the bytes and the composite signature, in base64 as
    * nodes expect them. The sender of a transaction must be the session's address.
    *
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another intent

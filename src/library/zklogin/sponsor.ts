@@ -23,7 +23,7 @@ export interface SponsoredTransaction {
 }
 
 /**
- * Who pays the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of its address;
+ * The payer of the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of its address;
  * commands that take from `tx.gas` take from that address too.
  */
 export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
@@ -89,7 +89,7 @@ async function bySigner(
   return { transaction: bytes, signature };
 }
 
-/** Why this must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
+/** Describes why a transaction must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
 function describeFault(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];
   try {

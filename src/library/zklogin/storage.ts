@@ -1,5 +1,5 @@
 /**
- * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Whoever has the key and
+ * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Anyone who has the key and
  * the proof can sign for the user until maxEpoch.
  */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
@@ -25,7 +25,7 @@ export interface BegunLogin {
   readonly nonce: string;
   readonly randomness: string;
   readonly maxEpoch: number;
-  /** As `suiprivkey…`. */
+  /** The ephemeral secret key as `suiprivkey…`. */
   readonly secretKey: string;
 }
 
@@ -167,7 +167,7 @@ export function removeLogin(store: SessionStore): void {
   store.remove(LOGIN);
 }
 
-/** Also removes the login that may have been begun to renew the session: nothing of the user remains. */
+/** Removes the session, and a login that may have begun to renew it: nothing of the user remains. */
 export function removeSession(store: SessionStore): void {
   store.remove(SESSION);
   store.remove(LOGIN);

@@ -176,7 +176,7 @@ export class Lineages {
     do {
       const request = { packageId, pageSize: MAX_VERSIONS, ...(pageToken && { pageToken }) };
       const answer = fromNode(this.#chain.client.movePackageService.listPackageVersions(request));
-      const { response } = await given(answer, `the versions of the package ${packageId}`);
+      const { response } = await requireAnswer(answer, `the versions of the package ${packageId}`);
       versions.push(...response.versions);
       this.#versions += Math.max(1, response.versions.length);
       if (this.#versions > MAX_VERSIONS) {
@@ -189,7 +189,7 @@ export class Lineages {
 
   async #describe(packageId: string): Promise<GrpcTypes.Package> {
     const answer = fromNode(this.#chain.client.movePackageService.getPackage({ packageId }));
-    const { response } = await given(answer, `the package ${packageId}`);
+    const { response } = await requireAnswer(answer, `the package ${packageId}`);
     if (response.package === undefined)
       throw unchecked(`the node does not describe the package ${packageId}`);
     return response.package;
@@ -237,7 +237,7 @@ export class Lineages {
   /** Their bytecode, which `GetPackage` leaves out. */
   async #modules(objectId: string, version: number): Promise<Uint8Array[]> {
     const answer = fromNode(this.#chain.client.core.getObject({ objectId, include: { objectBcs: true } }));
-    const { object } = await given(answer, `the package ${objectId}`);
+    const { object } = await requireAnswer(answer, `the package ${objectId}`);
     const content = parsed(object.objectBcs);
     if (content === undefined || content.id !== objectId || content.version !== String(version)) {
       throw unchecked(`the node does not give the modules of the package ${objectId}`);
@@ -255,7 +255,7 @@ function parsed(bytes: Uint8Array | undefined) {
 }
 
 /** @throws AuditError: NOT_FULLY_CHECKED, if the node has no such thing, or does not offer the method */
-async function given<T>(answer: Promise<T>, label: string): Promise<T> {
+async function requireAnswer<T>(answer: Promise<T>, label: string): Promise<T> {
   return await answer.catch((error: unknown) => {
     const isMissing =
       (error instanceof NodeRefusedError && ['NOT_FOUND', 'UNIMPLEMENTED'].includes(error.status ?? '')) ||

@@ -52,7 +52,7 @@ async function change(deployed: Deployed, configId: string, add: typeof retireCo
   await world.submit(tx);
 }
 
-async function others({ configId }: Deployed) {
+async function findOthers({ configId }: Deployed) {
   return await otherConfigs(await readConfig(chain.client, configId), chain);
 }
 
@@ -85,7 +85,7 @@ describe('another config of the application', () => {
     const ids = [await another(deployed, deployed.image), await another(deployed), await another(deployed)];
     await change(deployed, ids[1] ?? '', retireConfig);
     const config = await readConfig(chain.client, deployed.configId);
-    const { configs, capabilities } = await others(deployed);
+    const { configs, capabilities } = await findOthers(deployed);
     expect(configs.map(({ id }) => id)).toEqual(ids);
     expect(configs.map((otherConfig) => addsNothing(otherConfig, config, Date.now()))).toEqual([
       true,
@@ -103,7 +103,7 @@ describe('another config of the application', () => {
       beginOverlap(tx, { ...call, ...deployed, configId: otherId, untilMs }),
     );
     const config = await readConfig(chain.client, deployed.configId);
-    const [read] = (await others(deployed)).configs;
+    const [read] = (await findOthers(deployed)).configs;
     if (read === undefined) throw new Error('not listed');
     const now = Number(untilMs) - 1;
     expect(read.image).toEqual(config.image);
@@ -151,7 +151,7 @@ describe('another config of the application', () => {
     const deployed = await deploy();
     const otherId = await another(deployed, deployed.image);
     lie(deployed, otherId);
-    const code = await findCode(others(deployed));
+    const code = await findCode(findOthers(deployed));
     expect(code).toMatch(/^(?:NOT_FULLY_CHECKED|SUI_OBJECT_TYPE): /);
     expect(code).not.toContain('\u001b');
   });

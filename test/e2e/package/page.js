@@ -9,6 +9,6 @@ globalThis.checkPackage = async (hex, pcrs) => {
   const { rootSha256 } = await verifyAttestation(bytes, { now: Date.parse('2025-04-15T03:00:00Z'), policy });
   const schema = signedType(0, bcs.struct('Weather', { location: text, temperature: u64 }));
   const client = new EnclaveClient('http://127.0.0.1:1', { policy });
-  const asked = await client.processData({}, schema).catch((error) => error.code);
-  return { rootSha256, asked };
+  const callCode = await client.processData({}, schema).catch((error) => error.code);
+  return { rootSha256, callCode };
 };

@@ -163,7 +163,7 @@ class Keepers {
 }
 
 /** The ids of the living enclaves that have to be registered. */
-function wanted({ config, processes, destroyed }: Simulation): string[] {
+function listWanted({ config, processes, destroyed }: Simulation): string[] {
   return [...processes.values()]
     .filter(({ state, image: enclaveImage }) => state !== 'lying' && imageOf(enclaveImage) === config.image)
     .map(({ key }) => enclaveAddress(config, config.configVersion, createKey(key)))
@@ -214,7 +214,7 @@ test('after any history, the living enclaves of the image are registered, and th
       const numbers = [0, 1];
       const mayAct = numbers.some((number) => keepers.mayAct(number));
       const mayRegister = numbers.some((number) => keepers.mayRegister(number));
-      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? wanted(world) : [])]);
+      const expected = new Set([...fresh, ...(mayAct ? [] : old), ...(mayRegister ? listWanted(world) : [])]);
       expect(new Set(world.enclaves.keys())).toEqual(expected);
       expect(world.violations).toEqual([]);
       for (const number of numbers) expect(world.mostGasADay(number)).toBeLessThanOrEqual(gasADay);

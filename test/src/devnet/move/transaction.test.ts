@@ -195,7 +195,7 @@ const text = (value: string) => bcs.string().serialize(value).toBytes();
 const u64 = (value: number) => bcs.u64().serialize(value).toBytes();
 const address = (value: string) => bcs.Address.serialize(value).toBytes();
 
-function found(name: string): LedgerObject {
+function findInLedger(name: string): LedgerObject {
   const object = [...ledger.objects.values()].findLast(({ type }) => type.includes(name));
   if (object === undefined) throw new Error(`the ledger has no ${name}`);
   return object;
@@ -236,14 +236,14 @@ beforeAll(async () => {
 });
 
 test('init ran: a shared object with a table, a dynamic field and a frozen object are there', () => {
-  expect(found('::shop::Shop').owner).toMatchObject({ kind: 'shared' });
-  expect(found('::shop::Box<u16>').owner).toEqual({ kind: 'immutable' });
+  expect(findInLedger('::shop::Shop').owner).toMatchObject({ kind: 'shared' });
+  expect(findInLedger('::shop::Box<u16>').owner).toEqual({ kind: 'immutable' });
   expect([...ledger.objects.values()].filter(({ owner }) => owner.kind === 'object')).toHaveLength(2);
 });
 
 test('a chain of calls: splits a coin, changes a table, emits an event, passes a value on, transfers', async () => {
   const { status, events, changes } = await execute({
-    inputs: [u64(30), found('::shop::Shop'), text('tea'), undefined, u64(77), address(SENDER)],
+    inputs: [u64(30), findInLedger('::shop::Shop'), text('tea'), undefined, u64(77), address(SENDER)],
     gasCoin: coin(),
     commands: [
       { kind: 'split', coin: { gas: true }, amounts: [input(0)] },
@@ -260,7 +260,7 @@ test('a chain of calls: splits a coin, changes a table, emits an event, passes a
       command: 1,
     },
   ]);
-  const box = found('::shop::Box<u64>');
+  const box = findInLedger('::shop::Box<u64>');
   expect(box).toMatchObject({ owner: { kind: 'address', address: SENDER } });
   // The content, then Small, and Made(9, true).
   expect([...box.content.subarray(32)]).toEqual([...u64(77), 2, 0, 2, ...u64(9), 1]);
@@ -274,22 +274,22 @@ test('a chain of calls: splits a coin, changes a table, emits an event, passes a
 });
 
 test('an object moves into a bag and out again, and a field that the transaction made is left changed', async () => {
-  const box = found('::shop::Box<u64>');
+  const box = findInLedger('::shop::Box<u64>');
   const kept = await execute({
-    inputs: [found('::shop::Shop'), box],
+    inputs: [findInLedger('::shop::Shop'), box],
     commands: [call('shop::keep', [input(0), input(1)])],
   });
   expect(kept.status).toMatchObject({ success: true });
   expect(ledger.objects.has(box.id)).toBe(false);
   const back = await execute({
-    inputs: [found('::shop::Shop'), u64(77)],
+    inputs: [findInLedger('::shop::Shop'), u64(77)],
     commands: [call('shop::give_back', [input(0), input(1)])],
   });
   expect(back.status).toMatchObject({ success: true });
-  expect(found('::shop::Box<u64>').id).toBe(box.id);
+  expect(findInLedger('::shop::Box<u64>').id).toBe(box.id);
   expect(ledger.coins(`0x${'7'.padStart(64, '0')}`)).toMatchObject([{ balance: 5n }]);
   const taken = await execute({
-    inputs: [found('::shop::Box<u64>')],
+    inputs: [findInLedger('::shop::Box<u64>')],
     commands: [call('shop::unpack', [input(0)], ['u64'])],
   });
   expect([...taken.changes.deleted]).toEqual([box.id]);
@@ -297,24 +297,24 @@ test('an object moves into a bag and out again, and a field that the transaction
 
 test('an object in a dynamic object field stays an object, which belongs to the field', async () => {
   const { changes } = await execute({
-    inputs: [found('::shop::Shop'), coin(), text('tea'), undefined, u64(7), address(SENDER)],
+    inputs: [findInLedger('::shop::Shop'), coin(), text('tea'), undefined, u64(7), address(SENDER)],
     commands: [
       call('shop::order', [input(0), input(2), input(1), input(3)]),
       call('shop::boxed', [result(0), input(4)], ['u64']),
       call('shop::hang', [input(0), result(1)]),
     ],
   });
-  const box = found('::shop::Box<u64>');
-  const field = found('dynamic_object_field::Wrapper');
+  const box = findInLedger('::shop::Box<u64>');
+  const field = findInLedger('dynamic_object_field::Wrapper');
   expect(changes.written.has(box.id)).toBe(true);
   expect(box.owner).toEqual({ kind: 'object', address: field.id });
   expect([...box.content.subarray(32, 40)]).toEqual([...u64(8)]);
   const out = await execute({
-    inputs: [found('::shop::Shop')],
+    inputs: [findInLedger('::shop::Shop')],
     commands: [call('shop::unhook', [input(0)])],
   });
   expect(out.status).toMatchObject({ success: true });
-  expect(found('::shop::Box<u64>')).toMatchObject({
+  expect(findInLedger('::shop::Box<u64>')).toMatchObject({
     id: box.id,
     owner: { kind: 'address', address: SENDER },
   });
@@ -324,7 +324,7 @@ test('an object in a dynamic object field stays an object, which belongs to the 
 test("an abort has the module's own name, code and text, and the command's number", async () => {
   const order = (from: number) => call('shop::order', [input(0), input(1), input(from), input(2)]);
   const refused = await execute({
-    inputs: [found('::shop::Shop'), text('tea'), undefined, coin(), coin(), u64(1), address(SENDER)],
+    inputs: [findInLedger('::shop::Shop'), text('tea'), undefined, coin(), coin(), u64(1), address(SENDER)],
     commands: [
       order(3),
       call('shop::boxed', [result(0), input(5)], ['u64']),
@@ -364,7 +364,7 @@ test.each([
     /InvalidObjectByValue/,
   ],
 ])('%s is refused as a node refuses it', async (_, command, description) => {
-  const inputs = [u64(1), u64(2), found('::shop::Box<u16>'), text('x')];
+  const inputs = [u64(1), u64(2), findInLedger('::shop::Box<u16>'), text('x')];
   expect(findError(await execute({ inputs, commands: [command()] })).description).toMatch(description);
 });
 
@@ -379,7 +379,7 @@ test('a private entry function is called, and random values are in their range',
 });
 
 test('a value that is left and can not be dropped', async () => {
-  const inputs = [found('::shop::Shop'), text('tea'), coin(), undefined];
+  const inputs = [findInLedger('::shop::Shop'), text('tea'), coin(), undefined];
   const order = call('shop::order', [0, 1, 2, 3].map(input));
   const { description } = findError(await execute({ inputs, commands: [order] }));
   expect(description).toBe('UnusedValueWithoutDrop { result_idx: 0, secondary_idx: 0 }');
@@ -426,7 +426,7 @@ test('a call that never ends, one that fills the memory, and one with too many e
 });
 
 test('an upgrade runs the new code under the types of the first, and a failed one changes nothing', async () => {
-  const cap = found('::package::UpgradeCap');
+  const cap = findInLedger('::package::UpgradeCap');
   const modules = await compiled(UPGRADED);
   const upgrade = (digest: Uint8Array): Tx => ({
     inputs: [cap, bcs.u8().serialize(0).toBytes(), bcs.byteVector().serialize(digest).toBytes()],
@@ -445,7 +445,7 @@ test('an upgrade runs the new code under the types of the first, and a failed on
   const { status, published } = await execute(upgrade(digest));
   expect(status).toMatchObject({ success: true });
   expect(published?.original).toBe(packageId);
-  expect(UpgradeCap.parse(found('::package::UpgradeCap').content)).toMatchObject({
+  expect(UpgradeCap.parse(findInLedger('::package::UpgradeCap').content)).toMatchObject({
     package: published?.id,
     version: '2',
   });

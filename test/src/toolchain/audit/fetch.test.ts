@@ -40,7 +40,7 @@ afterAll(() => {
 
 const repository = () => new TestRepository(join(root, `repository-${++count}.git`));
 
-function wanted(commit: string, limits?: Limits) {
+function createRequest(commit: string, limits?: Limits) {
   const work = join(root, `work-${++count}`);
   mkdirSync(work);
   const env = { PATH: process.env['PATH'], GIT_SSL_CAINFO: server.authority };
@@ -49,7 +49,7 @@ function wanted(commit: string, limits?: Limits) {
 
 /** Fetches and writes a commit, as an audit does. */
 async function take(from: TestRepository, commit: string, limits: Limits = LIMITS) {
-  const request = wanted(commit, limits);
+  const request = createRequest(commit, limits);
   const fetched = await fetchCommit({ url: server.formatUrl(from), resolved: undefined }, request);
   const tree = await writeTree(fetched, commit, join(request.work, 'tree'), limits);
   return { ...tree, work: request.work };
@@ -167,10 +167,10 @@ describe('a commit', () => {
     const address = { url: server.formatUrl(from), resolved: undefined };
     const first = from.writeCommit({ a: '1' });
     const second = from.writeCommit({ a: '2' }, { parent: first });
-    for (const commit of [first, second]) await checkOnBranch(address, wanted(commit));
+    for (const commit of [first, second]) await checkOnBranch(address, createRequest(commit));
     const replaced = from.writeCommit({ a: '3' }, { parent: first });
-    await checkOnBranch(address, wanted(replaced));
-    expect(await findCode(checkOnBranch(address, wanted(second)))).toBe('COMMIT_NOT_ON_BRANCH');
+    await checkOnBranch(address, createRequest(replaced));
+    expect(await findCode(checkOnBranch(address, createRequest(second)))).toBe('COMMIT_NOT_ON_BRANCH');
     // The host still gives it.
     expect((await take(from, second)).files).toBe(1);
   });
@@ -180,7 +180,7 @@ describe('a commit', () => {
     from.configure('core.fsmonitor', 'touch /tmp/never');
     from.configure('core.alternateRefsCommand', 'touch /tmp/never');
     const commit = from.writeCommit({ a: 'a' });
-    const request = wanted(commit);
+    const request = createRequest(commit);
     const opened = await openClone(from.folder, request);
     expect((await writeTree(opened, commit, join(request.work, 'tree'))).files).toBe(1);
 
@@ -189,10 +189,10 @@ describe('a commit', () => {
     const lying = otherRepository.writeCommit({ a: { mode: '100644', id: blob } });
     rmSync(join(otherRepository.folder, 'objects', blob.slice(0, 2), blob.slice(2)));
     otherRepository.put(blob, Buffer.from('blob 6\0liar!!'));
-    const again = wanted(lying);
+    const again = createRequest(lying);
     const clone = await openClone(otherRepository.folder, again);
     expect(await findCode(writeTree(clone, lying, join(again.work, 'tree')))).toBe('SOURCE_UNSAFE');
-    await expect(openClone(root, wanted(lying))).rejects.toBeInstanceOf(UsageError);
+    await expect(openClone(root, createRequest(lying))).rejects.toBeInstanceOf(UsageError);
   });
 });
 
@@ -245,7 +245,7 @@ describe('a hostile repository', () => {
     );
     expect(await findCode(take(from, twice))).toBe('SOURCE_UNSAFE');
     const cut = repository();
-    const request = wanted(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
+    const request = createRequest(cut.commit(cut.object('tree', Buffer.from('100644 a\0short'))));
     const opened = await openClone(cut.folder, request);
     expect(await findCode(writeTree(opened, request.commit, join(request.work, 'tree')))).toBe(
       'SOURCE_UNSAFE',
@@ -277,7 +277,7 @@ describe('a hostile repository', () => {
       tree = bomb.tree([...'0123456789'].map((name) => ['40000', name, tree] as const));
     }
     const commit = bomb.commit(tree);
-    const request = wanted(commit);
+    const request = createRequest(commit);
     const opened = await openClone(bomb.folder, request);
     expect(await findCode(writeTree(opened, commit, join(request.work, 'tree')))).toBe('SOURCE_TOO_LARGE');
   });
@@ -310,7 +310,7 @@ describe('a hostile repository', () => {
       response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end();
       return true;
     };
-    const request = wanted(commit);
+    const request = createRequest(commit);
     const env = { ...request.env, HOME: home, GIT_ASKPASS: '/bin/true', GIT_CONFIG_COUNT: '1' };
     const fetched = fetchCommit({ url: server.formatUrl(from), resolved: undefined }, { ...request, env });
     expect(await findCode(fetched)).toBe('NOT_FULLY_CHECKED');
@@ -326,7 +326,7 @@ test('a text of an enemy is one line of printable characters', () => {
 
 describe('of a commit from elsewhere, the repository that the config names', () => {
   const ask = (url: string, commit: string) =>
-    askNamedRepository(url, wanted(commit), async () => ({ url, resolved: undefined }));
+    askNamedRepository(url, createRequest(commit), async () => ({ url, resolved: undefined }));
 
   test('is said to have it or to lack it', async () => {
     const named = repository();
@@ -341,7 +341,7 @@ describe('of a commit from elsewhere, the repository that the config names', () 
     const named = repository();
     const commit = named.writeCommit({ 'app.ts': 'here' });
     const before = server.requests.length;
-    const text = await askNamedRepository(server.formatUrl(named), wanted(commit));
+    const text = await askNamedRepository(server.formatUrl(named), createRequest(commit));
     expect(text).toMatch(/^whether .* has it is not known: .* names a port/);
     expect(server.requests.length).toBe(before);
     expect(await ask('https://localhost:9/a', commit)).toMatch(/^whether .* is not known: /);

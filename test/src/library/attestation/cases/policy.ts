@@ -10,12 +10,17 @@ const DEBUG = documentWith({
   pcrs: new Map([...registers()].map(([index, value]) => [index, index < 3 ? new Uint8Array(48) : value])),
 });
 
-function asked(name: string, policy: Partial<Case['policy']>, code: string | null, document = FULL): Case {
+function createCase(
+  name: string,
+  policy: Partial<Case['policy']>,
+  code: string | null,
+  document = FULL,
+): Case {
   return made(name, document, { policy: { images: [IMAGE], ...policy }, code });
 }
 
 export const policyCases: Case[] = [
-  asked(
+  createCase(
     'everything that a policy can ask',
     {
       publicKey: toHex(PUBLIC_KEY),
@@ -25,19 +30,19 @@ export const policyCases: Case[] = [
     },
     null,
   ),
-  asked('one of several images', { images: [OTHER_IMAGE, IMAGE] }, null),
-  asked('an image in capital letters', { images: [{ ...IMAGE, pcr0: IMAGE.pcr0.toUpperCase() }] }, null),
-  asked(
+  createCase('one of several images', { images: [OTHER_IMAGE, IMAGE] }, null),
+  createCase('an image in capital letters', { images: [{ ...IMAGE, pcr0: IMAGE.pcr0.toUpperCase() }] }, null),
+  createCase(
     'none of several images',
     { images: [OTHER_IMAGE, { ...IMAGE, pcr2: OTHER_IMAGE.pcr2 }] },
     'POLICY_PCRS',
   ),
-  asked(
+  createCase(
     'an image of which register 0 alone matches',
     { images: [{ ...OTHER_IMAGE, pcr0: IMAGE.pcr0 }] },
     'POLICY_PCRS',
   ),
-  asked(
+  createCase(
     'registers mixed from two images',
     {
       images: [
@@ -47,7 +52,7 @@ export const policyCases: Case[] = [
     },
     'POLICY_PCRS',
   ),
-  asked(
+  createCase(
     'an image whose registers 0 and 1 are swapped',
     { images: [{ ...IMAGE, pcr0: IMAGE.pcr1, pcr1: IMAGE.pcr0 }] },
     'POLICY_PCRS',
@@ -67,10 +72,10 @@ export const policyCases: Case[] = [
     }),
     { code: 'POLICY_PCRS' },
   ),
-  asked('a debug enclave', {}, 'POLICY_DEBUG', DEBUG),
-  asked('a debug enclave, allowed', { allowDebug: true }, null, DEBUG),
-  asked('a debug enclave, forbidden', { allowDebug: false }, 'POLICY_DEBUG', DEBUG),
-  asked(
+  createCase('a debug enclave', {}, 'POLICY_DEBUG', DEBUG),
+  createCase('a debug enclave, allowed', { allowDebug: true }, null, DEBUG),
+  createCase('a debug enclave, forbidden', { allowDebug: false }, 'POLICY_DEBUG', DEBUG),
+  createCase(
     'another image, with debug enclaves allowed',
     { allowDebug: true, images: [OTHER_IMAGE] },
     'POLICY_PCRS',
@@ -83,20 +88,25 @@ export const policyCases: Case[] = [
       code: 'POLICY_PCRS',
     },
   ),
-  asked('another public key', { publicKey: '08'.repeat(32) }, 'POLICY_PUBLIC_KEY'),
-  asked('a public key that is longer', { publicKey: `${toHex(PUBLIC_KEY)}07` }, 'POLICY_PUBLIC_KEY'),
-  asked(
+  createCase('another public key', { publicKey: '08'.repeat(32) }, 'POLICY_PUBLIC_KEY'),
+  createCase('a public key that is longer', { publicKey: `${toHex(PUBLIC_KEY)}07` }, 'POLICY_PUBLIC_KEY'),
+  createCase(
     'a public key, where the document has none',
     { publicKey: '07' },
     'POLICY_PUBLIC_KEY',
     documentWith({ public_key: null }),
   ),
-  asked('another nonce', { nonce: '03'.repeat(31) }, 'POLICY_NONCE'),
-  asked('a nonce, where the document has none', { nonce: '03' }, 'POLICY_NONCE', documentWith({})),
-  asked('other user data', { userData: '05' }, 'POLICY_USER_DATA'),
-  asked('user data, where the document has none', { userData: '04' }, 'POLICY_USER_DATA', documentWith({})),
-  { ...asked('a document as old as allowed', { maxAgeMs: 5000 }, null), at: AT + 5000 },
-  { ...asked('a document older than allowed', { maxAgeMs: 5000 }, 'POLICY_TOO_OLD'), at: AT + 5001 },
-  { ...asked('a document as far ahead as allowed', { maxAgeMs: 5000 }, null), at: AT - 5000 },
-  { ...asked('a document from the future', { maxAgeMs: 5000 }, 'POLICY_FROM_FUTURE'), at: AT - 5001 },
+  createCase('another nonce', { nonce: '03'.repeat(31) }, 'POLICY_NONCE'),
+  createCase('a nonce, where the document has none', { nonce: '03' }, 'POLICY_NONCE', documentWith({})),
+  createCase('other user data', { userData: '05' }, 'POLICY_USER_DATA'),
+  createCase(
+    'user data, where the document has none',
+    { userData: '04' },
+    'POLICY_USER_DATA',
+    documentWith({}),
+  ),
+  { ...createCase('a document as old as allowed', { maxAgeMs: 5000 }, null), at: AT + 5000 },
+  { ...createCase('a document older than allowed', { maxAgeMs: 5000 }, 'POLICY_TOO_OLD'), at: AT + 5001 },
+  { ...createCase('a document as far ahead as allowed', { maxAgeMs: 5000 }, null), at: AT - 5000 },
+  { ...createCase('a document from the future', { maxAgeMs: 5000 }, 'POLICY_FROM_FUTURE'), at: AT - 5001 },
 ];
