@@ -267,7 +267,7 @@ const steps: Steps = {
       const page = await browser.newPage();
       await page.addScriptTag({ content: readFileSync(join(project, 'bundle.js'), 'utf8') });
       const call = `checkPackage(${JSON.stringify(readFileSync(VECTOR, 'utf8').trim())}, ${JSON.stringify(PCRS)})`;
-      expectEqual(await page.evaluate(call), { rootSha256: ROOT_SHA256, asked: 'CLIENT_UNREACHABLE' });
+      expectEqual(await page.evaluate(call), { rootSha256: ROOT_SHA256, callCode: 'CLIENT_UNREACHABLE' });
       // A blank page has no secure context: the library worked without crypto.subtle.
       return `crypto.subtle is ${await page.evaluate('typeof crypto.subtle')}`;
     } finally {
