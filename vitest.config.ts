@@ -25,8 +25,9 @@ const ISOLATED = [
 
 type ProjectOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-// Projects with another number of workers run after each other, if one run has them all. Where none is given, Vitest leaves a
-// processor to the processes that tests start. Unit tests wait for sockets, timers and processes for a third of their time.
+// Projects with another number of workers run after each other, if one run has them all. Where none is given,
+// Vitest leaves a processor to the processes that tests start. Unit tests wait for sockets, timers and
+// processes for a third of their time.
 const TWO_WORKERS_PER_PROCESSOR = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 0 } };
 const DEFAULT_WORKERS = { sequence: { groupOrder: 1 } };
 const TWO_WORKERS = { maxWorkers: 2, sequence: { groupOrder: 2 } };
@@ -56,7 +57,8 @@ const PROJECTS: ProjectOptions[] = [
   },
   // The project's own commands as processes, as a reader of the READMEs starts them.
   { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...THREE_MINUTES, ...DEFAULT_WORKERS },
-  // The units of the parent instance under systemd. A machine for each file would be slower on two processors.
+  // The units of the parent instance under systemd. A machine for each file would be slower on two
+  // processors.
   {
     name: 'units',
     include: ['test/e2e/units/*.units.ts'],
@@ -90,8 +92,8 @@ const PROJECTS: ProjectOptions[] = [
   },
   // The console in headless Chromium. Each file has a browser and servers of its own, and CI has two cores.
   { name: 'console', include: ['test/e2e/console/*.e2e.ts'], ...THREE_MINUTES, ...TWO_WORKERS },
-  // The small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each file needs up to 2 GB of
-  // memory, and a minute on an idle machine can be ten on a busy one.
+  // The small circuit, its generators and proofs, as `make prover-dev SIZE=small` builds them. Each file
+  // needs up to 2 GB of memory, and a minute on an idle machine can be ten on a busy one.
   {
     name: 'prover',
     include: [
@@ -116,8 +118,8 @@ const PROJECTS: ProjectOptions[] = [
 ];
 
 /**
- * Makes certificates and documents of the attestation's tests in Node: a page gets the modules that make them as the data that
- * they export.
+ * Makes certificates and documents of the attestation's tests in Node: a page gets the modules that make them
+ * as the data that they export.
  */
 const casesAsData: Plugin = {
   name: 'attestation-cases-as-data',
@@ -162,12 +164,13 @@ async function browserProject(): Promise<TestProjectInlineConfiguration> {
   };
 }
 
-// Vitest resolves every project that it gets, even if no argument names it, and this one loads the driver of a browser: only
-// `--project browser` gets it.
+// Vitest resolves every project that it gets, even if no argument names it, and this one loads the driver of
+// a browser: only `--project browser` gets it.
 const browserProjects = process.argv.includes('browser') ? [await browserProject()] : [];
 
 export default defineConfig({
-  // An example has copies of its own once it is installed: of the library, with other classes of errors, and of React.
+  // An example has copies of its own once it is installed: of the library, with other classes of errors, and
+  // of React.
   resolve: {
     dedupe: ['sui-enclave', 'react'],
     alias: { '@zktx.io/sui-move-builder/full': `${import.meta.dirname}/test/move_compiler.ts` },

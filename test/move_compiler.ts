@@ -1,7 +1,7 @@
 /**
- * The Move compiler's npm package, for tests: they compile the same few packages hundreds of times, each time for half a second.
- * A result is kept in build/test/move, and taken again if the compiler, the package, the options and all that the fetcher
- * gives are the same.
+ * The Move compiler's npm package, for tests: they compile the same few packages hundreds of times, each time
+ * for half a second. A result is kept in build/test/move, and taken again if the compiler, the package, the
+ * options and all that the fetcher gives are the same.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * The walls between the packages: ARCHITECTURE.md. Node, the compiler and the linter report none of the breaches below; Biome
- * reports an import of a package that is not declared.
+ * The walls between the packages: ARCHITECTURE.md. Node, the compiler and the linter report none of the
+ * breaches below; Biome reports an import of a package that is not declared.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,4 +1,7 @@
-/** Logs in at an OpenID provider, and sends a transaction from the zkLogin address: `node login.ts`. Stores nothing. */
+/**
+ * Logs in at an OpenID provider, and sends a transaction from the zkLogin address: `node login.ts`. Stores
+ * nothing.
+ */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,6 @@
-/** Verifies an enclave, calls it, and submits what it signed to a contract on Sui: `node main.ts [location]`. */
+/**
+ * Verifies an enclave, calls it, and submits what it signed to a contract on Sui: `node main.ts [location]`.
+ */
 import { bcs } from '@mysten/bcs';
 import { Transaction } from '@mysten/sui/transactions';
 import { EnclaveClient, NotRegisteredError, signedType, text, u64 } from 'sui-enclave/client';
@@ -27,7 +29,8 @@ const question = { location };
 const reading = await client.processData(question, WeatherResponse, { expect: question });
 console.log(`Signed:   ${reading.data.temperature} °C in ${reading.data.location}`);
 
-// 3. Submit: the contract accepts a key that is registered under its config, and verifies the signature again.
+// 3. Submit: the contract accepts a key that is registered under its config, and verifies the signature
+// again.
 const config = await readConfig(sui, configId);
 const { enclaveId, state } = await findRegistration(sui, config, reading.publicKey);
 if (state !== 'registered') throw new NotRegisteredError('unregistered', reading.publicKey, configId);

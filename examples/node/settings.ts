@@ -1,4 +1,7 @@
-/** Reads from the environment what this example trusts, and the addresses of its services. README.md explains each variable. */
+/**
+ * Reads from the environment what this example trusts, and the addresses of its services. README.md explains
+ * each variable.
+ */
 import { readFileSync } from 'node:fs';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';

@@ -1,4 +1,7 @@
-/** A wallet's page: a login by zkLogin, step by step, and what its session can sign. `make dev-wallet` serves it. */
+/**
+ * A wallet's page: a login by zkLogin, step by step, and what its session can sign. `make dev-wallet` serves
+ * it.
+ */
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';

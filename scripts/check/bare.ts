@@ -1,8 +1,9 @@
 /**
- * `npm run bare`: what a reader does on a new machine. Makes a bare Debian in a temporary folder, installs what CONTRIBUTING.md
- * names and nothing else, clones this repository there as an ordinary user, and runs `make dev` with the README's request,
- * `make test`, `make play`, and an application that `create-sui-enclave` writes. Each step runs in namespaces of its own: at
- * its end, none of its processes and mounts is left. Servers run in a network that has nothing but loopback.
+ * `npm run bare`: what a reader does on a new machine. Makes a bare Debian in a temporary folder, installs
+ * what CONTRIBUTING.md names and nothing else, clones this repository there as an ordinary user, and runs
+ * `make dev` with the README's request, `make test`, `make play`, and an application that
+ * `create-sui-enclave` writes. Each step runs in namespaces of its own: at its end, none of its processes and
+ * mounts is left. Servers run in a network that has nothing but loopback.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
@@ -156,8 +157,8 @@ interface Machine {
 }
 
 /**
- * Hands this machine's ways to the registries on: apt's settings for its downloads, npm's file of the user with its registry
- * and proxies, name servers, and the certificates of the authorities that it trusts.
+ * Hands this machine's ways to the registries on: apt's settings for its downloads, npm's file of the user
+ * with its registry and proxies, name servers, and the certificates of the authorities that it trusts.
  *
  * @returns the environment of every step, and files of this machine that each finds in its place
  */

@@ -1,7 +1,8 @@
 /**
- * `npm run test:differential -- --node <url> --faucet <url>`: sends random transactions to two Sui nodes, and compares
- * what becomes of them: outcome, events, and what each object is afterwards. By default the second node is the model of
- * `make dev-sui`, whose rules are thereby held to those of a network; without `--node`, so is the first.
+ * `npm run test:differential -- --node <url> --faucet <url>`: sends random transactions to two Sui nodes, and
+ * compares what becomes of them: outcome, events, and what each object is afterwards. By default the second
+ * node is the model of `make dev-sui`, whose rules are thereby held to those of a network; without `--node`,
+ * so is the first.
  */
 import * as v from 'valibot';
 import { command, runAsProcess } from '../../src/cli/command.ts';

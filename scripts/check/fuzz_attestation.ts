@@ -1,10 +1,11 @@
 /**
  * `npm run fuzz -- [--seconds 60] [--seed N]`: feeds mutated and generated input to the decoders of
- * attestation documents, of their user data, of what sealed requests contain, and of sealed secrets, for a limited time. Run it with a
- * small heap (`--max-old-space-size=64`), so that unbounded memory use ends the process.
+ * attestation documents, of their user data, of what sealed requests contain, and of sealed secrets, for a
+ * limited time. Run it with a small heap (`--max-old-space-size=64`), so that unbounded memory use ends the
+ * process.
  *
- * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that takes
- * longer than `MAX_MS`.
+ * It fails, with the input in hexadecimal, on anything but a value or a typed error, and on any input that
+ * takes longer than `MAX_MS`.
  */
 import { readFileSync } from 'node:fs';
 import { decode, encode } from 'cborg';

@@ -1,7 +1,8 @@
 /**
- * `npm run package`: the library, the server, the program `sui-enclave`, its toolchain and `create-sui-enclave` as tarballs
- * in `out`, for `npm install`. In the tree, `exports` of their folders name sources, which Node doesn't run below
- * node_modules; here each is compiled and has a manifest of its own. CHANNEL is `stable`, or `experimental` by default.
+ * `npm run package`: the library, the server, the program `sui-enclave`, its toolchain and
+ * `create-sui-enclave` as tarballs in `out`, for `npm install`. In the tree, `exports` of their folders name
+ * sources, which Node doesn't run below node_modules; here each is compiled and has a manifest of its own.
+ * CHANNEL is `stable`, or `experimental` by default.
  */
 import { execFileSync } from 'node:child_process';
 import { command, type Result, runAsProcess } from '../../src/cli/command.ts';
@@ -16,7 +17,9 @@ import { layOutServer, packServer, serverEntries } from './pack/server.ts';
 import { ROOT, readManifest } from './pack/tarball.ts';
 import { layOutToolchain, packToolchain, toolchainEntries } from './pack/toolchain.ts';
 
-/** What is packed is below these folders, but for the rest of the prover, where git ignores what is installed. */
+/**
+ * What is packed is below these folders, but for the rest of the prover, where git ignores what is installed.
+ */
 const SOURCES = [
   ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'cli', 'toolchain', 'create'],
   ...['prover/backend', 'prover/frontend', 'prover/keys'],

@@ -1,9 +1,9 @@
 /**
  * `make test-package`: makes the packages. Installs the library into an empty project beside the oldest and
- * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium. The
- * page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
- * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts` and
- * `package/toolchain.ts`; and a repository of an author: `package/author.ts`.
+ * the pinned `@mysten/sui`, and uses it from plain JavaScript, from TypeScript and from a page in Chromium.
+ * The page's bundle is the client's size: it must stay under `MAX_BUNDLE_SIZE`. Then the examples: see
+ * `package/examples.ts`. The server, the program and its toolchain: see `package/server.ts`, `package/cli.ts`
+ * and `package/toolchain.ts`; and a repository of an author: `package/author.ts`.
  */
 
 import {
@@ -70,7 +70,10 @@ function lowest(range: string): string {
   return range.replace(/^\^/, '');
 }
 
-/** Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are fragments. */
+/**
+ * Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are
+ * fragments.
+ */
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {
     const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');

@@ -1,6 +1,7 @@
 /**
- * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote: every link within the site leads to a
- * file and an anchor of it, and no page loads anything from another host, so that the site can be read offline.
+ * `node scripts/docs/check_site.ts <folder>`: checks the pages that TypeDoc wrote: every link within the site
+ * leads to a file and an anchor of it, and no page loads anything from another host, so that the site can be
+ * read offline.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -22,7 +23,9 @@ class SiteError extends CodedError<keyof typeof SITE_CODES> {}
 const ANCHORS = /\sid="([^"]+)"/g;
 const LINKS = /<([a-z]+)\b[^>]*?\s(?:href|src)="([^"]*)"/g;
 
-/** The elements whose `href` or `src` a browser loads with the page; it follows other links only when asked. */
+/**
+ * The elements whose `href` or `src` a browser loads with the page; it follows other links only when asked.
+ */
 const LOADED = ['img', 'link', 'script', 'use'];
 
 interface Link {

@@ -121,7 +121,11 @@ function secretRows({ folder, meanings }: Secrets): string[][] {
   });
 }
 
-/** A row for each error by status, and one for each group of errors. @param groups codes of one status each */
+/**
+ * A row for each error by status, and one for each group of errors.
+ *
+ * @param groups codes of one status each
+ */
 export function errorTable<Code extends string>(
   table: ErrorTable<Code>,
   groups: readonly (readonly NoInfer<Code>[])[] = [],

@@ -1,6 +1,6 @@
 /**
- * TypeDoc's plugin that makes pages of the repository's Markdown files: each has the title of its first heading, and a
- * group by its folder. The files themselves need no front matter, which GitHub would show.
+ * TypeDoc's plugin that makes pages of the repository's Markdown files: each has the title of its first
+ * heading, and a group by its folder. The files themselves need no front matter, which GitHub would show.
  */
 import { fileURLToPath } from 'node:url';
 
@@ -37,7 +37,10 @@ interface Token {
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** By the beginning of a page's path: the first that matches. Their order in the navigation is in typedoc.json. */
+/**
+ * By the beginning of a page's path: the first that matches. Their order in the navigation is in
+ * typedoc.json.
+ */
 const GROUPS: readonly (readonly [start: string, group: string])[] = [
   ['src/library/', 'The library'],
   ['examples/', 'The library'],
@@ -79,8 +82,8 @@ export function describePage(path: string, markdown: string): { title: string; g
 }
 
 /**
- * TypeDoc leaves out code spans when it makes anchors and tables of contents from headings, unlike GitHub. It reads the
- * text of a token's children, and the code span itself is still printed as code.
+ * TypeDoc leaves out code spans when it makes anchors and tables of contents from headings, unlike GitHub. It
+ * reads the text of a token's children, and the code span itself is still printed as code.
  */
 function nameCodeInHeadings(tokens: readonly Token[]): void {
   for (const [index, { type }] of tokens.entries()) {

@@ -57,13 +57,19 @@ export interface Failure {
   readonly exit: number;
   /** Text for people, printed on standard error. */
   readonly text: string;
-  /** Report for programs, printed on standard output instead of `text` with `--json`: `{"error", "code"}` at least. */
+  /**
+   * Report for programs, printed on standard output instead of `text` with `--json`: `{"error", "code"}` at
+   * least.
+   */
   readonly json: { readonly code: string; readonly error: string; readonly [name: string]: unknown };
 }
 
 export interface Context {
   readonly env: Environment;
-  /** Output of the command. With `--json`, `log` writes to standard error, and standard output has the result only. */
+  /**
+   * Output of the command. With `--json`, `log` writes to standard error, and standard output has the result
+   * only.
+   */
   readonly io: Io;
   /** Whether the command got `--json`. */
   readonly asJson: boolean;

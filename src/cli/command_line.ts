@@ -70,8 +70,8 @@ export interface CommandLine<A extends Arguments = Arguments, O extends Options 
   readonly arguments: A;
   readonly options: O;
   /**
-   * An older order of arguments, which begins with an id and still works. What is an option now has the name of the option,
-   * with its dashes.
+   * An older order of arguments, which begins with an id and still works. What is an option now has the name
+   * of the option, with its dashes.
    */
   readonly formerly?: Arguments;
   /** Finds positional arguments that belong elsewhere. @throws UsageError */
@@ -156,8 +156,8 @@ export function isId(text: string | undefined): boolean {
 type Value = string | boolean | (string | boolean)[] | undefined;
 
 /**
- * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a NUL, which no
- * argument of a process can hold, and restored afterwards.
+ * parseArgs mistakes -5 for an option, but no option here is a digit: each such argument is hidden behind a
+ * NUL, which no argument of a process can hold, and restored afterwards.
  */
 function split(options: Options, argv: readonly string[]) {
   const restore = <T>(value: T) => (typeof value === 'string' ? value.replace('\0', '') : value);

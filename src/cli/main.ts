@@ -8,8 +8,8 @@ import { IS_CLONE } from './places.ts';
 import { suggestion } from './suggestion.ts';
 import { type CommandModule, isToolchainInstalled, TOOLCHAIN, ToolchainError } from './toolchain.ts';
 
-// Most of a start is compiling. Its result is cached in a folder of this project: anyone who may write there may change
-// the code itself.
+// Most of a start is compiling. Its result is cached in a folder of this project: anyone who may write there
+// may change the code itself.
 const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave';
 
 /** Returns whether a command works where the program is installed. */
@@ -93,7 +93,10 @@ async function loadCommand(entry: Entry): Promise<CommandModule | ToolchainError
   }
 }
 
-/** Describes this version: its Node, and the Node and the register of the boot system in every image that it builds. */
+/**
+ * Describes this version: its Node, and the Node and the register of the boot system in every image that it
+ * builds.
+ */
 async function describeVersion() {
   const { readRelease } = await import('./release.ts');
   const { version, imageNode, pcr1 } = readRelease();

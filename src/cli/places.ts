@@ -13,8 +13,8 @@ export const IS_CLONE = existsSync(join(CLONE, 'src/cli/main.ts'));
 export const PROGRAM_FILE = fileURLToPath(new URL('bin.cjs', import.meta.url));
 
 /**
- * The program as its reader types it, in a clone and in a repository that has it installed. Without --offline, a folder where
- * it is not installed would get a package of that name from the registry.
+ * The program as its reader types it, in a clone and in a repository that has it installed. Without
+ * --offline, a folder where it is not installed would get a package of that name from the registry.
  */
 export const PROGRAM = 'npx --offline sui-enclave';
 

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CLONE, IS_CLONE } from './places.ts';
 
-/** Facts of a release, which the installed package has instead of the clone's lock file and `enclave/pcr1.txt`. */
+/**
+ * Facts of a release, which the installed package has instead of the clone's lock file and
+ * `enclave/pcr1.txt`.
+ */
 export interface Release {
   /** The version of the framework, as npm knows it. */
   readonly version: string;

@@ -1,4 +1,7 @@
-/** The number of letters to insert, remove, replace or swap with the next between two words: optimal string alignment. */
+/**
+ * The number of letters to insert, remove, replace or swap with the next between two words: optimal string
+ * alignment.
+ */
 function distance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const get = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

@@ -10,8 +10,8 @@ import type { Network } from './sui/network.ts';
 export interface CommandModule {
   readonly main: Main;
   /**
-   * Takes standard output and standard error of this process for the command, before it runs: for one whose libraries may
-   * print text of an enemy.
+   * Takes standard output and standard error of this process for the command, before it runs: for one whose
+   * libraries may print text of an enemy.
    *
    * @param asJson whether standard output has one JSON document
    */
@@ -48,8 +48,8 @@ export class ToolchainError extends EnclaveError {
 }
 
 /**
- * Loads the toolchain of exactly this version. It is looked for beside this file, never in the current folder: a
- * repository that somebody else wrote must not supply code to a program that has keys.
+ * Loads the toolchain of exactly this version. It is looked for beside this file, never in the current
+ * folder: a repository that somebody else wrote must not supply code to a program that has keys.
  *
  * @throws ToolchainError
  */

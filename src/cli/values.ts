@@ -24,7 +24,10 @@ export const ipv4 = v.pipe(
   v.check((address) => isIPv4(address), 'must be an IPv4 address'),
 );
 
-/** An object or a package on Sui, or an address there, in full length: a short one is more often a bad copy than `0x2`. */
+/**
+ * An object or a package on Sui, or an address there, in full length: a short one is more often a bad copy
+ * than `0x2`.
+ */
 export const objectId = v.pipe(
   v.string(),
   v.regex(/^0x[0-9a-f]{64}$/i, 'must be 0x and 64 hexadecimal digits'),

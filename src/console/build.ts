@@ -1,7 +1,7 @@
 /**
- * `npm run console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`, by default
- * `out/console` of this folder. Another source is another page of this repository, in the same style.
- * The folder is complete or absent at any time, so that several builds may run at once.
+ * `npm run console`: builds the static files of the console. `node src/console/build.ts [folder] [source]`,
+ * by default `out/console` of this folder. Another source is another page of this repository, in the same
+ * style. The folder is complete or absent at any time, so that several builds may run at once.
  */
 import {
   appendFileSync,

@@ -1,6 +1,6 @@
 /**
- * `create-sui-enclave <folder>`: writes an application for an enclave as a repository of its own. It asks nothing, starts
- * nothing and needs no network.
+ * `create-sui-enclave <folder>`: writes an application for an enclave as a repository of its own. It asks
+ * nothing, starts nothing and needs no network.
  */
 import { createHash } from 'node:crypto';
 import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
@@ -75,8 +75,9 @@ class Refused extends Error {
 const PACKAGES = 'packages';
 
 /**
- * npm looks for a package in its cache by the SHA-512 of the lockfile only where that has an address too. This one is of no
- * host (RFC 2606), so nobody can give another package of the name. A path of a file is refused by audits.
+ * npm looks for a package in its cache by the SHA-512 of the lockfile only where that has an address too.
+ * This one is of no host (RFC 2606), so nobody can give another package of the name. A path of a file is
+ * refused by audits.
  */
 const formatTarballUrl = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
 
@@ -90,7 +91,8 @@ fund=false
 `;
 
 /**
- * The files of the packages of sui-enclave that a repository installs, whose lockfile gets an address for each.
+ * The files of the packages of sui-enclave that a repository installs, whose lockfile gets an address for
+ * each.
  *
  * @returns where they are, by their paths in the repository. @throws Refused
  */

@@ -1,4 +1,7 @@
-/** The names of applications: those of their Move packages and modules too, and parts of identifiers in both languages. */
+/**
+ * The names of applications: those of their Move packages and modules too, and parts of identifiers in both
+ * languages.
+ */
 
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 const MAX_LENGTH = 32;

@@ -1,4 +1,7 @@
-/** The files of a new application: for a clone of the repository of sui-enclave, or for a repository of its own. */
+/**
+ * The files of a new application: for a clone of the repository of sui-enclave, or for a repository of its
+ * own.
+ */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,8 +18,8 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 export type Files = ReadonlyMap<string, string>;
 
 /**
- * A path or content of a template under the name of the application. The templates say "price" only where they mean the
- * application, and never in the plural, so that every name fits.
+ * A path or content of a template under the name of the application. The templates say "price" only where
+ * they mean the application, and never in the plural, so that every name fits.
  */
 export function rename(text: string, name: string): string {
   const forms: Record<string, string> = { price: name, Price: pascalCase(name), PRICE: name.toUpperCase() };
@@ -28,7 +31,10 @@ export function applicationFiles(template: TemplateName, name: string): Files {
   return read(template, name);
 }
 
-/** What `sui-enclave schema` and `gen` write of an application, so that its own repository has it from the beginning. */
+/**
+ * What `sui-enclave schema` and `gen` write of an application, so that its own repository has it from the
+ * beginning.
+ */
 export function derivedFiles(template: TemplateName, name: string): Files {
   return read(join('derived', template), name);
 }
@@ -50,8 +56,8 @@ export function repositoryFiles(name: string): Files {
 }
 
 /**
- * Code and README are carried with the suffix .txt, so that no compiler, test or site of this repository takes them for its
- * own; .gitignore and .npmrc with an underscore, since npm packs neither.
+ * Code and README are carried with the suffix .txt, so that no compiler, test or site of this repository
+ * takes them for its own; .gitignore and .npmrc with an underscore, since npm packs neither.
  */
 function read(template: string, name: string): Files {
   const folder = join(TEMPLATES, template);

@@ -8,7 +8,10 @@ const { Argument_ArgumentKind: ArgumentKind } = GrpcTypes;
 
 export type TransactionData = NonNullable<typeof bcs.TransactionData.$inferType.V1>;
 
-/** An argument, in the form that both encodings of a transaction share. Not nested: the only result of a command. */
+/**
+ * An argument, in the form that both encodings of a transaction share. Not nested: the only result of a
+ * command.
+ */
 export type Argument = { input: number } | { result: number; nested?: number | undefined } | { gas: true };
 
 export type Command =

@@ -60,7 +60,11 @@ export function packageObject({ packages }: Ledger, objectId: string): GrpcTypes
   });
 }
 
-/** Full nodes describe the modules here as well, and give their bytecode with the object only. @throws Refusal: NOT_FOUND */
+/**
+ * Full nodes describe the modules here as well, and give their bytecode with the object only.
+ *
+ * @throws Refusal: NOT_FOUND
+ */
 export function packageDescription({ packages }: Ledger, id: string): GrpcTypes.Package {
   const storageId = normalizeSuiAddress(id);
   // Full nodes give no text here.

@@ -1,4 +1,7 @@
-/** The effects of a transaction, in gRPC and in BCS (`TransactionEffects` of sui-types), which a wallet returns to a dapp. */
+/**
+ * The effects of a transaction, in gRPC and in BCS (`TransactionEffects` of sui-types), which a wallet
+ * returns to a dapp.
+ */
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import type { Published } from './engine.ts';

@@ -1,4 +1,6 @@
-/** Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it. */
+/**
+ * Resolves, simulates and executes programmable transactions over a ledger, as a loopback Sui node needs it.
+ */
 import { randomUUID } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
@@ -63,7 +65,9 @@ export class Executor {
   payer: string | undefined;
   /** Expiration that the node adds to a transaction that it resolves. Default: none. */
   expiration: GrpcTypes.TransactionExpiration | undefined;
-  /** Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget. */
+  /**
+   * Refuses in the words of Sui 1.63, which has no structure for what fails while it estimates the budget.
+   */
   isOld = false;
   engine: Engine = moveEngine;
   /** The epoch that calls see. */

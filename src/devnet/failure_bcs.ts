@@ -1,8 +1,14 @@
-/** Encodes the reason of a failed transaction in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC message. */
+/**
+ * Encodes the reason of a failed transaction in BCS (`ExecutionFailureStatus` of sui-types), from its gRPC
+ * message.
+ */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import { fromBase58 } from '@mysten/sui/utils';
 
-/** `Failure` of `ExecutionStatus`. Its variants have the names that the model's descriptions begin with, as Rust's do. */
+/**
+ * `Failure` of `ExecutionStatus`. Its variants have the names that the model's descriptions begin with, as
+ * Rust's do.
+ */
 export function bcsFailure({ description = '', command, errorDetails }: GrpcTypes.ExecutionError) {
   const name = /^\w+/.exec(description)?.[0] ?? '';
   // `kind` of an argument's error, and `upgrade_error`.

@@ -70,7 +70,10 @@ const {
 
 type Details = GrpcTypes.ExecutionError['errorDetails'];
 
-/** @param cause as Rust prints the error (`ExecutionFailureStatus` of sui-types), which is how nodes describe it */
+/**
+ * @param cause as Rust prints the error (`ExecutionFailureStatus` of sui-types), which is how nodes describe
+ *   it
+ */
 function failed(
   kind: GrpcTypes.ExecutionError_ExecutionErrorKind,
   cause: string,
@@ -213,7 +216,9 @@ const HAS_CODE = 1n << 62n;
 /** An index that stands for none. */
 const NONE = 0xffff;
 
-/** Decodes the code of `assert!` without a code, or of an `#[error]` constant: a code, a line and two indices. */
+/**
+ * Decodes the code of `assert!` without a code, or of an `#[error]` constant: a code, a line and two indices.
+ */
 function decodeCleverError({ code, constant }: MoveAbort) {
   if ((code & CLEVER) === 0n) return undefined;
   const part = (shift: bigint, mask: number) => Number((code >> shift) & BigInt(mask));

@@ -1,4 +1,7 @@
-/** gRPC-web over HTTP, as far as a loopback Sui node needs it: requests with one message, and the frames of answers. */
+/**
+ * gRPC-web over HTTP, as far as a loopback Sui node needs it: requests with one message, and the frames of
+ * answers.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GrpcStatusCode } from '@mysten/sui/grpc';
 import { fromBase64 } from '@mysten/sui/utils';

@@ -1,6 +1,6 @@
 /**
- * Lists the transactions of a loopback node as a page of JSON for people: `GET /model/ledger`. Nodes have no such
- * interface, so nothing but a page of development may use it.
+ * Lists the transactions of a loopback node as a page of JSON for people: `GET /model/ledger`. Nodes have no
+ * such interface, so nothing but a page of development may use it.
  */
 import type { GrpcTypes } from '@mysten/sui/grpc';
 import type { TransactionData } from './commands.ts';

@@ -1,4 +1,7 @@
-/** The inputs of a transaction, and what Sui refuses of them before it executes anything (`transaction.rs` of sui-types). */
+/**
+ * The inputs of a transaction, and what Sui refuses of them before it executes anything (`transaction.rs` of
+ * sui-types).
+ */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Command, TransactionData } from './commands.ts';

@@ -1,7 +1,7 @@
 /**
- * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do, for the few
- * methods that the commands use, over a ledger of its own. It checks signatures, versions and gas, and executes the bytecode
- * of the packages that were published (`move/`). Tests can make it fail.
+ * A Sui node on loopback for tests and `make dev-sui`: a real server that speaks gRPC-web as full nodes do,
+ * for the few methods that the commands use, over a ledger of its own. It checks signatures, versions and
+ * gas, and executes the bytecode of the packages that were published (`move/`). Tests can make it fail.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -65,11 +65,17 @@ export class LoopbackNode {
   /** Changes answers: objects by id, before they are sent. */
   lie: (object: LedgerObject) => LedgerObject = (object) => object;
   epoch = 100n;
-  /** The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1. */
+  /**
+   * The lowest checkpoint whose transactions it says that it has; the first transaction is in checkpoint 1.
+   */
   lowestCheckpoint = 0n;
-  /** Lag of reads and simulations behind execution, in milliseconds: nodes answer a send before reads show it. */
+  /**
+   * Lag of reads and simulations behind execution, in milliseconds: nodes answer a send before reads show it.
+   */
   lagMs = 0;
-  /** Lag of the listing of an address' objects, in milliseconds: on nodes, longer than that of other reads. */
+  /**
+   * Lag of the listing of an address' objects, in milliseconds: on nodes, longer than that of other reads.
+   */
   listingLagMs = 0;
   /** Whether pages of this machine may read its answers. */
   servesPages = false;
@@ -92,8 +98,8 @@ export class LoopbackNode {
   #last: Promise<unknown> = Promise.resolve();
   /** Owned objects of transactions that wait or run. */
   readonly #locked = new Set<string>();
-  // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would close an idle
-  // connection that the client is about to use again.
+  // A client in the same process may compile Move for seconds. With Node's default of 5 s the server would
+  // close an idle connection that the client is about to use again.
   readonly #server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
     this.#answer(request, response).catch((error) => response.destroy(error));
   });
@@ -339,7 +345,10 @@ export class LoopbackNode {
     },
   };
 
-  /** Executes one transaction after the other: an engine may take seconds. Their owned objects are locked until then. */
+  /**
+   * Executes one transaction after the other: an engine may take seconds. Their owned objects are locked
+   * until then.
+   */
   async #inTurn<T>(data: TransactionData, execute: () => Promise<T>): Promise<T> {
     const locks = ownedInputs(data);
     const locked = locks.find(({ objectId }) => this.#locked.has(objectId));

@@ -99,7 +99,10 @@ export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<str
   return origins;
 }
 
-/** Flat and transitive: for each package below it, by the original id, the one that a package was published with. */
+/**
+ * Flat and transitive: for each package below it, by the original id, the one that a package was published
+ * with.
+ */
 export function findLinkage(packages: Packages, id: string): ReadonlyMap<string, Upgraded> {
   const dependencies = packages.get(id)?.dependencies ?? [];
   return new Map(

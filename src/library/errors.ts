@@ -2,8 +2,8 @@
 const MARK = Symbol.for('sui-enclave.EnclaveError');
 
 /**
- * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server answers
- * with, and their statuses, are in `src/service/errors.ts`.
+ * The base of every error that is thrown on purpose. Nothing here knows HTTP: the errors that the server
+ * answers with, and their statuses, are in `src/service/errors.ts`.
  *
  * Messages are for the caller and leave the process: never put a secret, a URL with a query or the text
  * of a foreign error into one.
@@ -38,9 +38,9 @@ export abstract class CodedError<Code extends string> extends EnclaveError {
 }
 
 /**
- * A mistake in the environment, in app.yaml or in an application: the process must not start with it. An option or a
- * method that the client of an upstream lacks is one too. Where it shows in a request, it is answered as an
- * ApplicationMistake is.
+ * A mistake in the environment, in app.yaml or in an application: the process must not start with it. An
+ * option or a method that the client of an upstream lacks is one too. Where it shows in a request, it is
+ * answered as an ApplicationMistake is.
  */
 export class ConfigError extends EnclaveError {
   readonly code = 'CONFIG';

@@ -14,7 +14,9 @@ export interface Bounds {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The header that names the key that signed an answer, in hex. Only a hint: anyone on the path can write it. */
+/**
+ * The header that names the key that signed an answer, in hex. Only a hint: anyone on the path can write it.
+ */
 export const ENCLAVE_KEY_HEADER = 'x-enclave-key';
 
 interface Outcome {
@@ -87,7 +89,8 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 }
 
 /**
- * The platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives no code, as in browsers.
+ * The platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives no
+ * code, as in browsers.
  *
  * @param error of `fetch`
  */
@@ -101,8 +104,8 @@ export function causeCode(error: unknown): string | null {
 }
 
 /**
- * Returns whether the exchange failed while it was connecting, so that no byte of the request has left. False where the
- * platform doesn't say, as in browsers.
+ * Returns whether the exchange failed while it was connecting, so that no byte of the request has left. False
+ * where the platform doesn't say, as in browsers.
  *
  * @param cause of a NoAnswerError
  */
@@ -128,7 +131,11 @@ export function isTimeout(value: unknown): value is number {
 /** The range that isTimeout accepts, for messages. */
 export const TIMEOUT_RANGE = 'a number of milliseconds from 1 to 2147483647';
 
-/** Does the same as `fetchBytes`, and decodes UTF-8; an invalid sequence becomes U+FFFD. @throws NoAnswerError; the signal's reason */
+/**
+ * Does the same as `fetchBytes`, and decodes UTF-8; an invalid sequence becomes U+FFFD.
+ *
+ * @throws NoAnswerError; the signal's reason
+ */
 export async function fetchText(url: URL, init: RequestInit, bounds: Bounds): Promise<TextAnswer> {
   const { bytes, type: _, ...outcome } = await fetchBytes(url, init, bounds);
   return { ...outcome, text: new TextDecoder().decode(bytes) };
@@ -208,7 +215,10 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBu
   return bytes;
 }
 
-/** The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is passed on. */
+/**
+ * The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is
+ * passed on.
+ */
 export function serverCode(text: string): string | null {
   try {
     const code: unknown = JSON.parse(text)?.code;

@@ -1,12 +1,16 @@
 /**
- * The default way to send a request in Node: `node:http` and `node:https`, which decode nothing. Node's own fetch
- * decodes what a server declares in `Content-Encoding`, even if the request accepts `identity` only, and a dispatcher can't
- * prevent that. The only module of the library that imports from Node: see `imports` in package.json.
+ * The default way to send a request in Node: `node:http` and `node:https`, which decode nothing. Node's own
+ * fetch decodes what a server declares in `Content-Encoding`, even if the request accepts `identity` only,
+ * and a dispatcher can't prevent that. The only module of the library that imports from Node: see `imports`
+ * in package.json.
  */
 import * as http from 'node:http';
 import * as https from 'node:https';
 
-/** Fetch standard, "HTTP-network-or-cache fetch": with `cache: 'no-store'`; and what Node's fetch says of itself. */
+/**
+ * Fetch standard, "HTTP-network-or-cache fetch": with `cache: 'no-store'`; and what Node's fetch says of
+ * itself.
+ */
 const DEFAULT_HEADERS = {
   accept: '*/*',
   'user-agent': 'node',
@@ -39,9 +43,10 @@ const BAD_PORTS = new Set([
 const CONNECT_MS = 10_000;
 
 /**
- * A `fetch` of http and https that asks for `identity`, and refuses an answer with any other `Content-Encoding` before its
- * body is read. It fails as Node's fetch does: with a TypeError whose cause says why, or with the signal's reason.
- * It follows no redirect: `redirect` must be `error` or `manual`. It has no cache and no cookies.
+ * A `fetch` of http and https that asks for `identity`, and refuses an answer with any other
+ * `Content-Encoding` before its body is read. It fails as Node's fetch does: with a TypeError whose cause
+ * says why, or with the signal's reason. It follows no redirect: `redirect` must be `error` or `manual`. It
+ * has no cache and no cookies.
  */
 export const platformFetch: typeof globalThis.fetch = async (input, init) => {
   // Checks method, headers, body and URL as fetch does.
@@ -71,7 +76,8 @@ function open(url: URL, { method, headers }: Request, length: number | undefined
   const request = url.protocol === 'https:' ? https.request : http.request;
   // The global agents keep connections, and know of proxies exactly when Node's fetch does.
   const sent = request(url, { method, headers: { ...fields, ...framing } });
-  // No limit, but for their size: Node leaves headers out beyond 2000, and one of them could be Content-Encoding.
+  // No limit, but for their size: Node leaves headers out beyond 2000, and one of them could be
+  // Content-Encoding.
   sent.maxHeadersCount = 0;
   return sent;
 }
@@ -90,7 +96,9 @@ function limitConnecting(sent: http.ClientRequest): void {
   });
 }
 
-/** Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two. */
+/**
+ * Maximum number of interim answers (RFC 9110, section 15.2): each costs time, and servers send one or two.
+ */
 const MAX_INTERIM = 16;
 
 /** @throws what Node reports; an Error for an answer that is refused */
@@ -182,7 +190,8 @@ function createStream(
           return;
         }
         controller.close();
-        // The server may have answered without reading the whole request, and would keep the connection without limit.
+        // The server may have answered without reading the whole request, and would keep the connection
+        // without limit.
         if (!sent.writableFinished) sent.destroy();
       },
       cancel() {

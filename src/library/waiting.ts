@@ -1,6 +1,9 @@
 /** Waits that a signal ends. Browser-safe. */
 
-/** Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself continues. */
+/**
+ * Settles like the promise, or rejects with the signal's reason, if that comes first. The promise itself
+ * continues.
+ */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return await promise;
   // The promise may still fail, after nobody waits for it.

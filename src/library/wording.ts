@@ -1,6 +1,10 @@
 /** The wording of messages. Browser-safe. */
 
-/** A number with its unit, for a message: `1 byte`, `2 bytes`. @param unit in the singular, with a plural in -s */
+/**
+ * A number with its unit, for a message: `1 byte`, `2 bytes`.
+ *
+ * @param unit in the singular, with a plural in -s
+ */
 export function quantity(count: number, unit: string): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -1,4 +1,7 @@
-/** The client of the proving engine's worker (native/README.md has the protocol). Pipes only: no witness is in a file. */
+/**
+ * The client of the proving engine's worker (native/README.md has the protocol). Pipes only: no witness is in
+ * a file.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
@@ -49,7 +52,10 @@ export interface EngineProof {
   readonly publicInputs: readonly string[];
 }
 
-/** The code that an engine runs: for AVX-512 IFMA, for ADX, which takes three times as long, or for every processor. */
+/**
+ * The code that an engine runs: for AVX-512 IFMA, for ADX, which takes three times as long, or for every
+ * processor.
+ */
 export type EnginePath = 'avx512ifma' | 'adx' | 'portable';
 
 export interface EngineStatus {
@@ -99,7 +105,10 @@ interface Asked {
   fail(error: EngineError): void;
 }
 
-/** One run of the worker. It does one thing at a time, says meanwhile how it is, and ends at the first answer that breaks the protocol. */
+/**
+ * One run of the worker. It does one thing at a time, says meanwhile how it is, and ends at the first answer
+ * that breaks the protocol.
+ */
 export class EngineWorker {
   /** Resolves when the process has exited. */
   readonly ended: Promise<void>;
@@ -161,7 +170,8 @@ export class EngineWorker {
    * Proves a witness. Does not verify the proof.
    *
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
-   * @param leaving cancels the proof; the promise settles when the engine has ended it, and can take the next one
+   * @param leaving cancels the proof; the promise settles when the engine has ended it, and can take the next
+   *   one
    * @throws EngineError; the reason of `gone`
    */
   async prove(witness: Uint8Array, timeoutMs: number, leaving?: AbortSignal): Promise<EngineProof> {
@@ -175,7 +185,11 @@ export class EngineWorker {
     }
   }
 
-  /** Asks for its status, which it answers while it works too. Has no deadline. @throws EngineError when it ends */
+  /**
+   * Asks for its status, which it answers while it works too. Has no deadline.
+   *
+   * @throws EngineError when it ends
+   */
   status(): Promise<EngineStatus> {
     this.#status ??= this.#ask(STATUS, NO_BODY, Status).finally(() => {
       this.#status = undefined;

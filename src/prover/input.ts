@@ -1,4 +1,6 @@
-/** Turns a request for a proof into the input of the witness generator, and checks every limit of the profile. */
+/**
+ * Turns a request for a proof into the input of the witness generator, and checks every limit of the profile.
+ */
 import { genAddressSeed, poseidonHash } from '@mysten/sui/zklogin';
 import { valueFault } from 'sui-enclave/token/claims';
 import { normalizeIssuer } from 'sui-enclave/token/issuer';
@@ -63,8 +65,8 @@ const BLOCK = 64;
 const MAX_EPOCH = 2n ** 64n - 1n;
 
 /**
- * Builds the input for a token whose signature, algorithm and time have already been checked: of these, the circuit
- * proves only the signature.
+ * Builds the input for a token whose signature, algorithm and time have already been checked: of these, the
+ * circuit proves only the signature.
  *
  * @throws ProverError
  */
@@ -130,7 +132,11 @@ export function buildInput(request: ProofRequest, key: SigningKey, profile: Circ
 
 // --- The request ---
 
-/** Reads the numbers by the rule of the wallet (src/library/zklogin/numbers.ts). @throws ProverError: PROVER_REQUEST */
+/**
+ * Reads the numbers by the rule of the wallet (src/library/zklogin/numbers.ts).
+ *
+ * @throws ProverError: PROVER_REQUEST
+ */
 export function readNumbers(request: ProofRequest): Numbers {
   if (typeof request.jwt !== 'string') throw new ProverError('PROVER_REQUEST', 'jwt must be a string');
   if (typeof request.keyClaimName !== 'string') {

@@ -1,4 +1,6 @@
-/** The common part of the metrics of front end and backend: OpenMetrics, for a Prometheus on the same machine. */
+/**
+ * The common part of the metrics of front end and backend: OpenMetrics, for a Prometheus on the same machine.
+ */
 import {
   Counter,
   collectDefaultMetrics,

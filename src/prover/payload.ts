@@ -1,13 +1,18 @@
 /** Locates the properties of a JWT's payload in its bytes, which JSON.parse can't do. */
 import { KeyClaimError, ProverError } from './errors.ts';
 
-/** A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from `start`. */
+/**
+ * A property of the top level. Lengths and indexes are in bytes; those of name, colon and value count from
+ * `start`.
+ */
 export interface PayloadProperty {
   /** Name of the property, unescaped. */
   readonly name: string;
   /** Value as JSON.parse returns it. */
   readonly value: unknown;
-  /** Text from the name's quote through the `,` or `}` that ends the property; one character for each byte. */
+  /**
+   * Text from the name's quote through the `,` or `}` that ends the property; one character for each byte.
+   */
   readonly text: string;
   /** Index of the first byte in the payload. */
   readonly start: number;

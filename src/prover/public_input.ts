@@ -1,4 +1,6 @@
-/** The single public input of a proof, which binds it to key, address, epoch, issuer, header and signing key. */
+/**
+ * The single public input of a proof, which binds it to key, address, epoch, issuer, header and signing key.
+ */
 import { hashASCIIStrToField, poseidonHash } from '@mysten/sui/zklogin';
 import type { CircuitProfile } from './profile.ts';
 

@@ -4,7 +4,10 @@ import { bn254, bn254_Fr } from '@noble/curves/bn254.js';
 import { quantity } from 'sui-enclave/wording';
 import { ProverError } from './errors.ts';
 
-/** A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part first. */
+/**
+ * A proof: affine coordinates in decimal with a last coordinate of 1. Coordinates of G2 have the real part
+ * first.
+ */
 export interface Groth16Proof {
   readonly a: readonly string[];
   readonly b: readonly (readonly string[])[];
@@ -53,9 +56,11 @@ export function readVerifyingKey(json: unknown): VerifyingKey {
 }
 
 /**
- * Returns whether the proof is valid for these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c, delta).
+ * Returns whether the proof is valid for these public inputs: e(a, b) = e(alpha, beta) e(inputs, gamma) e(c,
+ * delta).
  *
- * @throws ProverError if a point of the proof is not in its group, or an input is not below the order of the groups
+ * @throws ProverError if a point of the proof is not in its group, or an input is not below the order of the
+ *   groups
  */
 export function verifyProof(
   key: VerifyingKey,
@@ -90,7 +95,10 @@ export function verifyProof(
   return Fp12.eql(product, key.alphaBeta);
 }
 
-/** Reads a point on the curve, which has prime order. Refuses the point at infinity: no honest key or proof has it. */
+/**
+ * Reads a point on the curve, which has prime order. Refuses the point at infinity: no honest key or proof
+ * has it.
+ */
 function readG1(name: string, point: unknown): G1 {
   const [x, y, z] = requireList(name, point, 3).map((text) => coordinate(name, text)) as [
     bigint,

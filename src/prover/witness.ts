@@ -1,4 +1,6 @@
-/** Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private. */
+/**
+ * Runs circom's witness generator, in C++ or in Node, without files, since its input and output are private.
+ */
 
 import { spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
@@ -26,14 +28,14 @@ const MAX_WITNESS = 256 * 1024 * 1024;
 
 /**
  * The generator expects file names. Node's own pipes are sockets, which can't be opened by name, so a shell
- * creates real ones. It writes the generator's exit code to descriptor 3. Core dumps are disabled, because the
- * generator aborts if it refuses its input.
+ * creates real ones. It writes the generator's exit code to descriptor 3. Core dumps are disabled, because
+ * the generator aborts if it refuses its input.
  */
 const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
- * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has it can prove the login and knows
- * its token: overwrite it after use.
+ * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has it can prove the login
+ * and knows its token: overwrite it after use.
  *
  * @param generator a program and its arguments; the names of input and output are appended
  * @throws ProverError: WitnessRefusal, or PROVER_WITNESS for any other reason
@@ -92,8 +94,8 @@ function startPipeline(generator: readonly string[]) {
 /**
  * Describes a failure without the generator's own messages, which may contain private values.
  *
- * @param exit the generator's exit code: 1 for an exception in JavaScript and 134 for an abort in C++ are refusals;
- *   empty if the pipeline was killed before it wrote the code
+ * @param exit the generator's exit code: 1 for an exception in JavaScript and 134 for an abort in C++ are
+ *   refusals; empty if the pipeline was killed before it wrote the code
  */
 function createFault(exit: string, timeoutMs: number): ProverError {
   return exit === '1' || exit === '134'

@@ -39,11 +39,17 @@ export interface BootOptions {
   readonly nsm: NsmTransport;
   /** The server's version, for the boot report. */
   readonly version?: string;
-  /** Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set them. */
+  /**
+   * Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set
+   * them.
+   */
   readonly origins?: Readonly<Record<string, string>>;
   /** Secrets instead of those of the environment, for development and tests. */
   readonly secrets?: Readonly<Record<string, string>>;
-  /** Seed of the signing key, 32 bytes, instead of a new one. For development and tests: the environment can't set it. */
+  /**
+   * Seed of the signing key, 32 bytes, instead of a new one. For development and tests: the environment can't
+   * set it.
+   */
   readonly signingSeed?: Uint8Array;
 }
 

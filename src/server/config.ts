@@ -24,7 +24,9 @@ export interface Config extends Address, Limits {
   readonly logLevel: string;
   /** `'*'`, or the only origins whose pages may read answers. `none` in the environment is an empty list. */
   readonly corsOrigins: '*' | Origins;
-  /** Number of proxies in front of this server that add to `X-Forwarded-For`. With 0, callers have no address. */
+  /**
+   * Number of proxies in front of this server that add to `X-Forwarded-For`. With 0, callers have no address.
+   */
   readonly trustedProxies: number;
   /** `sealed`: the application's endpoints take sealed requests only. */
   readonly requests: 'any' | 'sealed';

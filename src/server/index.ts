@@ -1,4 +1,7 @@
-/** All that an application imports of this project: `src/apps/README.md` has one. The server itself doesn't import it. */
+/**
+ * All that an application imports of this project: `src/apps/README.md` has one. The server itself doesn't
+ * import it.
+ */
 
 export { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 export { text, type U64Input, u8, u64 } from 'sui-enclave/wire/bcs';

@@ -1,4 +1,7 @@
-/** The descriptors that the server is started with: secrets come in by one, the boot report goes out by another. */
+/**
+ * The descriptors that the server is started with: secrets come in by one, the boot report goes out by
+ * another.
+ */
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { ConfigError } from 'sui-enclave/errors';

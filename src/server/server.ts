@@ -225,7 +225,10 @@ function addEndpoint(app: Express, endpoint: Endpoint, parts: EndpointParts): vo
   else add(async (request, response) => call(request, response, await bodies.read(request)));
 }
 
-/** An application may throw anything, but Express takes some values for instructions, such as 'route' and undefined. */
+/**
+ * An application may throw anything, but Express takes some values for instructions, such as 'route' and
+ * undefined.
+ */
 async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   try {
     return await handle();

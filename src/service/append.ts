@@ -1,8 +1,8 @@
 /** Collects a body of which neither the size nor the pieces are known before. */
 
 /**
- * Copies a piece behind the first `size` bytes: the peer chooses the size of pieces, and each one kept would cost
- * hundreds of bytes.
+ * Copies a piece behind the first `size` bytes: the peer chooses the size of pieces, and each one kept would
+ * cost hundreds of bytes.
  *
  * @param max `size` and the piece together must not exceed it
  * @returns the buffer, or a larger one of `max` bytes at most, and of at most twice the bytes that are in it

@@ -1,4 +1,6 @@
-/** Reads the environment: for applications a variable at a time, and the settings that programs here share. */
+/**
+ * Reads the environment: for applications a variable at a time, and the settings that programs here share.
+ */
 import * as v from 'valibot';
 import {
   acceptOneOf,
@@ -54,8 +56,9 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as
 const OWN_MODULES = ['sui_enclave', 'nautilus_server'];
 
 /**
- * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents the
- * start: its directives are read as Rust's env_logger reads them, and those for other modules are skipped.
+ * `LOG_LEVEL` must be a level. `RUST_LOG` is shared with other programs of the shell, so it never prevents
+ * the start: its directives are read as Rust's env_logger reads them, and those for other modules are
+ * skipped.
  */
 export const LOG_SETTINGS = {
   LOG_LEVEL: {
@@ -79,8 +82,9 @@ export function readLogLevel(env: Env): string {
 }
 
 /**
- * A directive is a bare level, `module=level`, or a bare module, which enables all levels. A filter may follow after
- * a slash. The last directive for this server's module takes precedence over the last bare level.
+ * A directive is a bare level, `module=level`, or a bare module, which enables all levels. A filter may
+ * follow after a slash. The last directive for this server's module takes precedence over the last bare
+ * level.
  */
 function readRustLog(value: string): string | undefined {
   const [directives = ''] = value.split('/');

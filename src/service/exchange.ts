@@ -1,4 +1,7 @@
-/** One bounded exchange with a host of app.yaml: a request, and its answer. Applications send theirs by upstream.ts. */
+/**
+ * One bounded exchange with a host of app.yaml: a request, and its answer. Applications send theirs by
+ * upstream.ts.
+ */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { append } from './append.ts';
@@ -30,8 +33,8 @@ export interface ExchangeAnswer {
 }
 
 /**
- * Sends a request to one host over its connection pool, ignoring all proxy settings. GET and HEAD are sent again if
- * the host has closed the kept connection meanwhile.
+ * Sends a request to one host over its connection pool, ignoring all proxy settings. GET and HEAD are sent
+ * again if the host has closed the kept connection meanwhile.
  *
  * @throws ExchangeFailed; the signal's reason
  */
@@ -53,8 +56,9 @@ export class ExchangeFailed extends Error {
 }
 
 /**
- * Idle connections are closed before most services would close them. Unlike Node's global agents, these ignore
- * proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable them.
+ * Idle connections are closed before most services would close them. Unlike Node's global agents, these
+ * ignore proxies, even with NODE_USE_ENV_PROXY or --use-env-proxy: only the option `proxyEnv` would enable
+ * them.
  */
 const POOL = { keepAlive: true, timeout: 10_000 };
 
@@ -108,16 +112,16 @@ export function createExchange(origin: string, authority: string | undefined, ho
 }
 
 /**
- * Node would send the body of a GET, HEAD or DELETE without its length, so that the host would take it for the next
- * request of the connection (RFC 9112, section 6.3).
+ * Node would send the body of a GET, HEAD or DELETE without its length, so that the host would take it for
+ * the next request of the connection (RFC 9112, section 6.3).
  */
 function withLength({ headers, body }: ExchangeRequest): ExchangeRequest['headers'] {
   return body === undefined ? headers : { ...headers, 'content-length': String(body.byteLength) };
 }
 
 /**
- * Returns whether the host had closed a kept connection when a request was sent on it that can be repeated (RFC 9112, section
- * 9.3.1). Each repetition uses another connection, and a new one is the last.
+ * Returns whether the host had closed a kept connection when a request was sent on it that can be repeated
+ * (RFC 9112, section 9.3.1). Each repetition uses another connection, and a new one is the last.
  */
 function wasClosed({ reusedSocket, method }: http.ClientRequest, error: unknown): boolean {
   if (!reusedSocket || (method !== 'GET' && method !== 'HEAD') || !(error instanceof ExchangeFailed))
@@ -177,7 +181,8 @@ function exchange(
       answer.on('end', () => {
         if (state === 'done') return;
         finish();
-        // The host may have answered without reading the whole request, and would keep the connection without limit.
+        // The host may have answered without reading the whole request, and would keep the connection without
+        // limit.
         if (!sent.writableFinished) sent.destroy();
         resolve({
           status: answer.statusCode as number,

@@ -13,7 +13,9 @@ export interface JsonErrors<Code extends string> {
     message: string,
     options: HttpErrorOptions,
   ) => Error;
-  /** Code for an answer in time that is incomplete, has a status other than 200, or is not JSON of the schema. */
+  /**
+   * Code for an answer in time that is incomplete, has a status other than 200, or is not JSON of the schema.
+   */
   readonly unavailable: NoInfer<Code>;
   /** No complete answer in time. */
   readonly timeout: NoInfer<Code>;
@@ -30,8 +32,8 @@ export interface JsonRequest<Code extends string> {
  * The JSON of a GET, as the schema describes it.
  *
  * @param client of `upstream(host)`, whose bounds limit time and size
- * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request; whatever else
- *   the client throws: a budget that is used up, a mistake in the request
+ * @throws an error of `errors.class`, whose cause says what failed and contains nothing of the request;
+ *   whatever else the client throws: a budget that is used up, a mistake in the request
  */
 export async function getJson<Output, Code extends string>(
   client: Pick<AxiosInstance, 'get'>,

@@ -16,11 +16,16 @@ export type { Logger };
 const REDACTOR = Symbol('redactor');
 
 export interface LogOptions {
-  /** Prints the messages of foreign errors and their causes, which may contain anything. For development only. */
+  /**
+   * Prints the messages of foreign errors and their causes, which may contain anything. For development only.
+   */
   readonly withMessages?: boolean;
 }
 
-/** Writes JSON lines to standard output, or to `destination`. Logging never throws, and never waits for a reader. */
+/**
+ * Writes JSON lines to standard output, or to `destination`. Logging never throws, and never waits for a
+ * reader.
+ */
 export function createLog(
   level: string,
   destination?: DestinationStream,

@@ -1,9 +1,12 @@
-/** Writes the log to a file or pipe that may be slow, full or closed, none of which may hold up or end the server. */
+/**
+ * Writes the log to a file or pipe that may be slow, full or closed, none of which may hold up or end the
+ * server.
+ */
 import { write, writeSync } from 'node:fs';
 
 /**
- * Further lines are lost: callers can cause them faster than a slow reader takes them, and the key ends with a process
- * that has no memory left.
+ * Further lines are lost: callers can cause them faster than a slow reader takes them, and the key ends with
+ * a process that has no memory left.
  */
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
 /** Pause before the next attempt when a non-blocking pipe is full, in milliseconds. */

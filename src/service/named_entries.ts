@@ -2,7 +2,8 @@
 import * as v from 'valibot';
 
 /**
- * Like `v.record`, which drops the keys `constructor`, `prototype` and `__proto__` in silence, but as a Map of all entries.
+ * Like `v.record`, which drops the keys `constructor`, `prototype` and `__proto__` in silence, but as a Map
+ * of all entries.
  *
  * @param message of a value that is not an object
  */

@@ -1,17 +1,22 @@
-/** Shares the process's limit on open files (RLIMIT_NOFILE) between a server's connections and its upstreams. */
+/**
+ * Shares the process's limit on open files (RLIMIT_NOFILE) between a server's connections and its upstreams.
+ */
 import { readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
 import type { Logger } from './log.ts';
 
-/** Files for everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files, the NSM. */
+/**
+ * Files for everything else: Node itself has 24 open when it is idle; then come DNS queries, pipes, files,
+ * the NSM.
+ */
 const OTHERS = 64;
 const MAX_SOCKETS_PER_HOST = 256;
 /** The minimum of MAX_CONNECTIONS. */
 export const FEWEST_CONNECTIONS = 16;
 
 /**
- * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity without a limit, or
- * where the system does not say, as macOS.
+ * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity without a
+ * limit, or where the system does not say, as macOS.
  */
 export function openFilesLimit(path = '/proc/self/limits'): number {
   let limits: string;
@@ -46,8 +51,8 @@ export function shareOpenFiles(
 }
 
 /**
- * Returns the number of connections that are wanted, or that the limit on open files allows: beyond it, the system
- * would refuse every new connection, where this server closes an idle one for it.
+ * Returns the number of connections that are wanted, or that the limit on open files allows: beyond it, the
+ * system would refuse every new connection, where this server closes an idle one for it.
  *
  * @throws as `shareOpenFiles`
  */

@@ -6,10 +6,10 @@ export interface Listed<T extends Listed<T>> {
 }
 
 /**
- * Elements in the order in which they were added; each is in one list at most. A `Set` would do the same, but as
- * requests come and go, V8 replaces its table all the time, and a table in the old generation keeps what it contained,
- * and the tables after it, until the next full collection: most of the garbage collector's time went to requests that
- * had long been answered.
+ * Elements in the order in which they were added; each is in one list at most. A `Set` would do the same, but
+ * as requests come and go, V8 replaces its table all the time, and a table in the old generation keeps what
+ * it contained, and the tables after it, until the next full collection: most of the garbage collector's time
+ * went to requests that had long been answered.
  */
 export class OrderedList<T extends Listed<T>> {
   #first: T | undefined;

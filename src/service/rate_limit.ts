@@ -4,7 +4,10 @@
 const MAX_KEYS = 100_000;
 const MINUTE_MS = 60_000;
 
-/** Limit of `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a minute. */
+/**
+ * Limit of `perMinute` requests for each key, in bursts or spread out: a token bucket, full again after a
+ * minute.
+ */
 export class RateLimit {
   readonly #perMinute: number;
   readonly #now: () => number;
@@ -17,7 +20,9 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing */
+  /**
+   * @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing
+   */
   take(key: string): number {
     const now = this.#now();
     const perRequest = MINUTE_MS / this.#perMinute;

@@ -1,6 +1,6 @@
 /**
- * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass secrets,
- * tokens, salts or proofs to the log in the first place.
+ * Redacts properties of a log line whose names suggest a secret. This is a safety net: code must never pass
+ * secrets, tokens, salts or proofs to the log in the first place.
  */
 import { quantity } from 'sui-enclave/wording';
 import { isInstance } from './thrown.ts';
@@ -41,7 +41,10 @@ const TOO_DEEP = '[Too deep]';
 const TOO_MANY = '[Too many values]';
 const UNREADABLE = '[Unreadable]';
 
-/** Copies values for the log and redacts properties that are named like secrets. Never throws, whatever the input. */
+/**
+ * Copies values for the log and redacts properties that are named like secrets. Never throws, whatever the
+ * input.
+ */
 export class Redactor {
   readonly #names = new Set(SECRET_NAMES.map(plainName));
   readonly #describeError: (error: unknown) => unknown;

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, fchmodSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Has `write` make a file beside this one, which then takes its place. A link or a special file in its place is replaced,
- * and neither followed nor opened.
+ * Has `write` make a file beside this one, which then takes its place. A link or a special file in its place
+ * is replaced, and neither followed nor opened.
  *
- * @param write gets a random path, so that nobody can put anything there beforehand. It must make a new file: `O_EXCL`
+ * @param write gets a random path, so that nobody can put anything there beforehand. It must make a new file:
+ *   `O_EXCL`
  * @throws the errors of `write` and of rename(2), after removing what was made
  */
 export function replaceBy(path: string, write: (fresh: string) => void): void {

@@ -1,4 +1,7 @@
-/** Tables of settings: one entry has a setting's check, its error message, its default and its row in a README. */
+/**
+ * Tables of settings: one entry has a setting's check, its error message, its default and its row in a
+ * README.
+ */
 import { ConfigError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 
@@ -7,11 +10,13 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** A variable of the environment. */
 export interface Setting {
   /**
-   * The schema of its text. `description` is the rest of the message after `NAME must`, `title` the values as the
-   * README's table shows them.
+   * The schema of its text. `description` is the rest of the message after `NAME must`, `title` the values as
+   * the README's table shows them.
    */
   readonly schema: v.GenericSchema<string, unknown>;
-  /** The text that applies if the variable is not set. Only a variable whose default is '' may be set to ''. */
+  /**
+   * The text that applies if the variable is not set. Only a variable whose default is '' may be set to ''.
+   */
   readonly default?: string;
   /** Allows a variable without a default to be unset; its value is then undefined. */
   readonly optional?: true;

@@ -1,12 +1,13 @@
 /**
- * Time within which a further signal counts as a repetition, in milliseconds: Ctrl-C in a terminal, or a service manager that signals
- * a whole process group, reaches a process twice, once directly and once forwarded by npm.
+ * Time within which a further signal counts as a repetition, in milliseconds: Ctrl-C in a terminal, or a
+ * service manager that signals a whole process group, reaches a process twice, once directly and once
+ * forwarded by npm.
  */
 const REPETITION_MS = 500;
 
 /**
- * Calls `end` at the first SIGTERM or SIGINT, and then exits with 0. A later signal exits immediately with 1: the
- * user doesn't want to wait.
+ * Calls `end` at the first SIGTERM or SIGINT, and then exits with 0. A later signal exits immediately with 1:
+ * the user doesn't want to wait.
  */
 export function endOnSignal(end: (signal: NodeJS.Signals) => Promise<void>): void {
   let signalledAt: number | undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads thrown values. Applications and their packages may throw anything, also objects whose getters throw, and
- * proxies: reading one must not end the process, whose key would be lost.
+ * Reads thrown values. Applications and their packages may throw anything, also objects whose getters throw,
+ * and proxies: reading one must not end the process, whose key would be lost.
  */
 import { ApplicationMistake, ConfigError, EnclaveError } from 'sui-enclave/errors';
 import { quantity } from 'sui-enclave/wording';
@@ -29,9 +29,10 @@ export function isInstance<T>(thrown: unknown, type: abstract new (...args: neve
 }
 
 /**
- * The part of an error that may be logged. Messages of this project's errors are written for the caller. The message
- * and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so only its class,
- * its code and the locations in its stack are logged, and of its causes the class and the code. Never throws.
+ * The part of an error that may be logged. Messages of this project's errors are written for the caller. The
+ * message and properties of a foreign error may contain anything (a URL with a key, a piece of the input), so
+ * only its class, its code and the locations in its stack are logged, and of its causes the class and the
+ * code. Never throws.
  *
  * @param withMessages for development only: also the messages of foreign errors, and the stacks of causes
  */
@@ -61,13 +62,19 @@ export function classOf(thrown: unknown): string {
   return typeof name === 'string' && /^[A-Za-z_$][\w$]{0,63}$/.test(name) ? name : 'Error';
 }
 
-/** The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like one. */
+/**
+ * The `code` that Node, OpenSSL and most libraries give to their errors; undefined if it does not look like
+ * one.
+ */
 export function codeOf(thrown: unknown): string | undefined {
   const code = attempt(() => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined));
   return typeof code === 'string' && /^[A-Z][A-Z0-9_/]{0,63}$/.test(code) ? code : undefined;
 }
 
-/** Returns the message, or undefined. Only the message of an error of this project may be logged: see EnclaveError. */
+/**
+ * Returns the message, or undefined. Only the message of an error of this project may be logged: see
+ * EnclaveError.
+ */
 export function messageOf(thrown: unknown): string | undefined {
   const message = textIn(attempt(() => (thrown as Error).message));
   if (message === undefined || message.length <= MAX_MESSAGE) return message;

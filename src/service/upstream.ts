@@ -1,4 +1,6 @@
-/** The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints. */
+/**
+ * The only way to send requests to a host of app.yaml, for applications and for probes of their endpoints.
+ */
 import type {
   AxiosInstance,
   AxiosRequestConfig,
@@ -55,20 +57,23 @@ export interface UpstreamHosts {
 
 export interface UpstreamBounds {
   /**
-   * Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. A request's `timeout`
-   * may lower it. Default: 5000.
+   * Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. A
+   * request's `timeout` may lower it. Default: 5000.
    */
   readonly timeoutMs?: number;
   /** Maximum size of an answer's body, in bytes. Default: 65536. */
   readonly maxSize?: number;
-  /** Called before each request that is sent, and throws if it must not be: see budget.ts. Default: no limit. */
+  /**
+   * Called before each request that is sent, and throws if it must not be: see budget.ts. Default: no limit.
+   */
   readonly budget?: () => void;
 }
 
 /**
- * A client for one host: an instance of axios that sends what upstream_request.ts allows, by exchange.ts. It throws
- * UpstreamError if there is no answer that the request accepts; axios' CanceledError if its signal was aborted;
- * ConfigError for an option that it refuses; ApplicationMistake for a value that is not allowed; what its budget throws.
+ * A client for one host: an instance of axios that sends what upstream_request.ts allows, by exchange.ts. It
+ * throws UpstreamError if there is no answer that the request accepts; axios' CanceledError if its signal was
+ * aborted; ConfigError for an option that it refuses; ApplicationMistake for a value that is not allowed;
+ * what its budget throws.
  */
 export type Upstreams = (host: string, bounds?: UpstreamBounds) => UpstreamClient;
 

@@ -1,4 +1,7 @@
-/** Answers and errors of a client of an upstream: those of axios, but printing them shows neither request nor body. */
+/**
+ * Answers and errors of a client of an upstream: those of axios, but printing them shows neither request nor
+ * body.
+ */
 import { isUtf8 } from 'node:buffer';
 import { STATUS_CODES } from 'node:http';
 import { Readable } from 'node:stream';
@@ -14,8 +17,9 @@ type Config = InternalAxiosRequestConfig;
 export interface UpstreamError<T = unknown> extends AxiosError<T> {
   /**
    * `unreachable`: no connection, or it ended before the status line; `timeout`: no status line in time;
-   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time; `too large`;
-   * `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, not UTF-8, or encoded.
+   * `broken`: the connection ended within the body; `slow body`: the body was not complete in time; `too
+   * large`; `status`: `validateStatus` refuses the status; `malformed`: the body is not JSON, not UTF-8, or
+   * encoded.
    */
   readonly reason: ExchangeFailed['reason'] | 'status' | 'malformed';
 }

@@ -1,4 +1,7 @@
-/** axios for one host: axios builds requests, and what it calls last is ours, whatever options and interceptors say. */
+/**
+ * axios for one host: axios builds requests, and what it calls last is ours, whatever options and
+ * interceptors say.
+ */
 import type { Axios, AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig as Config } from 'axios';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { isTimeout } from 'sui-enclave/fetch';
@@ -26,12 +29,16 @@ export interface Site {
   readonly budget: () => void;
 }
 
-/** Marks options as those of a client of upstream(). What sends a request is a function that only axios gets. */
+/**
+ * Marks options as those of a client of upstream(). What sends a request is a function that only axios gets.
+ */
 export const ADAPTER: AxiosAdapter = async () => {
   throw new ApplicationMistake('only a client of upstream() can send requests by its adapter');
 };
 
-/** The default transformation of answers. Where it is the first, `dataOf` does it; elsewhere the text is JSON. */
+/**
+ * The default transformation of answers. Where it is the first, `dataOf` does it; elsewhere the text is JSON.
+ */
 function parseText(this: Config, data: unknown): unknown {
   const isJson = typeof data === 'string' && (this.responseType ?? 'json') === 'json';
   return isJson ? JSON.parse(data, this.parseReviver) : data;
@@ -75,8 +82,8 @@ export function createAxios(site: Site, defaults = createDefaults(site)) {
   const { Axios } = loadAxios();
   const axios = new Axios(defaults);
   const { request, response } = axios.interceptors;
-  // axios sees one interceptor: however those of the application are ordered or removed, and wherever they fail, ours
-  // is the last. It calls them as axios does.
+  // axios sees one interceptor: however those of the application are ordered or removed, and wherever they
+  // fail, ours is the last. It calls them as axios does.
   const forEach = (visit: (interceptor: object) => void) => {
     const handlers = (request.handlers ?? []).filter((handler) => handler !== null);
     const synchronous = handlers.every(

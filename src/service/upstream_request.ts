@@ -1,4 +1,7 @@
-/** The request that axios' options describe, once axios has merged and transformed them, or why it is not sent. */
+/**
+ * The request that axios' options describe, once axios has merged and transformed them, or why it is not
+ * sent.
+ */
 import * as http from 'node:http';
 import { types } from 'node:util';
 import type { AxiosBasicCredentials, AxiosRequestConfig, InternalAxiosRequestConfig } from 'axios';
@@ -37,7 +40,10 @@ const REASONS: ReadonlyMap<string, string> = new Map(
 /** Values that ask for what is the case anyway. */
 const HARMLESS: ReadonlySet<unknown> = new Set([undefined, null, false, 0, -1]);
 
-/** They say which host is asked, how the connection is used or where the body ends, or ask for what is not decoded. */
+/**
+ * They say which host is asked, how the connection is used or where the body ends, or ask for what is not
+ * decoded.
+ */
 const FORBIDDEN_HEADER =
   /^(host|connection|keep-alive|transfer-encoding|te|trailer|content-length|upgrade|http2-settings|expect|accept-encoding|proxy-.*)$/i;
 
@@ -152,8 +158,8 @@ export function requireThat(isFit: boolean, rule: string): asserts isFit {
 const UNFIT = /[\\#\s\p{Cc}\p{Cs}]/u;
 
 /**
- * The path and query of a request's whole URL. Rejects a path that the URL parser would change, since the request
- * would differ from what the code says.
+ * The path and query of a request's whole URL. Rejects a path that the URL parser would change, since the
+ * request would differ from what the code says.
  *
  * @param url of the request alone, before axios has dropped its fragment
  * @param uri made by axios
@@ -178,8 +184,8 @@ export function resolvePath(url: unknown, uri: string, origin: string): string {
 const MAX_READ_BODY = 1024 * 1024;
 
 /**
- * @param data as the last transformation has left it: text and bytes, or forms and streams, which are read whole, since
- *   a body is sent with its length
+ * @param data as the last transformation has left it: text and bytes, or forms and streams, which are read
+ *   whole, since a body is sent with its length
  * @param headers gets the type of a form
  * @param ends ends the reading
  * @returns a copy: neither the bytes' owner nor properties of their object can change their length later
@@ -214,8 +220,8 @@ export function copyBody(data: unknown): Buffer | undefined {
 }
 
 /**
- * Reads a form or a Blob; returns undefined for anything else. Its size is checked first: Node serialises a form whole, and if its
- * stream is cancelled, rejects a promise that nobody can catch.
+ * Reads a form or a Blob; returns undefined for anything else. Its size is checked first: Node serialises a
+ * form whole, and if its stream is cancelled, rejects a promise that nobody can catch.
  */
 function readForm(data: unknown, headers: Record<string, string>, max: number): Promise<Buffer> | undefined {
   if (!(data instanceof FormData || data instanceof Blob)) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Waiting for a call that another request makes, such as the same request to an upstream. A waiting request costs
- * neither CPU nor an upstream connection, so it releases its slot for work and joins a bounded queue meanwhile.
+ * Waiting for a call that another request makes, such as the same request to an upstream. A waiting request
+ * costs neither CPU nor an upstream connection, so it releases its slot for work and joins a bounded queue
+ * meanwhile.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { ServerError } from './errors.ts';
@@ -42,8 +43,8 @@ export function runAsSealed<T>(handler: () => T): T {
 }
 
 /**
- * Starts a call that other requests may wait for. If it waits for a call of another request itself, that wait does not
- * end when the request that has started it leaves.
+ * Starts a call that other requests may wait for. If it waits for a call of another request itself, that wait
+ * does not end when the request that has started it leaves.
  *
  * @param abandoned ends the call's own waits: nobody waits for it any more
  */
@@ -65,18 +66,23 @@ export function presentRequestId(): string | undefined {
 }
 
 /**
- * Waits for a call that another request began, until the caller of the present request has left. Who begins the call
- * does so by `startShared`, awaits the call itself, and keeps its slot.
+ * Waits for a call that another request began, until the caller of the present request has left. Who begins
+ * the call does so by `startShared`, awaits the call itself, and keeps its slot.
  *
  * @param leaving ends the wait, but not the call
- * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of `gone`
+ * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of
+ *   `gone`
  */
 export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
   const work = present.getStore();
   return work ? work.waitFor(call, [leaving, work.left()]) : untilGone(call, leaving);
 }
 
-/** Waits for a call, no matter who began it, outside of the limits on requests that wait. @throws the reason of `gone` */
+/**
+ * Waits for a call, no matter who began it, outside of the limits on requests that wait.
+ *
+ * @throws the reason of `gone`
+ */
 export function untilGone<T>(call: Promise<T>, leaving: AbortSignal | undefined): Promise<T> {
   return untilOneEnds(call, [leaving]);
 }

@@ -2,8 +2,8 @@
  * A throw-away certificate authority shaped like that of AWS Nitro Enclaves, and a writer of attestation
  * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * For development and tests only: nothing under `src/` imports it, and every name in it says that it is not AWS.
- * Each property that a verifier checks can be made wrong on purpose.
+ * For development and tests only: nothing under `src/` imports it, and every name in it says that it is not
+ * AWS. Each property that a verifier checks can be made wrong on purpose.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
@@ -261,7 +261,10 @@ export interface DocumentFields {
   nonce?: Uint8Array | null;
 }
 
-/** The encoding of a CBOR map's length: older NSM firmware writes definite lengths, newer firmware indefinite ones. */
+/**
+ * The encoding of a CBOR map's length: older NSM firmware writes definite lengths, newer firmware indefinite
+ * ones.
+ */
 export type MapLength = 'definite' | 'indefinite';
 
 /** The payload of a document; fields that are `undefined` are left out, `null` is written as null. */
@@ -319,7 +322,9 @@ export function encodeCose(parts: CoseParts): Uint8Array {
   ]);
 }
 
-/** The signature of `payload` by the key of a leaf: raw r ‖ s over the Sig_structure (RFC 9052 section 4.4). */
+/**
+ * The signature of `payload` by the key of a leaf: raw r ‖ s over the Sig_structure (RFC 9052 section 4.4).
+ */
 export function signPayload(
   payload: Uint8Array,
   signer: Identity,

@@ -1,6 +1,6 @@
 /**
- * The emulated NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to test a
- * client, a developer gives it `dev-root.pem` once.
+ * The emulated NSM of `make dev ATTEST=emulated` and its root, which stays the same from start to start: to
+ * test a client, a developer gives it `dev-root.pem` once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
@@ -66,7 +66,10 @@ export class DevelopmentTrust {
   }
 }
 
-/** Reads the root; returns undefined if it is missing, damaged, about to expire, of another key, or readable by others. */
+/**
+ * Reads the root; returns undefined if it is missing, damaged, about to expire, of another key, or readable
+ * by others.
+ */
 function readRoot(folder: URL, now: number): Identity | undefined {
   const [pemFile, keyFile] = [new URL('dev-root.pem', folder), new URL('dev-root.key', folder)];
   if (!existsSync(pemFile) || !existsSync(keyFile)) return undefined;

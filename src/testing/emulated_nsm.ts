@@ -2,8 +2,8 @@
  * A Nitro Secure Module in software: it answers the NSM's CBOR requests with complete, correctly signed
  * attestation documents, under a certificate authority that it makes at start, or is given.
  *
- * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts its root
- * trusts this process, not an enclave.
+ * For `make dev ATTEST=emulated` and for tests. Nothing that it attests is true: a client that trusts its
+ * root trusts this process, not an enclave.
  */
 
 import { createHash, randomBytes } from 'node:crypto';
@@ -53,8 +53,8 @@ interface Register {
 type Arguments = Record<string, unknown>;
 
 /**
- * PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application, and for each of
- * its images.
+ * PCR0 to PCR2 of an emulated enclave of an application of src/apps. PCR2 differs for each application, and
+ * for each of its images.
  *
  * @param image which version of the application is emulated, from 1
  */
@@ -92,7 +92,9 @@ export class EmulatedNsm implements NsmTransport {
     return toPem(this.#root.certificate);
   }
 
-  /** Registers 0 to 2, one `<hex> PCRn` line each, as in `out/nitro.pcrs`. They are the same at each start. */
+  /**
+   * Registers 0 to 2, one `<hex> PCRn` line each, as in `out/nitro.pcrs`. They are the same at each start.
+   */
   pcrsFile(): string {
     return [0, 1, 2].map((index) => `${hex(this.#register(index).value)} PCR${index}\n`).join('');
   }

@@ -4,17 +4,21 @@ import { serveLoopback } from './loopback.ts';
 
 /** The result of `start()` of `src/apps/<name>/stand_in.ts`. */
 export interface Fakes {
-  /** The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones. */
+  /**
+   * The origin that is asked instead of `https://<host>`, by hosts of app.yaml. Others stay the real ones.
+   */
   readonly origins: Readonly<Record<string, string>>;
-  /** All secrets of app.yaml. Those of the environment are not read, so that a fake never sees a real secret. */
+  /**
+   * All secrets of app.yaml. Those of the environment are not read, so that a fake never sees a real secret.
+   */
   readonly secrets: Readonly<Record<string, string>>;
   /** Settings that only fit the fakes. The environment overrides them, and they override server.env. */
   readonly settings?: Readonly<Record<string, string>>;
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };
   /**
-   * Requests whose signed answers the tests of the Move packages need, by name: `sui-enclave test` makes the module
-   * `signed_<name>` of each. Default: `example`, as `answer`.
+   * Requests whose signed answers the tests of the Move packages need, by name: `sui-enclave test` makes the
+   * module `signed_<name>` of each. Default: `example`, as `answer`.
    */
   readonly answers?: Readonly<Record<string, { readonly path: string; readonly body?: object }>>;
   /** Lines that `make dev` prints: what a caller must know to use the fakes, such as client ids. */

@@ -15,8 +15,8 @@ export interface LocalIssuer {
 
 export interface DevelopmentIssuer extends LocalIssuer {
   /**
-   * `GET` returns a request for a proof, for a new user and a new key that nobody has. A query adds claims to the token,
-   * or replaces them.
+   * `GET` returns a request for a proof, for a new user and a new key that nobody has. A query adds claims to
+   * the token, or replaces them.
    */
   readonly requestUrl: string;
   request(claims?: object): Promise<ProofRequest>;

@@ -1,6 +1,7 @@
 /**
- * Restricts the servers of development, which protect nothing, to programs and pages of this machine. Pages of other
- * sites are refused, whether they use their own origin or a name that resolves to this machine (DNS rebinding).
+ * Restricts the servers of development, which protect nothing, to programs and pages of this machine. Pages
+ * of other sites are refused, whether they use their own origin or a name that resolves to this machine (DNS
+ * rebinding).
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -57,7 +58,8 @@ export function originsOnLoopback(configured: '*' | Origins, isSet: boolean): '*
 }
 
 /**
- * Listens on 127.0.0.1, and answers requests from elsewhere with 403. Every server of development listens by this.
+ * Listens on 127.0.0.1, and answers requests from elsewhere with 403. Every server of development listens by
+ * this.
  *
  * @param port 0 lets the system choose
  * @param fakedHost as in `comesFromHere`
@@ -76,7 +78,11 @@ export async function serveLoopback(server: Server, port = 0, fakedHost?: string
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Lets the page of this machine that asks read the answer, and answers its preflight. @returns whether that was all */
+/**
+ * Lets the page of this machine that asks read the answer, and answers its preflight.
+ *
+ * @returns whether that was all
+ */
 export function answersPreflight(
   { method, headers: { origin } }: IncomingMessage,
   response: ServerResponse,

@@ -71,7 +71,10 @@ export class Issuer {
     this.#server.close();
   }
 
-  /** A token as the issuer gives it: with the claims changed, left out by undefined, and another header or key. */
+  /**
+   * A token as the issuer gives it: with the claims changed, left out by undefined, and another header or
+   * key.
+   */
   async token(
     claims: Record<string, unknown> = {},
     { header = {}, key = this.privateKey }: { header?: Record<string, unknown>; key?: Key | Uint8Array } = {},

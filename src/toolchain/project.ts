@@ -1,7 +1,7 @@
 /**
- * Where the application and the Move packages are that a command is about: in a clone of this repository `src/apps/<name>`
- * and `move/<package>`; for the installed program the folder with `app.yaml` and `package.json` at or above the current one,
- * and its `move/<package>`.
+ * Where the application and the Move packages are that a command is about: in a clone of this repository
+ * `src/apps/<name>` and `move/<package>`; for the installed program the folder with `app.yaml` and
+ * `package.json` at or above the current one, and its `move/<package>`.
  */
 import { existsSync, globSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';

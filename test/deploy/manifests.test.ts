@@ -1,4 +1,7 @@
-/** What deploy/ hands to Compose and Kubernetes: no privileges, read-only keys, and time-outs that fit together. */
+/**
+ * What deploy/ hands to Compose and Kubernetes: no privileges, read-only keys, and time-outs that fit
+ * together.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The systemd units of the proving service: they start what is there, with the restrictions of the other units. */
+/**
+ * The systemd units of the proving service: they start what is there, with the restrictions of the other
+ * units.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,10 +1,11 @@
 /**
- * The admin's path, an application's calls, a zkLogin user, a keeper and a rollout, against a Sui node that is given: `SUI_RPC_URL` and
- * `SUI_FAUCET_URL`, for example of `sui start --force-regenesis --with-faucet`, with the framework's sources
- * (`SUI_FRAMEWORK_DIR`, or `FRAMEWORK=fetch`). Without them, against the model of `make dev-sui`, so that both are held to
- * one list. What needs a registered enclave is skipped by name where the node does not trust the development root, which
- * `DEV_ROOT` names by its folder, such as the `out` in which `make dev ATTEST=emulated` keeps it.
- * The zkLogin user's proof is under the key of mainnet; `ZKLOGIN_SESSION` names a file with a session for another network.
+ * The admin's path, an application's calls, a zkLogin user, a keeper and a rollout, against a Sui node that
+ * is given: `SUI_RPC_URL` and `SUI_FAUCET_URL`, for example of `sui start --force-regenesis --with-faucet`,
+ * with the framework's sources (`SUI_FRAMEWORK_DIR`, or `FRAMEWORK=fetch`). Without them, against the model
+ * of `make dev-sui`, so that both are held to one list. What needs a registered enclave is skipped by name
+ * where the node does not trust the development root, which `DEV_ROOT` names by its folder, such as the `out`
+ * in which `make dev ATTEST=emulated` keeps it. The zkLogin user's proof is under the key of mainnet;
+ * `ZKLOGIN_SESSION` names a file with a session for another network.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -137,7 +138,10 @@ function zkLoginSession(): ZkLoginSession {
   return resumeSession({ currentEpoch: createEpochSource(client), storage });
 }
 
-/** Has the model check the proof as a validator of mainnet, which knew the key of Google that signed the token. */
+/**
+ * Has the model check the proof as a validator of mainnet, which knew the key of Google that signed the
+ * token.
+ */
 function asMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
   devNode.epoch = 5n;

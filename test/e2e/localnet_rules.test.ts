@@ -1,6 +1,7 @@
 /**
- * The rules of transactions, on a Sui node that is given (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the framework's
- * sources), or else on the model: each accepted and each refused transaction of one list, with its outcome.
+ * The rules of transactions, on a Sui node that is given (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the
+ * framework's sources), or else on the model: each accepted and each refused transaction of one list, with
+ * its outcome.
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';

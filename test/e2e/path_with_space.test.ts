@@ -1,4 +1,7 @@
-/** A clone in a folder with a space and a percent sign in its name: what starts programs or bundles modules by their path. */
+/**
+ * A clone in a folder with a space and a percent sign in its name: what starts programs or bundles modules by
+ * their path.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

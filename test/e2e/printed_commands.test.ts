@@ -1,6 +1,7 @@
 /**
- * The names of the packages are not reserved in the public registry: no command that a page, a help text or a template
- * prints may ask for them there, since anyone who claimed a name would run code beside an admin's keys.
+ * The names of the packages are not reserved in the public registry: no command that a page, a help text or a
+ * template prints may ask for them there, since anyone who claimed a name would run code beside an admin's
+ * keys.
  */
 import { execFile } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +22,10 @@ const PRINTING = [
 /** Commands that may ask a registry for a package that is not installed. */
 const ASKING = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
 
-/** The commands that pages, help texts and templates print, with a version and a folder in place of their placeholders. */
+/**
+ * The commands that pages, help texts and templates print, with a version and a folder in place of their
+ * placeholders.
+ */
 function printed(): string[] {
   const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   const texts = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));

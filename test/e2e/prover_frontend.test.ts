@@ -1,4 +1,6 @@
-/** The proving service's front end as a process: with DEBUG=*, no library in it prints anything of a request. */
+/**
+ * The proving service's front end as a process: with DEBUG=*, no library in it prints anything of a request.
+ */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The proving service under 200 callers at once, with an engine that takes 2 s for a proof, on the clock of the wall. */
+/**
+ * The proving service under 200 callers at once, with an engine that takes 2 s for a proof, on the clock of
+ * the wall.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { FakeBackend, requestFor, startTestFrontend } from '../src/prover/frontend/support.ts';

@@ -1,4 +1,7 @@
-/** `sui-enclave rollout` against the model of a Sui node and emulated enclaves, killed at each step and run again. */
+/**
+ * `sui-enclave rollout` against the model of a Sui node and emulated enclaves, killed at each step and run
+ * again.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Runs one part of the enclave's init alone: a role of `roles.cc`, compiled for this machine with sanitizers. */
+/**
+ * Runs one part of the enclave's init alone: a role of `roles.cc`, compiled for this machine with sanitizers.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -20,7 +22,11 @@ export interface Role {
   readonly ended: Promise<number | null>;
 }
 
-/** Runs a role until the test ends. @param redirect what a shell does about its descriptors, such as `3>fifo` */
+/**
+ * Runs a role until the test ends.
+ *
+ * @param redirect what a shell does about its descriptors, such as `3>fifo`
+ */
 export function startRole(args: readonly string[], redirect = ''): Role {
   const child = spawn('sh', ['-c', `exec "$0" "$@" ${redirect}`, INIT, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],

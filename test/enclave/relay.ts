@@ -1,6 +1,6 @@
 /**
- * Runs the host's relay, compiled for this machine with sanitizers. In place of vsock it has TCP on loopback, where the
- * last byte of an address is the CID; the host is 3.
+ * Runs the host's relay, compiled for this machine with sanitizers. In place of vsock it has TCP on loopback,
+ * where the last byte of an address is the CID; the host is 3.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';

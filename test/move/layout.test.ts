@@ -1,4 +1,7 @@
-/** That objects and events on chain have the bytes that src/library/sui reads, and that the loopback node's model writes. */
+/**
+ * That objects and events on chain have the bytes that src/library/sui reads, and that the loopback node's
+ * model writes.
+ */
 import { readFileSync } from 'node:fs';
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -190,8 +193,8 @@ test('src/library/sui/README.md gives the number of stored bytes', async () => {
     .flatMap(({ modules }) => modules)
     .map((module) => Buffer.from(module, 'base64').length);
   expect(stored('publish')).toBe(bytes.reduce((sum, length) => sum + length, 0));
-  // The example has no registrar, no maximum key age, no source and no overlap: three registers with their lengths, and
-  // a time.
+  // The example has no registrar, no maximum key age, no source and no overlap: three registers with their
+  // lengths, and a time.
   const overlap = 3 * 49 + 8;
   const described = SourceContent.serialize(source).toBytes().length;
   expect(stored('create_enclave_config')).toBe(config.length - 32 - 8 - overlap - described);

@@ -1,4 +1,7 @@
-/** From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's VM. */
+/**
+ * From the running server to the contract: what `/process_data` answers, given to `update_weather` in Sui's
+ * VM.
+ */
 import { describe, expect, test } from 'vitest';
 import { chooseFramework, testPackage } from '../../src/toolchain/move/packages.ts';
 import { startWeather } from '../src/server/support.ts';

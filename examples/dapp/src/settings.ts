@@ -1,4 +1,7 @@
-/** Reads `settings.json`: what the page trusts, and the addresses of its services. Only this file defines its format. */
+/**
+ * Reads `settings.json`: what the page trusts, and the addresses of its services. Only this file defines its
+ * format.
+ */
 import * as v from 'valibot';
 
 const url = v.pipe(v.string(), v.regex(/^https?:\/\/\S+$/, 'must be an http(s) URL'), v.url('must be a URL'));

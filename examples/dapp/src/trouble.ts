@@ -9,7 +9,10 @@ import { toSuiError } from 'sui-enclave/sui';
 import type { Staleness } from './enclave/registration.ts';
 
 export interface Trouble {
-  /** `silent`: nobody answers. `lying`: what answers is not the enclave. `stale`: it is, but Sui does not know it. */
+  /**
+   * `silent`: nobody answers. `lying`: what answers is not the enclave. `stale`: it is, but Sui does not know
+   * it.
+   */
   readonly kind: 'silent' | 'lying' | 'stale' | 'other';
   readonly title: string;
   readonly text: string;

@@ -113,7 +113,10 @@ async function benchMemory(
   ];
 }
 
-/** Requests for places that nobody has asked for, beside a proxy that signs nothing, and one that signs as we must. */
+/**
+ * Requests for places that nobody has asked for, beside a proxy that signs nothing, and one that signs as we
+ * must.
+ */
 export async function benchCold(load: Load, { cold, signing, weather }: HttpServers): Promise<Comparison[]> {
   const rows: Comparison[] = [];
   for (const [connections, least] of COLD_LOADS) {

@@ -9,7 +9,9 @@ import autocannon from 'autocannon';
 export interface Ask {
   /** From the server's origin, with its query. */
   readonly path: string;
-  /** JSON, sent in turn by POST. `{n}` in one becomes a string that no other request has. Without bodies: GET. */
+  /**
+   * JSON, sent in turn by POST. `{n}` in one becomes a string that no other request has. Without bodies: GET.
+   */
   readonly bodies?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * `npm run bench`. Every figure stands beside its floor, a bare equivalent that is measured in the same run, turn by
- * turn, since a machine's speed drifts; the medians of the turns are compared. CPU time of a request changes less than
- * its rate where others use the machine too.
+ * `npm run bench`. Every figure stands beside its floor, a bare equivalent that is measured in the same run,
+ * turn by turn, since a machine's speed drifts; the medians of the turns are compared. CPU time of a request
+ * changes less than its rate where others use the machine too.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

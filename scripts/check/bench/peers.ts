@@ -1,7 +1,7 @@
 /**
- * Other servers for enclaves, where they are present, asked the same requests as ours. They would ask the real weather
- * service, which a benchmark must not reach: proxy.ts leads them to the fake. A peer that ignores the proxy, or does
- * not trust its authority, has no answer to /process_data, and its line says so.
+ * Other servers for enclaves, where they are present, asked the same requests as ours. They would ask the
+ * real weather service, which a benchmark must not reach: proxy.ts leads them to the fake. A peer that
+ * ignores the proxy, or does not trust its authority, has no answer to /process_data, and its line says so.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -63,7 +63,10 @@ export async function benchPeers(
   };
 }
 
-/** Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's authority. */
+/**
+ * Runs `use` with the variables that lead a program's requests to the proxy, and make it trust the proxy's
+ * authority.
+ */
 async function withProxy<T>(fake: string, use: (network: Env) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-peers-'));
   const authority = join(folder, 'ca.pem');

@@ -1,4 +1,7 @@
-/** Whether a request for a new place costs more after many others: in this process, with an upstream that answers at once. */
+/**
+ * Whether a request for a new place costs more after many others: in this process, with an upstream that
+ * answers at once.
+ */
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';
 import { EphemeralKey } from '../../../src/server/keys/key.ts';

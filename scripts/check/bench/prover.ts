@@ -1,8 +1,8 @@
 /**
  * `npm run bench:prover -- [small] [full]`: measures a proof of a real token, from its input to its
- * verification. The engine is measured beside the library's own one, snarkjs, and the rapidsnark that RAPIDSNARK_BIN
- * names, turn by turn on the same key and witness, each as a whole process that loads the key. PROVER_VECTORS forces a
- * path of the engine. Fails where a warm verification takes over 50 ms.
+ * verification. The engine is measured beside the library's own one, snarkjs, and the rapidsnark that
+ * RAPIDSNARK_BIN names, turn by turn on the same key and witness, each as a whole process that loads the key.
+ * PROVER_VECTORS forces a path of the engine. Fails where a warm verification takes over 50 ms.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,6 +1,7 @@
 /**
- * `npm run bench:prover:service -- [small] [full]`: measures the whole proving service on the development key, as `make
- * prover` starts it: latencies of one caller, requests a minute of several, memory, and where the time goes.
+ * `npm run bench:prover:service -- [small] [full]`: measures the whole proving service on the development
+ * key, as `make prover` starts it: latencies of one caller, requests a minute of several, memory, and where
+ * the time goes.
  */
 import { readFileSync } from 'node:fs';
 import { command, runAsProcess } from '../../../src/cli/command.ts';

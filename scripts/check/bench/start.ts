@@ -1,4 +1,7 @@
-/** The time from a process' start to its first answer: the image's bundle, and the sources, beside a bare server of Node. */
+/**
+ * The time from a process' start to its first answer: the image's bundle, and the sources, beside a bare
+ * server of Node.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -76,7 +79,9 @@ async function bundleFor(folder: string): Promise<string> {
   return script;
 }
 
-/** Milliseconds until `GET /` is answered. The process prints one line of JSON with its `url` when it listens. */
+/**
+ * Milliseconds until `GET /` is answered. The process prints one line of JSON with its `url` when it listens.
+ */
 async function timeStart(script: string): Promise<number> {
   const start = performance.now();
   const child = spawn(process.execPath, [script], {

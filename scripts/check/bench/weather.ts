@@ -1,6 +1,6 @@
 /**
- * The weather server as production configures it, log and all limits included, but for the budget of calls, with a
- * emulated NSM and the fake at `FAKE`.
+ * The weather server as production configures it, log and all limits included, but for the budget of calls,
+ * with a emulated NSM and the fake at `FAKE`.
  */
 import { UPSTREAM_HOST } from '../../../src/apps/weather/upstream.ts';
 import { EmulatedNsm } from '../../../src/testing/emulated_nsm.ts';

@@ -1,4 +1,7 @@
-/** The published program `sui-enclave`, with the commands that touch keys or machines. It needs no other of the packages. */
+/**
+ * The published program `sui-enclave`, with the commands that touch keys or machines. It needs no other of
+ * the packages.
+ */
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE_FILE, readRelease } from '../../../src/cli/release.ts';

@@ -70,8 +70,8 @@ export interface Layout {
 }
 
 /**
- * Lays out compiled modules. What they import by the name of a package of this repository is in the package too, and
- * imported by a relative path; what is `elsewhere` is imported from there.
+ * Lays out compiled modules. What they import by the name of a package of this repository is in the package
+ * too, and imported by a relative path; what is `elsewhere` is imported from there.
  *
  * @returns the modules `elsewhere` that are imported
  */

@@ -1,4 +1,7 @@
-/** The published `create-sui-enclave`: its templates, and the manifest and lockfile of a repository that it writes. */
+/**
+ * The published `create-sui-enclave`: its templates, and the manifest and lockfile of a repository that it
+ * writes.
+ */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -87,9 +90,9 @@ function pinnedVersion(name: string): string {
 }
 
 /**
- * npm makes the lockfile here, so that whoever writes a repository needs neither npm nor a network for it. It starts from
- * the lockfile of this repository: what both need has the same version. The tarballs are those that are published, and
- * their digests those of the registry.
+ * npm makes the lockfile here, so that whoever writes a repository needs neither npm nor a network for it. It
+ * starts from the lockfile of this repository: what both need has the same version. The tarballs are those
+ * that are published, and their digests those of the registry.
  */
 function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));

@@ -1,4 +1,7 @@
-/** What images are built from, for the published commands: `framework/` has it as a clone does, so that its images are the same. */
+/**
+ * What images are built from, for the published commands: `framework/` has it as a clone does, so that its
+ * images are the same.
+ */
 import { createHash } from 'node:crypto';
 import { cpSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

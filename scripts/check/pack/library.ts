@@ -23,12 +23,16 @@ const FOR_EXAMPLES = 'out/sui-enclave.tgz';
 /** The Node versions that `@mysten/sui` requires. */
 const NODE = '>=22';
 
-/** Only the public entries: in the tree, `exports` also has modules that only packages of this repository import. */
+/**
+ * Only the public entries: in the tree, `exports` also has modules that only packages of this repository
+ * import.
+ */
 export function packLibrary(version: string, channel: Channel): Tarball {
   const manifest = readManifest('library');
-  // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client classes, which
-  // TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of `@mysten/sui` leaves the
-  // messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished by them.
+  // Nearly every dapp has the peers already. A second copy would have its own `Transaction` and client
+  // classes, which TypeScript and `instanceof` distinguish from the first. Before 2.29, the client of
+  // `@mysten/sui` leaves the messages of nodes encoded, and the errors of `sui-enclave/sui` are distinguished
+  // by them.
   const { peerDependencies = {}, peerDependenciesMeta = {} } = manifest;
   rmSync(FOLDER, { recursive: true, force: true });
   runCompiler('tsconfig.lib.json');

@@ -116,7 +116,11 @@ function published(content: Content): object {
   };
 }
 
-/** The version of a package of npm that all packages of this repository have. @throws Error if none depends on it */
+/**
+ * The version of a package of npm that all packages of this repository have.
+ *
+ * @throws Error if none depends on it
+ */
 function pinnedVersion(name: string): string {
   // The peers of the library are ranges.
   const folders = globSync('*/package.json', { cwd: join(ROOT, 'src') }).map(dirname);

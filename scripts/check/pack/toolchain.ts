@@ -1,4 +1,7 @@
-/** The published toolchain, with the fakes for development and tests. The program and the server are its exact peers. */
+/**
+ * The published toolchain, with the fakes for development and tests. The program and the server are its exact
+ * peers.
+ */
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * An application in a repository of its own, from the tarballs alone: created in an empty folder, tested, and registered on
- * a model of Sui, where its answer counts.
+ * An application in a repository of its own, from the tarballs alone: created in an empty folder, tested, and
+ * registered on a model of Sui, where its answer counts.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,6 @@
-/** Installs the program `sui-enclave` alone into an empty project, as an admin does on a machine with keys. */
+/**
+ * Installs the program `sui-enclave` alone into an empty project, as an admin does on a machine with keys.
+ */
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../../src/cli/commands.ts';

@@ -87,7 +87,10 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     };
   }
 
-  /** The built page with these settings, until `look` is done with it. No request leaves this machine, and nothing is logged. */
+  /**
+   * The built page with these settings, until `look` is done with it. No request leaves this machine, and
+   * nothing is logged.
+   */
   async function open(
     settingsJson: unknown,
     look: (page: Page) => Promise<void>,

@@ -1,4 +1,7 @@
-/** The examples, with the library as it is packed: installed from their lockfiles, compiled and run on one machine. */
+/**
+ * The examples, with the library as it is packed: installed from their lockfiles, compiled and run on one
+ * machine.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

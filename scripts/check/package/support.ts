@@ -63,8 +63,9 @@ export function installedTwice(project: string): string[] {
 }
 
 /**
- * Checks that a manifest depends on what its modules import, at the versions that are installed here, and has nothing
- * that is for development. A bundler finds the imports, not the pattern that the manifest was made with.
+ * Checks that a manifest depends on what its modules import, at the versions that are installed here, and has
+ * nothing that is for development. A bundler finds the imports, not the pattern that the manifest was made
+ * with.
  *
  * @param folder of the unpacked tarball
  * @returns how many packages they import

@@ -133,7 +133,8 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
       writeFileSync(join(folder, 'app.yaml'), 'endpoints: 5\n');
       writeFileSync(join(folder, 'move/price/Move.toml'), '[package]\nname = "price"\n');
       const cases: [argv: string[], exit: number, code: string][] = [
-        // Thrown in the toolchain by the server's copy of the class, and caught in the program, which has another.
+        // Thrown in the toolchain by the server's copy of the class, and caught in the program, which has
+        // another.
         [['gen'], 1, 'CONFIG'],
         [['publish', 'price'], 2, 'CONFIG'],
         [['publish', 'nope'], 2, 'USAGE'],

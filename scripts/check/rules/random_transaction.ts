@@ -1,4 +1,6 @@
-/** Random transactions over the probe's functions: mostly such as a network accepts, and some that it refuses. */
+/**
+ * Random transactions over the probe's functions: mostly such as a network accepts, and some that it refuses.
+ */
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import type { Probe } from './case.ts';
 

@@ -165,7 +165,9 @@ interface Failure {
 
 const CLEVER = 1n << 63n;
 
-/** `Problem at command.argument`, `abort module::function code`, the name of an error, or a node's refusal. */
+/**
+ * `Problem at command.argument`, `abort module::function code`, the name of an error, or a node's refusal.
+ */
 export function describeOutcome(error: unknown): string {
   const { message, executionError } = error as Failure;
   const { MoveAbort: abort, command } = executionError ?? {};

@@ -53,7 +53,8 @@ function create({ env, log, upstream }: AppContext): Application {
       const parsed = parseSeeds(SALT_SEED);
       requireSeeds(parsed, clients, fingerprints);
       seeds = parsed;
-      // Users lose their addresses if a client's seed version changes between starts: the log shows the versions.
+      // Users lose their addresses if a client's seed version changes between starts: the log shows the
+      // versions.
       const logged = clients.map(({ issuer, clientId, seed }) => ({
         issuer,
         client_id: clientId,

@@ -6,7 +6,9 @@ import { ConfigError } from 'sui-enclave-server';
 import * as oidc from 'sui-enclave-service/oidc/clients';
 import * as v from 'valibot';
 
-/** A client id at an issuer, with the version of its seed, which must never change once the client has users. */
+/**
+ * A client id at an issuer, with the version of its seed, which must never change once the client has users.
+ */
 export interface SaltClient extends oidc.Client {
   /** Version of the seed, from 1. */
   readonly seed: number;
@@ -28,8 +30,8 @@ export function parseSaltClients(json: string): SaltClient[] {
 }
 
 /**
- * The salt is derived from issuer ‖ client id. The concatenation must be unique to an entry, or the users of one
- * client would get the salts of another.
+ * The salt is derived from issuer ‖ client id. The concatenation must be unique to an entry, or the users of
+ * one client would get the salts of another.
  */
 function requireApart(clients: readonly SaltClient[]): void {
   for (const [index, client] of clients.entries()) {

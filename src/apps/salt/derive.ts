@@ -1,4 +1,6 @@
-/** Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address. */
+/**
+ * Derives salts from a seed, as README.md in this folder specifies. A change would lose every user's address.
+ */
 import { hkdfSync } from 'node:crypto';
 import { normalizeIssuer } from 'sui-enclave/token/issuer';
 
@@ -9,7 +11,8 @@ const SALT_BYTES = 16;
  * the 16 bytes are an integer, big-endian.
  *
  * @param seed 32 bytes
- * @param issuer the token's `iss`; both spellings of Google's issuer give the same salt, since they have the same address
+ * @param issuer the token's `iss`; both spellings of Google's issuer give the same salt, since they have the
+ *   same address
  * @returns decimal, below 2^128
  */
 export function deriveSalt(seed: Uint8Array, issuer: string, clientId: string, subject: string): string {

@@ -45,8 +45,8 @@ export class Semaphore {
 }
 
 /**
- * The key for limits per address: for IPv6 the first 64 bits, since a subscriber owns all addresses below, unless it
- * is an IPv4-mapped address (RFC 4291, section 2.5.5.2). All invalid addresses share one key.
+ * The key for limits per address: for IPv6 the first 64 bits, since a subscriber owns all addresses below,
+ * unless it is an IPv4-mapped address (RFC 4291, section 2.5.5.2). All invalid addresses share one key.
  */
 export function addressKey(address: string): string {
   if (isIPv4(address)) return address;

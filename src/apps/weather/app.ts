@@ -92,7 +92,10 @@ function create({ env, upstream, secret, sign }: AppContext): Application {
 
 export default defineApp({ signs: [WeatherResponse, Temperature], create });
 
-/** Returns the time for which a failure is cached: that of a reading if it is about the place, 0 if the service is not its source. */
+/**
+ * Returns the time for which a failure is cached: that of a reading if it is about the place, 0 if the
+ * service is not its source.
+ */
 function keepFailureMs(error: unknown, ttlMs: number): number {
   if (!(error instanceof WeatherError)) return 0;
   return error.status === 422 ? ttlMs : Math.min(ttlMs, FAILURE_MS);

@@ -1,7 +1,10 @@
 import { startShared, waitForShared } from 'sui-enclave-server';
 
 export interface CacheBounds {
-  /** Lifetime of a result, in milliseconds. With 0 nothing is kept, but concurrent requests still share a load. */
+  /**
+   * Lifetime of a result, in milliseconds. With 0 nothing is kept, but concurrent requests still share a
+   * load.
+   */
   readonly ttlMs: number;
   /** Returns the lifetime of a failure, in milliseconds. */
   failureMs(error: unknown): number;
@@ -9,8 +12,9 @@ export interface CacheBounds {
 }
 
 /**
- * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a failure,
- * answers later requests until it expires. Only the request that began the load holds a slot for work meanwhile.
+ * Caches loaded values by key. Concurrent requests for a key share one load. Its outcome, a result or a
+ * failure, answers later requests until it expires. Only the request that began the load holds a slot for
+ * work meanwhile.
  */
 export class LoadingCache<T> {
   readonly #bounds: CacheBounds;

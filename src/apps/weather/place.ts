@@ -2,7 +2,9 @@
 
 /** White space and control characters, which only separate words. */
 const SPACE = /[\p{White_Space}\p{Cc}]+/gu;
-/** Invisible characters without width, such as joiners, soft hyphens and direction marks (Unicode, UAX #44). */
+/**
+ * Invisible characters without width, such as joiners, soft hyphens and direction marks (Unicode, UAX #44).
+ */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u{fff9}-\u{fffb}]/gu;
 /** Printable ASCII with single spaces between the words: only its case has to change. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
@@ -10,10 +12,10 @@ const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const STATION = /^(iata|metar):([a-z0-9]{3,4})$/;
 
 /**
- * The common form of all spellings that differ in case, white space, invisible characters or compatibility forms
- * (NFKC: full-width letters, ligatures). Accents and scripts stay, since they distinguish places. The service is asked
- * for this form, so that all spellings get the same answer. Otherwise a caller could use a spelling that only the
- * service resolves to another place.
+ * The common form of all spellings that differ in case, white space, invisible characters or compatibility
+ * forms (NFKC: full-width letters, ligatures). Accents and scripts stay, since they distinguish places. The
+ * service is asked for this form, so that all spellings get the same answer. Otherwise a caller could use a
+ * spelling that only the service resolves to another place.
  *
  * @returns the canonical form; may be empty
  */

@@ -19,7 +19,10 @@ export const Temperature = signedType(
   struct('Temperature', {
     /** The requested location, unchanged. */
     location: text,
-    /** Tenths of a degree Celsius, rounded, plus 100000, so that a u64 holds readings below 0 °C: -0.4 °C is 99996. */
+    /**
+     * Tenths of a degree Celsius, rounded, plus 100000, so that a u64 holds readings below 0 °C: -0.4 °C is
+     * 99996.
+     */
     tenths_plus_100000: u64,
   }),
 );

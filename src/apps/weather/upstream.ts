@@ -40,7 +40,10 @@ export class WeatherService {
     this.#client = client;
   }
 
-  /** @throws WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and WEATHER_FUTURE; UPSTREAM_BUDGET_EXCEEDED */
+  /**
+   * @throws WeatherError with any code but WEATHER_BELOW_ZERO, WEATHER_STALE and WEATHER_FUTURE;
+   *   UPSTREAM_BUDGET_EXCEEDED
+   */
   async read(place: string, apiKey: string): Promise<Reading> {
     const request = {
       params: { key: apiKey, q: place },

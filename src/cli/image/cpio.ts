@@ -1,4 +1,7 @@
-/** Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"): the same tree, the same bytes. */
+/**
+ * Writes and reads the archives that Linux unpacks into memory at boot (cpio, "newc"): the same tree, the
+ * same bytes.
+ */
 import { ImageError } from './errors.ts';
 
 export interface CpioEntry {

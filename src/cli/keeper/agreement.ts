@@ -25,8 +25,8 @@ export interface Readings {
 type Judged = Reading & { readonly decision: Decision };
 
 /**
- * Takes the alerts of all nodes, and only those changes and accepted enclaves that all agree on. Where their configs differ,
- * or one of them shows nothing, nothing is changed.
+ * Takes the alerts of all nodes, and only those changes and accepted enclaves that all agree on. Where their
+ * configs differ, or one of them shows nothing, nothing is changed.
  */
 export function decideTogether(
   { readings, silences }: Readings,

@@ -1,6 +1,6 @@
 /**
- * Bounds the gas of what is signed in any 24 hours, over restarts too. A transaction counts with its whole budget, whatever
- * a node says of its cost: the chain charges no more, and a node may lie.
+ * Bounds the gas of what is signed in any 24 hours, over restarts too. A transaction counts with its whole
+ * budget, whatever a node says of its cost: the chain charges no more, and a node may lie.
  */
 import { EnclaveError } from 'sui-enclave/errors';
 

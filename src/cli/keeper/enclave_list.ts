@@ -1,6 +1,7 @@
 /**
- * The enclaves of a config as one node shows them. A list has every registration ever made, so it is read in full only
- * where there may be new ones: each registration writes the config, whose object then has another version.
+ * The enclaves of a config as one node shows them. A list has every registration ever made, so it is read in
+ * full only where there may be new ones: each registration writes the config, whose object then has another
+ * version.
  */
 import type { SuiGrpcClient } from '@mysten/sui/grpc';
 import { ObjectNotFoundError } from 'sui-enclave/sui/errors';
@@ -9,14 +10,19 @@ import { type Enclave, type EnclaveConfig, listEnclaves } from 'sui-enclave/sui/
 import { fromNode } from '../sui/chain.ts';
 import type { Registered } from './decide.ts';
 
-/** A list is read again after this time, in milliseconds, whatever the version: a node may have left something out. */
+/**
+ * A list is read again after this time, in milliseconds, whatever the version: a node may have left something
+ * out.
+ */
 const MAX_AGE_MS = 60 * 60_000;
 
 /** The result of the last read. */
 interface LastRead {
   readonly configVersion: string;
   readonly readAt: number;
-  /** Whether the config had this version in the round before, too: a node's lists may lag behind its objects. */
+  /**
+   * Whether the config had this version in the round before, too: a node's lists may lag behind its objects.
+   */
   readonly isSettled: boolean;
   readonly enclaves: readonly Enclave[];
   readonly destroyed: readonly string[];

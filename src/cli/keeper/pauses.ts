@@ -9,7 +9,10 @@ export interface Pauses {
   random(): number;
 }
 
-/** Twice as long after each failure, up to the bound, and up to a fifth more or less, so that keepers spread. In milliseconds. */
+/**
+ * Twice as long after each failure, up to the bound, and up to a fifth more or less, so that keepers spread.
+ * In milliseconds.
+ */
 export function pauseAfter(failures: number, { intervalMs, maxPauseMs, random }: Pauses): number {
   // 2 ** 30 intervals exceed every bound.
   const pause = Math.min(intervalMs * 2 ** Math.min(failures, 30), maxPauseMs);

@@ -43,7 +43,8 @@ export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
  * The chain and the enclaves of a keeper's file. Asks nothing yet.
  *
  * @param path of the file, for messages
- * @param beforeSigning is called with the gas budget, in MIST, of each transaction; what it throws keeps it from being signed
+ * @param beforeSigning is called with the gas budget, in MIST, of each transaction; what it throws keeps it
+ *   from being signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
 export async function createWorld(

@@ -1,4 +1,6 @@
-/** The AWS resources of an instance for enclaves: each is looked up first, and created only if it is missing. */
+/**
+ * The AWS resources of an instance for enclaves: each is looked up first, and created only if it is missing.
+ */
 
 export interface AwsOptions {
   readonly name: string;
@@ -35,8 +37,8 @@ export interface Step {
 }
 
 /**
- * Used instead of `file://<path>`: the AWS CLI expands a `$NAME` in the path, however it was quoted for the shell
- * (awscli, paramfile.py).
+ * Used instead of `file://<path>`: the AWS CLI expands a `$NAME` in the path, however it was quoted for the
+ * shell (awscli, paramfile.py).
  */
 const FROM_INPUT = 'file:///dev/stdin';
 const AMI_PARAMETER = '/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64';
@@ -242,7 +244,10 @@ export function planInstance(options: AwsOptions): Step[] {
   ];
 }
 
-/** A command that finds a resource. Only a "not found" error means that a resource is missing: any other failure ends the script. */
+/**
+ * A command that finds a resource. Only a "not found" error means that a resource is missing: any other
+ * failure ends the script.
+ */
 const LOOK = `errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 look() {

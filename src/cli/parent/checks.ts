@@ -107,7 +107,10 @@ function examineNode(eif: string): Finding {
   return { ok: true, text: `Node ${process.versions.node} runs this; the image has Node ${built}${doubt}` };
 }
 
-/** Reads the file that the build writes beside an image with a Node other than the pinned one; it is not measured. */
+/**
+ * Reads the file that the build writes beside an image with a Node other than the pinned one; it is not
+ * measured.
+ */
 function recordedNode(eif: string): string | undefined {
   const name = basename(eif, '.eif');
   const file = join(dirname(eif), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);

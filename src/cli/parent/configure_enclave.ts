@@ -147,7 +147,12 @@ function apply(steps: readonly Step[], { env, io }: Context): Result {
   return { json: { steps: results, address }, text: `Log in: ssh ec2-user@${address}` };
 }
 
-/** Makes the resource of a step. @returns the output of the step's last command @throws ParentError: PROGRAM_FAILED */
+/**
+ * Makes the resource of a step.
+ *
+ * @returns the output of the step's last command
+ * @throws ParentError: PROGRAM_FAILED
+ */
 function make(
   env: Environment,
   { what: description, make: commands, input }: Step,

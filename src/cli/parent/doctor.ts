@@ -1,4 +1,6 @@
-/** `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from running. */
+/**
+ * `sui-enclave doctor`: on the parent instance, checks for everything that may keep an enclave from running.
+ */
 import * as v from 'valibot';
 import { command, EXIT, runAsProcess } from '../command.ts';
 import { integer, path } from '../values.ts';

@@ -41,10 +41,11 @@ export interface Exposure {
 }
 
 /**
- * Returns the content of an enclave's file that forwards this address to its server, and otherwise the file's content.
+ * Returns the content of an enclave's file that forwards this address to its server, and otherwise the file's
+ * content.
  *
- * @throws ParentError: WRONG_STATE, if the address is forwarded to another enclave; PROGRAM_FAILED, if another program
- *   has it
+ * @throws ParentError: WRONG_STATE, if the address is forwarded to another enclave; PROGRAM_FAILED, if
+ *   another program has it
  */
 export async function exposedConf(
   env: Environment,

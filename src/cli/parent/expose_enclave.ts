@@ -147,7 +147,9 @@ still read them in the file or in Secrets Manager. To keep them off the instance
   },
 });
 
-/** @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets */
+/**
+ * @throws ParentError: WRONG_STATE, if none or another image runs, or if one in debug mode would get secrets
+ */
 async function runningEnclave(
   env: Environment,
   { eif, name, debug }: Options,
@@ -188,7 +190,9 @@ interface Sealing {
   readonly provisioner: ProvisionerKey | undefined;
 }
 
-/** @throws UsageError, if the image needs a signature and no key is given; ProvisionFileError: PROVISIONER_KEY */
+/**
+ * @throws UsageError, if the image needs a signature and no key is given; ProvisionFileError: PROVISIONER_KEY
+ */
 async function sealingFor(
   { debug, root, 'provisioner-key': path }: Options,
   { registers }: EnclaveImage,

@@ -1,6 +1,7 @@
 /**
- * A process that lives as long as its enclave, for a supervisor such as systemd. It may itself end in any way and start
- * again: it watches the enclave that runs, and never starts a second one nor ends the first, whose key would be lost.
+ * A process that lives as long as its enclave, for a supervisor such as systemd. It may itself end in any way
+ * and start again: it watches the enclave that runs, and never starts a second one nor ends the first, whose
+ * key would be lost.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
@@ -18,7 +19,9 @@ const POLL_MS = 2000;
 /** The longest start that an earlier process may have left behind. */
 const START_MS = 120_000;
 
-/** The image of the enclave that runs, whatever has been installed since: a link in the folder of its state. */
+/**
+ * The image of the enclave that runs, whatever has been installed since: a link in the folder of its state.
+ */
 export function runningImagePath(dir: string): string {
   return join(dir, 'image.eif');
 }
@@ -78,7 +81,10 @@ async function afterStarts(env: Environment, name: string): Promise<RunningEncla
   }
 }
 
-/** Returns whether a process starts or keeps an enclave of this name: nitro-cli's helper has the arguments of its start. */
+/**
+ * Returns whether a process starts or keeps an enclave of this name: nitro-cli's helper has the arguments of
+ * its start.
+ */
 function hasStarter(name: string): boolean {
   return readdirSync('/proc').some((pid) => {
     if (!/^\d+$/.test(pid)) return false;

@@ -1,6 +1,6 @@
 /**
- * Enclaves as systemd units of a parent instance: the files, users and units of each, and of all together. Nothing here
- * restarts an enclave that runs: a start makes a new key.
+ * Enclaves as systemd units of a parent instance: the files, users and units of each, and of all together.
+ * Nothing here restarts an enclave that runs: a start makes a new key.
  */
 import {
   chmodSync,
@@ -27,8 +27,8 @@ import { type EnclaveImage, loadImage } from './image.ts';
 import { find, run } from './programs.ts';
 
 /**
- * Folders below the root: settings and secrets; images and the relay; state, for the services to write, and that of
- * the relay, for it alone.
+ * Folders below the root: settings and secrets; images and the relay; state, for the services to write, and
+ * that of the relay, for it alone.
  */
 export const FOLDERS = {
   settings: 'etc/sui-enclave',
@@ -63,7 +63,11 @@ export interface Host {
   readonly program: readonly [node: string, main: string];
 }
 
-/** Describes this machine. @throws UsageError, without root's rights, or if services may not read the program */
+/**
+ * Describes this machine.
+ *
+ * @throws UsageError, without root's rights, or if services may not read the program
+ */
 export function thisHost(env: Environment): Host {
   if (process.getuid?.() !== 0) throw new UsageError('it writes units and users: run it as root, with sudo');
   const main = fileURLToPath(new URL(IS_CLONE ? '../main.ts' : '../bin.cjs', import.meta.url));
@@ -206,7 +210,10 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
   replaceFile(join(dropIn, 'secrets.conf'), `${lines.join('\n')}\n`, 0o644);
 }
 
-/** The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no variables. */
+/**
+ * The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no
+ * variables.
+ */
 function formatProgram([node, main]: Host['program']): string {
   const quote = (path: string) => (/^[\w/.@+-]+$/.test(path) ? path : `"${path.replaceAll('%', '%%')}"`);
   return `${quote(node)} ${quote(main).replaceAll('$', '$$$$')}`;
@@ -280,8 +287,8 @@ export function must({ env }: Host, program: string, ...args: string[]): void {
 }
 
 /**
- * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even one that takes
- * the place of a folder, which not every version of Node can say of its own.
+ * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even
+ * one that takes the place of a folder, which not every version of Node can say of its own.
  *
  * @throws ParentError: PROGRAM_FAILED
  */

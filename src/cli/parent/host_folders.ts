@@ -1,6 +1,7 @@
 /**
- * Users and folders of the units: who may write where. The relay is reached from the network. It writes reports and what is
- * in effect to folders of its own, where nothing else is opened, and can only read those of the others.
+ * Users and folders of the units: who may write where. The relay is reached from the network. It writes
+ * reports and what is in effect to folders of its own, where nothing else is opened, and can only read those
+ * of the others.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -14,8 +15,8 @@ const RELAY_UNIT = 'sui-enclave-relay.service';
 const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
 
 /**
- * Makes units, users and folders, of all enclaves since they share the relay, and moves what older versions kept elsewhere.
- * May be interrupted anywhere, and then be run again.
+ * Makes units, users and folders, of all enclaves since they share the relay, and moves what older versions
+ * kept elsewhere. May be interrupted anywhere, and then be run again.
  *
  * @param name may be new
  * @returns whether the relay was restarted: one of an older version
@@ -69,10 +70,11 @@ d ${relayState}/${name} 2750 sui-enclave-relay sui-enclave
 }
 
 /**
- * Cleans the folders of the state, into which the relay's user wrote before this version. Reports move to the relay's
- * folder, and everything else of its user is removed; no link of it is followed, and no file opened.
+ * Cleans the folders of the state, into which the relay's user wrote before this version. Reports move to the
+ * relay's folder, and everything else of its user is removed; no link of it is followed, and no file opened.
  *
- * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file can't be moved
+ * @throws ParentError: PROGRAM_FAILED, if others than the owner can still write to the folder, or a file
+ *   can't be moved
  */
 function moveRelayFiles(host: Host, name: string): void {
   const [from, to] = [join(host.root, FOLDERS.state, name), join(host.root, FOLDERS.relayState, name)];
@@ -109,8 +111,8 @@ function readStatus(path: string): Stats | undefined {
 }
 
 /**
- * Restarts a relay that an older version started: it would write to folders that it can't write any longer. One of this
- * version has written what is in effect.
+ * Restarts a relay that an older version started: it would write to folders that it can't write any longer.
+ * One of this version has written what is in effect.
  */
 function restartOlderRelay(host: Host): boolean {
   if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;

@@ -1,4 +1,7 @@
-/** `sui-enclave host upgrade NAME`: on the parent instance, places another image for the next start of an enclave. */
+/**
+ * `sui-enclave host upgrade NAME`: on the parent instance, places another image for the next start of an
+ * enclave.
+ */
 import { command, runAsProcess } from '../command.ts';
 import { enclaveName, path } from '../values.ts';
 import {
@@ -58,7 +61,9 @@ interface Upgrade {
   readonly isRunning: boolean;
 }
 
-/** @throws UsageError, also if the image needs more memory than its settings give; ParentError: WRONG_STATE */
+/**
+ * @throws UsageError, also if the image needs more memory than its settings give; ParentError: WRONG_STATE
+ */
 export function upgrade(host: Host, name: string, eif: string): Upgrade {
   requireInstalled(host, name);
   const files = readFiles(eif);

@@ -34,7 +34,11 @@ export function loadImage(path: string): EnclaveImage {
   return { bytes: bytes.length, eif, registers: { pcr0, pcr1, pcr2 } };
 }
 
-/** The application's endpoints and secrets, as they are measured: in older images as app.yaml. @throws UsageError */
+/**
+ * The application's endpoints and secrets, as they are measured: in older images as app.yaml.
+ *
+ * @throws UsageError
+ */
 export function readManifest(eif: Eif): Manifest {
   const { path, text } = fileIn(eif, 'app/app.json', 'app/app.yaml');
   return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
@@ -45,7 +49,11 @@ export function readConfig(eif: Eif): Config {
   return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
 }
 
-/** The file of the application's ramdisk that has one of these paths. @throws UsageError, if there is not exactly one */
+/**
+ * The file of the application's ramdisk that has one of these paths.
+ *
+ * @throws UsageError, if there is not exactly one
+ */
 function fileIn({ ramdisks }: Eif, ...paths: string[]): { readonly path: string; readonly text: string } {
   let files: CpioEntry[] = [];
   try {

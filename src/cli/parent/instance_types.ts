@@ -1,4 +1,6 @@
-/** Judges by their names which types of EC2 instances can run this project's images; only AWS knows all types. */
+/**
+ * Judges by their names which types of EC2 instances can run this project's images; only AWS knows all types.
+ */
 
 /** Families without the Nitro hypervisor. */
 const WITHOUT_NITRO = /^([cm][1-4]|[rp][23]|r4|[dhi][12]|i3|g[23]|cc\d|cr1|hs1|cg1|x1e?|f1|t1)$/;

@@ -8,7 +8,8 @@ import { find, run } from './programs.ts';
 const LISTEN = '0A';
 
 /**
- * The program that listens on a TCP port. A process of another user can't be seen by everybody: then its user.
+ * The program that listens on a TCP port. A process of another user can't be seen by everybody: then its
+ * user.
  *
  * @param root the folder that holds the machine's files: `/`
  * @returns such as `socat (process 123)`; undefined if nothing listens

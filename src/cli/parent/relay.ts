@@ -1,6 +1,7 @@
 /**
- * The relay of this host: one process for all its enclaves, out/relay of the image's build. It leads their connections to
- * the Internet, callers to them, and keeps their reports, as the files of its folder say: one for each enclave, by name.
+ * The relay of this host: one process for all its enclaves, out/relay of the image's build. It leads their
+ * connections to the Internet, callers to them, and keeps their reports, as the files of its folder say: one
+ * for each enclave, by name.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -28,14 +29,15 @@ const NAME = 'relay';
 const SUFFIX = '.conf';
 
 /**
- * Returns whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which nothing here may send
- * signals. A path unit has it read its folder again when `CHANGED` is written.
+ * Returns whether the relay is a unit of systemd: sui-enclave-relay.service, of another user, to which
+ * nothing here may send signals. A path unit has it read its folder again when `CHANGED` is written.
  */
 const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
 
 /**
- * The folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit it has one of its own,
- * and can only read the folder of the state. The value `unit` is that of older units, until `host_upgrade` replaces them.
+ * The folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit it has
+ * one of its own, and can only read the folder of the state. The value `unit` is that of older units, until
+ * `host_upgrade` replaces them.
  */
 function relayOutput(env: Environment): string {
   const folder = env['SUI_ENCLAVE_RELAY'] ?? '';
@@ -133,7 +135,8 @@ export function readConf(env: Environment, name: string): RelayConf | undefined 
 }
 
 /**
- * Takes an enclave from the relay: what was open for it ends. The relay of no enclave is stopped, if it was started here.
+ * Takes an enclave from the relay: what was open for it ends. The relay of no enclave is stopped, if it was
+ * started here.
  *
  * @returns whether it was stopped
  */
@@ -166,8 +169,8 @@ export function freeCid(env: Environment, running: readonly number[]): number {
 }
 
 /**
- * Makes the relay read its folder, and starts it in the background if it does not run. One that runs is kept, whichever
- * image it came with: other enclaves' connections are open in it.
+ * Makes the relay read its folder, and starts it in the background if it does not run. One that runs is kept,
+ * whichever image it came with: other enclaves' connections are open in it.
  *
  * @param name whose file must be in effect then
  * @throws ParentError: PROGRAM_FAILED, if it can't be started, ends at once, or does not accept the file
@@ -191,7 +194,11 @@ export async function ensureRelay(
   return state;
 }
 
-/** Returns the ports that the relay serves, after an empty line. @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay */
+/**
+ * Returns the ports that the relay serves, after an empty line.
+ *
+ * @throws ParentError: PROGRAM_FAILED, if it is not a file of the relay
+ */
 function inEffect(env: Environment): string {
   return `\n${readRelayFile(join(relayOutput(env), NAME, 'in_effect')) ?? ''}`;
 }
@@ -207,7 +214,10 @@ async function startOrSignal(env: Environment, eif: string): Promise<'started' |
   return 'started';
 }
 
-/** @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here; systemd starts its own again */
+/**
+ * @throws ParentError: PROGRAM_FAILED, if the relay has ended since it was started here; systemd starts its
+ *   own again
+ */
 export function requireRelay(env: Environment): void {
   if (isUnit(env)) return;
   requireRunning(relayFolder(env), [NAME]);

@@ -18,7 +18,10 @@ export function reportsPath(dir: string): string {
   return join(dir, 'reports.jsonl');
 }
 
-/** The present size of the file in bytes: later reports follow at this offset. 0 if the file is missing or unreadable. */
+/**
+ * The present size of the file in bytes: later reports follow at this offset. 0 if the file is missing or
+ * unreadable.
+ */
 export function reportsSize(dir: string): number {
   return unlessUnusable(
     () => sizeOfRelayFile(reportsPath(dir)),
@@ -27,8 +30,9 @@ export function reportsSize(dir: string): number {
 }
 
 /**
- * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if any. Undefined if it
- * reported no end, or another enclave has booted since. If the file can't be read, says so.
+ * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if
+ * any. Undefined if it reported no end, or another enclave has booted since. If the file can't be read, says
+ * so.
  *
  * @param from the offset in bytes after which reports count
  */
@@ -41,7 +45,9 @@ export function lastEnd(dir: string, from = 0): string | undefined {
   );
 }
 
-/** Reads a file of the relay. A relay that was taken over may have damaged it; that must not stop a command. */
+/**
+ * Reads a file of the relay. A relay that was taken over may have damaged it; that must not stop a command.
+ */
 function unlessUnusable<T>(read: () => T, otherwise: (reason: string) => T): T {
   try {
     return read();

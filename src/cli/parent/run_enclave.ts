@@ -80,7 +80,11 @@ makes a new key.`,
   },
 });
 
-/** An enclave that nitro-cli has measured differently has another image: it is terminated. @throws ParentError: WRONG_STATE */
+/**
+ * An enclave that nitro-cli has measured differently has another image: it is terminated.
+ *
+ * @throws ParentError: WRONG_STATE
+ */
 async function requirePcr0(
   env: Environment,
   name: string,

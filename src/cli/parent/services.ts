@@ -1,6 +1,6 @@
 /**
- * Programs that run on in the background, each with a record of its own, so that they can be restarted and stopped
- * without touching anything else.
+ * Programs that run on in the background, each with a record of its own, so that they can be restarted and
+ * stopped without touching anything else.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,10 @@ export interface Service {
 
 const ServiceRecord = v.strictObject({
   pid: v.pipe(v.number(), v.safeInteger(), v.minValue(2)),
-  /** Start of the process in ticks since the machine's boot. A process id may be reused, but is unique together with its start. */
+  /**
+   * Start of the process in ticks since the machine's boot. A process id may be reused, but is unique
+   * together with its start.
+   */
   startedAt: v.string(),
   command: v.array(v.string()),
 });
@@ -28,8 +31,8 @@ const STOP_MS = 5000;
 const SETTLE_MS = 300;
 
 /**
- * The folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the state of programs
- * (XDG Base Directory Specification).
+ * The folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the state
+ * of programs (XDG Base Directory Specification).
  */
 export function stateBase(env: Environment): string {
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
@@ -51,7 +54,8 @@ export function stateFolder(env: Environment, name: string): string {
  * Starts the services that do not run as they should, and replaces those that run with another command.
  *
  * @returns for each service, whether it was started or ran already
- * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others keep running
+ * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others
+ *   keep running
  */
 export async function ensureRunning(
   env: Environment,
@@ -144,7 +148,10 @@ function isAlive({ pid, startedAt }: ServiceRecord): boolean {
   return readStart(pid) === startedAt;
 }
 
-/** proc(5): field 22, counted after the name in parentheses, which may hold anything. Undefined for a process that has ended. */
+/**
+ * proc(5): field 22, counted after the name in parentheses, which may hold anything. Undefined for a process
+ * that has ended.
+ */
 function readStart(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -41,8 +41,8 @@ export async function attest(
 }
 
 /**
- * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only causes delay:
- * secrets are sealed for an attested enclave only.
+ * Returns whether the enclave waits for its secrets. Anyone on the path can forge the answer, which only
+ * causes delay: secrets are sealed for an attested enclave only.
  *
  * @throws ClientError, ProvisionError: SECRETS_NOT_TAKEN for any other answer than those of the server
  */

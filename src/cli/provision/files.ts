@@ -11,8 +11,9 @@ const MAX_BYTES = 1024 * 1024;
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * A file that nobody but its owner may read. In the folder that systemd makes for the credentials of a service
- * (systemd.exec(5), LoadCredential=) the group's bits are the mask of an access control list, so they may allow reading.
+ * A file that nobody but its owner may read. In the folder that systemd makes for the credentials of a
+ * service (systemd.exec(5), LoadCredential=) the group's bits are the mask of an access control list, so they
+ * may allow reading.
  */
 function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode): Buffer {
   // Not repeated: it would be in logs, too.
@@ -41,7 +42,11 @@ export function readSecretsFile(path: string, env: Environment): Record<string, 
   return parseSecrets(readPrivateFile(path, env, 'SECRETS_FILE').toString());
 }
 
-/** One JSON object, with a string that is not empty for each name. @throws ProvisionFileError: SECRETS_FILE */
+/**
+ * One JSON object, with a string that is not empty for each name.
+ *
+ * @throws ProvisionFileError: SECRETS_FILE
+ */
 export function parseSecrets(text: string): Record<string, string> {
   let data: unknown;
   try {

@@ -3,8 +3,8 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
- * Result of a poll: an enclave that claims to have secrets; one that got them; one that lacks them, and did not get them;
- * none that answers.
+ * Result of a poll: an enclave that claims to have secrets; one that got them; one that lacks them, and did
+ * not get them; none that answers.
  */
 export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
 
@@ -25,8 +25,9 @@ const CLAIM = 'unconfirmed: /readyz reports that the enclave has secrets';
 const MAX_BACKOFF = 30;
 
 /**
- * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread; after a failure of provisioning twice as
- * late each time. Logs each state once. An enclave that can't be reached is asked at the same pace, for its next start.
+ * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread; after a failure of
+ * provisioning twice as late each time. Logs each state once. An enclave that can't be reached is asked at
+ * the same pace, for its next start.
  *
  * @returns how often it has provisioned, when `stop` is aborted
  */

@@ -1,4 +1,6 @@
-/** The steps that a rollout can't read from the chain or the enclaves later. Stored in a file without secrets. */
+/**
+ * The steps that a rollout can't read from the chain or the enclaves later. Stored in a file without secrets.
+ */
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { replaceFile } from 'sui-enclave-service/replace_file';
@@ -6,13 +8,19 @@ import * as v from 'valibot';
 import { readRegularFile } from '../read_file.ts';
 import { RolloutError } from './errors.ts';
 
-/** Time in milliseconds since 1970, by the clock of the process that noted it: another process bounds its wait. */
+/**
+ * Time in milliseconds since 1970, by the clock of the process that noted it: another process bounds its
+ * wait.
+ */
 const time = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
 const Remembered = v.strictObject({
   /** The digest of what the rollout is from and to. */
   rollout: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** Times at which the commands `switch` began and had ended: since the second, callers reach the new enclaves. */
+  /**
+   * Times at which the commands `switch` began and had ended: since the second, callers reach the new
+   * enclaves.
+   */
   switching: v.optional(time),
   switched: v.optional(time),
   /** Time at which the commands `switch_back` had ended. */
@@ -20,7 +28,9 @@ const Remembered = v.strictObject({
   /** Times at which the commands `stop_old` began, which can't be undone, and had ended. */
   stopping: v.optional(time),
   stopped: v.optional(time),
-  /** The newest version of the config that the rollout has seen: a node that shows an older one lags behind. */
+  /**
+   * The newest version of the config that the rollout has seen: a node that shows an older one lags behind.
+   */
   configVersion: v.optional(v.pipe(v.string(), v.regex(/^\d{1,20}$/))),
 });
 
@@ -29,7 +39,10 @@ type Remembered = v.InferOutput<typeof Remembered>;
 /** The steps of one rollout. */
 export interface Memory {
   readonly steps: Omit<Remembered, 'rollout' | 'configVersion'>;
-  /** Notes a version of the config that a node shows, for this process, and for later ones from the next `remember` on. */
+  /**
+   * Notes a version of the config that a node shows, for this process, and for later ones from the next
+   * `remember` on.
+   */
   see(configVersion: bigint): void;
   /** The newest version of the config that was seen. */
   readonly newestVersion: bigint;

@@ -24,7 +24,10 @@ export class RolloutPlanError extends YamlFileError {
 const MAX_ENCLAVES = 16;
 const MAX_COMMANDS = 64;
 const MAX_WORDS = 64;
-/** Longest overlap in minutes: a day less a minute. The contract's limit is a day by the clock of the chain, which may be behind. */
+/**
+ * Longest overlap in minutes: a day less a minute. The contract's limit is a day by the clock of the chain,
+ * which may be behind.
+ */
 const MAX_OVERLAP = 1439;
 /** Length of a day in seconds. */
 const DAY = 86_400;

@@ -1,6 +1,6 @@
 /**
- * The steps of a rollout, and of the way back. Each looks first whether it is done: a rollout that was stopped anywhere
- * resumes from the state that it finds.
+ * The steps of a rollout, and of the way back. Each looks first whether it is done: a rollout that was
+ * stopped anywhere resumes from the state that it finds.
  */
 import { SuiError } from 'sui-enclave/sui/errors';
 import { type EnclaveConfig, isOverlapping } from 'sui-enclave/sui/objects';
@@ -198,7 +198,10 @@ export function checkWayBack({ memory: { steps } }: Rollout): void {
   );
 }
 
-/** Registers the keys of a side that answer, and that contracts do not accept, once the config allows its image. */
+/**
+ * Registers the keys of a side that answer, and that contracts do not accept, once the config allows its
+ * image.
+ */
 function registration(rollout: Rollout, side: SideName): Step {
   const { plan, world } = rollout;
   const unregistered = async (config: EnclaveConfig): Promise<Candidate[]> => {
@@ -227,8 +230,8 @@ function registration(rollout: Rollout, side: SideName): Step {
 }
 
 /**
- * Checks that callers can do with a side: all of the new enclaves, or any of the old ones, answer, are ready, and have a
- * key that contracts accept.
+ * Checks that callers can do with a side: all of the new enclaves, or any of the old ones, answer, are ready,
+ * and have a key that contracts accept.
  *
  * @throws RolloutError: ROLLOUT_NOT_SERVING
  */
@@ -250,7 +253,10 @@ async function checkReached(rollout: Rollout, side: SideName): Promise<void> {
   if (reason !== undefined) throw notServing(side, [reason]);
 }
 
-/** Returns the reason why callers reach more than one side; undefined if not, or if the plan names no balancer. */
+/**
+ * Returns the reason why callers reach more than one side; undefined if not, or if the plan names no
+ * balancer.
+ */
 async function astray({ plan, world }: Rollout, side: SideName): Promise<string | undefined> {
   const { balancer } = plan;
   if (balancer === undefined) return undefined;
@@ -372,7 +378,9 @@ async function awaitAdmin(
   }
 }
 
-/** Waits until so much time has passed since a step, which an earlier process may have noted by a wrong clock. */
+/**
+ * Waits until so much time has passed since a step, which an earlier process may have noted by a wrong clock.
+ */
 async function waitFrom(
   { world }: Rollout,
   from: number | undefined,

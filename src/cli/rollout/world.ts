@@ -48,7 +48,11 @@ export interface World {
   findRegisters(side: SideName): Image;
   /** The side whose image the config allows. */
   findSide(config: EnclaveConfig): SideName;
-  /** Attests with a nonce of its own. @throws EnclaveError if what answers is not an enclave of the side's image */
+  /**
+   * Attests with a nonce of its own.
+   *
+   * @throws EnclaveError if what answers is not an enclave of the side's image
+   */
   look(url: string, side: SideName): Promise<Found>;
   /** Returns whether an enclave of the side's image answers. */
   isRunning(url: string, side: SideName): Promise<boolean>;
@@ -88,7 +92,8 @@ const LOOK_MS = 500;
 const AGREE_MS = 60_000;
 
 /**
- * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError, RolloutPlanError
+ * @throws SuiCommandError: DEPLOYMENT, DEVELOPMENT_TRUST; UnreadableFileError, AttestationError,
+ *   RolloutPlanError
  */
 export async function createWorld({
   plan,

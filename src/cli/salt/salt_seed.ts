@@ -1,7 +1,7 @@
 /**
- * `sui-enclave salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares of which some
- * restore it (Shamir's secret sharing). Seeds and shares are in files that only their owner can read, never on a command
- * line.
+ * `sui-enclave salt_seed`: generates the salt service's seed, shows its fingerprint, and keeps it as shares
+ * of which some restore it (Shamir's secret sharing). Seeds and shares are in files that only their owner can
+ * read, never on a command line.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';

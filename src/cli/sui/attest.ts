@@ -66,7 +66,10 @@ export async function readAttestedKey(
   }
 }
 
-/** Names the applications of an enclave with other registers and of the config, if known. Verifies the document. */
+/**
+ * Names the applications of an enclave with other registers and of the config, if known. Verifies the
+ * document.
+ */
 async function describeApplications(
   document: Uint8Array,
   { configId, deployments }: Expected,

@@ -1,4 +1,7 @@
-/** The file by which `compile` hands bytecode to publish and upgrade on a machine that has the key and no compiler. */
+/**
+ * The file by which `compile` hands bytecode to publish and upgrade on a machine that has the key and no
+ * compiler.
+ */
 import { createHash } from 'node:crypto';
 import * as v from 'valibot';
 import { objectId } from '../values.ts';

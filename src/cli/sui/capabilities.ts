@@ -7,7 +7,10 @@ import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import { type Chain, type Executed, fromNode } from './chain.ts';
 import { SuiCommandError } from './errors.ts';
 
-/** Time limit within which a node that shows a transaction must list its objects, and interval of the reads, in ms. */
+/**
+ * Time limit within which a node that shows a transaction must list its objects, and interval of the reads,
+ * in ms.
+ */
 const LISTING_MS = 5000;
 const ASK_MS = 100;
 
@@ -16,7 +19,11 @@ export function capabilitiesIn(created: Executed['created']): Executed['created'
   return created.filter(({ type }) => type.includes('::enclave::EnclaveCap<'));
 }
 
-/** The only capability for the application that the sender owns. @throws SuiCommandError: CAPABILITY; SuiError */
+/**
+ * The only capability for the application that the sender owns.
+ *
+ * @throws SuiCommandError: CAPABILITY; SuiError
+ */
 export async function findCapability(
   chain: Chain,
   enclavePackage: string,
@@ -36,8 +43,9 @@ export async function findCapability(
 }
 
 /**
- * Waits until the node lists the capabilities that the sender's transaction created, since a next command may look for
- * them: listings of owned objects show a transaction later than other reads do. Never fails: the transaction is done.
+ * Waits until the node lists the capabilities that the sender's transaction created, since a next command may
+ * look for them: listings of owned objects show a transaction later than other reads do. Never fails: the
+ * transaction is done.
  */
 export async function awaitListing(chain: Chain, created: Executed['created']): Promise<void> {
   const owner = chain.sender();

@@ -47,7 +47,10 @@ export class Chain {
   readonly notes: string[] = [];
   /** Time to wait until the node shows a transaction that was, or may have been, executed. */
   indexingMs = 20_000;
-  /** Called with the gas budget, in MIST, of a transaction that is about to be signed. If it throws, nothing is signed. */
+  /**
+   * Called with the gas budget, in MIST, of a transaction that is about to be signed. If it throws, nothing
+   * is signed.
+   */
   beforeSigning: (budget: bigint) => void = () => {};
   readonly #options: ChainOptions;
   readonly #env: Readonly<Record<string, string | undefined>>;
@@ -84,7 +87,11 @@ export class Chain {
     return this.#connected.description;
   }
 
-  /** Reason why the node's last answer did not come: a code such as ECONNREFUSED, or null. @throws as `client` */
+  /**
+   * Reason why the node's last answer did not come: a code such as ECONNREFUSED, or null.
+   *
+   * @throws as `client`
+   */
   get failure(): string | null {
     return this.#connected.failure();
   }
@@ -105,10 +112,11 @@ export class Chain {
   }
 
   /**
-   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates it
-   * first in any case: what would fail is not sent, and costs no gas.
+   * Signs and executes a transaction, unless `--dry-run` or `--unsigned` says otherwise. The node simulates
+   * it first in any case: what would fail is not sent, and costs no gas.
    *
-   * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node is not of the network that the command line names
+   * @throws SuiError; SuiCommandError: SIGNER; DEPLOYMENT if the node is not of the network that the command
+   *   line names
    */
   async submit(tx: Transaction, { title, fields, report }: Submission): Promise<Outcome> {
     this.#transaction = tx;
@@ -225,7 +233,8 @@ export class Chain {
   }
 
   /**
-   * The id of a package's first version. Types have that of the version that introduced them: see `readTypeOrigin`.
+   * The id of a package's first version. Types have that of the version that introduced them: see
+   * `readTypeOrigin`.
    *
    * @throws SuiError
    */
@@ -258,7 +267,8 @@ export class Chain {
   }
 
   /**
-   * The first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml` name a chain.
+   * The first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml` name a
+   * chain.
    *
    * @throws SuiError; SuiCommandError: DEPLOYMENT if the command line names a network that has another chain
    */

@@ -222,7 +222,9 @@ function withNode(error: unknown, chain: Chain): unknown {
 /** Codes of errors without which a dry run continues as far as it can. */
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
-/** Errors of the library that end a command before it has tried anything: they have no exit code of their own. */
+/**
+ * Errors of the library that end a command before it has tried anything: they have no exit code of their own.
+ */
 const NOT_TRIED = {
   sui: ['SUI_NODE_UNREACHABLE', 'SUI_VALUE'] as readonly SuiCode[],
   client: ['CLIENT_OPTION', 'CLIENT_UNREACHABLE'] as readonly ClientCode[],

@@ -1,4 +1,6 @@
-/** Sources of the bytecode for publish and upgrade: the compiler, or a file that it wrote on another machine. */
+/**
+ * Sources of the bytecode for publish and upgrade: the compiler, or a file that it wrote on another machine.
+ */
 
 import { SuiError } from 'sui-enclave/sui/errors';
 import { quantity } from 'sui-enclave/wording';

@@ -28,7 +28,10 @@ const ENCLAVE_TIMEOUT_MS = 10_000;
 
 const REGISTERS = ['pcr0', 'pcr1', 'pcr2'] as const;
 
-/** PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under a root of their own, for any application. */
+/**
+ * PCR0 and PCR1 of the emulated NSM (src/testing), which anyone can attest under a root of their own, for any
+ * application.
+ */
 const [pcr0, pcr1] = [0, 1].map((index) => {
   const content = sha384(Buffer.from(`sui-enclave development PCR${index}`));
   return sha384(Buffer.concat([Buffer.alloc(48), content])).toString('hex');
@@ -71,8 +74,8 @@ export interface ImageToAllow {
 }
 
 /**
- * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged release, or
- * `--experimental` be given.
+ * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged
+ * release, or `--experimental` be given.
  *
  * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */
@@ -101,7 +104,10 @@ export async function imageToAllow(
   return { image, source: { url, ...origin } };
 }
 
-/** An image, where it comes from (or why that is not known), and why it is not known to be of a tagged release: a predicate of its PCR file. */
+/**
+ * An image, where it comes from (or why that is not known), and why it is not known to be of a tagged
+ * release: a predicate of its PCR file.
+ */
 interface Build {
   readonly image: Image;
   readonly doubt: string | null;
@@ -192,7 +198,11 @@ export function isSameImage(first: Image, second: Image): boolean {
   return REGISTERS.every((register) => first[register] === second[register]);
 }
 
-/** The certificates of the file of `--root`, or undefined for AWS's. @throws SuiCommandError: DEVELOPMENT_TRUST */
+/**
+ * The certificates of the file of `--root`, or undefined for AWS's.
+ *
+ * @throws SuiCommandError: DEVELOPMENT_TRUST
+ */
 export async function readRoots(
   chain: Chain,
   root: string | undefined,
@@ -211,8 +221,9 @@ export async function readRoots(
 const ASK_MS = 200;
 
 /**
- * A config, by a node that shows at least the version that the deployment file has: behind the address of a node, there may
- * be several, of which one lags. By an older version, a change that is due would seem to be made already.
+ * A config, by a node that shows at least the version that the deployment file has: behind the address of a
+ * node, there may be several, of which one lags. By an older version, a change that is due would seem to be
+ * made already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */

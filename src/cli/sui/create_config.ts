@@ -1,4 +1,6 @@
-/** `sui-enclave create_config`: creates the config that says which image an application's enclaves may run. */
+/**
+ * `sui-enclave create_config`: creates the config that says which image an application's enclaves may run.
+ */
 
 import { Transaction } from '@mysten/sui/transactions';
 import type { Image } from 'sui-enclave/attestation';
@@ -31,7 +33,11 @@ interface Named {
   readonly original: string;
 }
 
-/** The entry of the deployment file for the application. @throws SuiCommandError: DEPLOYMENT if it is of another chain */
+/**
+ * The entry of the deployment file for the application.
+ *
+ * @throws SuiCommandError: DEPLOYMENT if it is of another chain
+ */
 async function readEntry(
   { deployments, ids: { module, witness } }: ConfigInput,
   chain: Chain,
@@ -69,7 +75,9 @@ async function present(
   };
 }
 
-/** Writes the deployment file: the entry of the application, or a new one for what was published elsewhere. */
+/**
+ * Writes the deployment file: the entry of the application, or a new one for what was published elsewhere.
+ */
 async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { original }: Named): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
     const { enclavePackage, appPackage, module, witness } = input.ids;

@@ -1,4 +1,6 @@
-/** Names the types in a package's bytecode as the chain does: by the ids of the versions that introduced them. */
+/**
+ * Names the types in a package's bytecode as the chain does: by the ids of the versions that introduced them.
+ */
 import { normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
 import { type PackageVersion, readTypeOrigin } from 'sui-enclave/sui/packages';
 import type { Chain } from './chain.ts';
@@ -12,7 +14,8 @@ export interface NamingPackage extends Pick<PackageVersion, 'typeOrigins' | 'lin
 }
 
 /**
- * @param type as `readModule` gives it, without a reference: bytecode names packages by the ids of their first versions
+ * @param type as `readModule` gives it, without a reference: bytecode names packages by the ids of their
+ *   first versions
  * @throws SuiError
  */
 export async function definedType(chain: Chain, naming: NamingPackage, type: string): Promise<string> {

@@ -1,7 +1,7 @@
 /**
- * `deployments/<network>.json`: what the commands made on a network, and where their ids come from if the command line
- * has none. It holds public ids only. Published.toml has the ids of packages once more, for the Move compiler and the Sui
- * CLI, which read nothing else.
+ * `deployments/<network>.json`: what the commands made on a network, and where their ids come from if the
+ * command line has none. It holds public ids only. Published.toml has the ids of packages once more, for the
+ * Move compiler and the Sui CLI, which read nothing else.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -203,8 +203,8 @@ export class Deployments {
   }
 
   /**
-   * Changes entries of applications after a command is done. Never fails: it is done on the chain, and the command must
-   * say so.
+   * Changes entries of applications after a command is done. Never fails: it is done on the chain, and the
+   * command must say so.
    *
    * @param change takes all entries; returns those to write, or the reason why it writes nothing
    */

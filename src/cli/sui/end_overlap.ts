@@ -1,4 +1,7 @@
-/** `sui-enclave end_overlap`: makes the enclaves of the version before stale, before the time that was set for them. */
+/**
+ * `sui-enclave end_overlap`: makes the enclaves of the version before stale, before the time that was set for
+ * them.
+ */
 
 import { Transaction } from '@mysten/sui/transactions';
 import { endOverlap } from 'sui-enclave/sui/transactions';

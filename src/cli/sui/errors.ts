@@ -1,6 +1,6 @@
 /**
- * Errors of commands that talk to Sui: one `code` for each cause that the library's errors don't cover. No message
- * contains a private key.
+ * Errors of commands that talk to Sui: one `code` for each cause that the library's errors don't cover. No
+ * message contains a private key.
  */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from '../command.ts';

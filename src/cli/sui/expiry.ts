@@ -26,10 +26,10 @@ function timeText(ms: bigint): string {
 }
 
 /**
- * The same transaction without an expiry: the signers of a multisig may need days. Null unless an input, such as a gas
- * coin, is owned by an address: its version changes with the execution, so that no second one is possible. Without such
- * an input only the expiry keeps the transaction from being executed again. The node must accept the result too, since
- * older networks want an expiry wherever no coin pays the gas.
+ * The same transaction without an expiry: the signers of a multisig may need days. Null unless an input, such
+ * as a gas coin, is owned by an address: its version changes with the execution, so that no second one is
+ * possible. Without such an input only the expiry keeps the transaction from being executed again. The node
+ * must accept the result too, since older networks want an expiry wherever no coin pays the gas.
  *
  * @throws whatever the client throws
  */

@@ -82,7 +82,11 @@ export function findApplication({
   return applicationType(appPackage, module, witness);
 }
 
-/** Structs begin with an upper-case letter, and a one-time witness is named as its module, in upper case. @throws UsageError */
+/**
+ * Structs begin with an upper-case letter, and a one-time witness is named as its module, in upper case.
+ *
+ * @throws UsageError
+ */
 export function checkWitness({ witness: name, module }: Partial<Ids>): void {
   if (name === undefined || module === undefined || /^[A-Z]/.test(name)) return;
   const swapped = name.toUpperCase() === module.toUpperCase() && /^[A-Z]/.test(module);

@@ -113,9 +113,9 @@ export interface Naming {
 }
 
 /**
- * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in this order,
- * or has them after a nonce (`enclave::once`); if there is none, by that of another module. Of several, it is the one that
- * the function makes.
+ * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in
+ * this order, or has them after a nonce (`enclave::once`); if there is none, by that of another module. Of
+ * several, it is the one that the function makes.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION

@@ -1,4 +1,6 @@
-/** The BCS of Move's types, by their text in `module_bytecode.ts`. They refuse what BCS would silently change. */
+/**
+ * The BCS of Move's types, by their text in `module_bytecode.ts`. They refuse what BCS would silently change.
+ */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { normalizeStructTag } from '@mysten/sui/utils';
 import { text, u8, u64 } from 'sui-enclave/wire/bcs';
@@ -10,7 +12,10 @@ const OPTION = normalizeStructTag('0x1::option::Option<u8>').replace(/<u8>$/, ''
 
 type AnyType = BcsType<unknown, never>;
 
-/** An integer of JSON: a safe integer, or a decimal string. Parsing returns a number up to 32 bits, else a string. */
+/**
+ * An integer of JSON: a safe integer, or a decimal string. Parsing returns a number up to 32 bits, else a
+ * string.
+ */
 function integer(bits: 16 | 32 | 128 | 256): AnyType {
   const type = { 16: bcs.u16(), 32: bcs.u32(), 128: bcs.u128(), 256: bcs.u256() }[bits] as BcsType<
     unknown,
@@ -65,7 +70,10 @@ const PLAIN: Readonly<Record<string, unknown>> = {
   'vector<u8>': bytes,
 };
 
-/** Returns the BCS type; undefined for an object or a struct of a package, which are not values of a transaction. */
+/**
+ * Returns the BCS type; undefined for an object or a struct of a package, which are not values of a
+ * transaction.
+ */
 export function valueType(type: string): AnyType | undefined {
   if (Object.hasOwn(PLAIN, type)) return PLAIN[type] as AnyType;
   const [, outer = '', inner = ''] = /^([^<]+)<(.*)>$/.exec(type) ?? [];

@@ -18,12 +18,14 @@ export type Network = keyof typeof NODES;
 export const NETWORKS = Object.keys(NODES) as Network[];
 
 /**
- * The chains of the networks that last: others are reset, and forget packages. By network: the first 4 bytes of the digest of
- * the first checkpoint, in hexadecimal.
+ * The chains of the networks that last: others are reset, and forget packages. By network: the first 4 bytes
+ * of the digest of the first checkpoint, in hexadecimal.
  */
 export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
 
-/** The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them. */
+/**
+ * The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them.
+ */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 
 /** The identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
@@ -64,7 +66,9 @@ export interface Node {
 
 export interface NodeConnection extends Node {
   readonly client: SuiGrpcClient;
-  /** The code of the last request's failure, such as ECONNREFUSED, which the client's own error does not keep. */
+  /**
+   * The code of the last request's failure, such as ECONNREFUSED, which the client's own error does not keep.
+   */
   failure(): string | null;
 }
 
@@ -118,7 +122,10 @@ function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }
 
-/** Requires https: without TLS, anyone on the path to the node could change its answers, from which transactions are built. */
+/**
+ * Requires https: without TLS, anyone on the path to the node could change its answers, from which
+ * transactions are built.
+ */
 function checkUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isLocal = url !== null && isLoopback(url);

@@ -21,7 +21,11 @@ const UPGRADE_CAP = '::package::UpgradeCap';
 const ARGUMENTS = { package: { schema: text } };
 type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
-/** The package's entry in the deployment file, if it is for the node's chain. @throws SuiCommandError: DEPLOYMENT */
+/**
+ * The package's entry in the deployment file, if it is for the node's chain.
+ *
+ * @throws SuiCommandError: DEPLOYMENT
+ */
 async function present(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
@@ -44,8 +48,8 @@ async function present(
 }
 
 /**
- * The version with `enclave::enclave` among the dependencies of a package. The type of a capability has the id of the
- * version that introduced it, whose code is another.
+ * The version with `enclave::enclave` among the dependencies of a package. The type of a capability has the
+ * id of the version that introduced it, whose code is another.
  */
 export async function findLinkedEnclave(
   chain: Chain,

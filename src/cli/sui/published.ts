@@ -59,8 +59,8 @@ export function readPublished(path: string): string {
 }
 
 /**
- * Notes a publication in the file, if the network lasts. Never fails: the package is on chain, and the command must say so. Of
- * other networks the deployment file alone has the ids.
+ * Notes a publication in the file, if the network lasts. Never fails: the package is on chain, and the
+ * command must say so. Of other networks the deployment file alone has the ids.
  */
 export async function notePublication(
   chain: Chain,

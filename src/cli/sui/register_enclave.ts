@@ -1,4 +1,7 @@
-/** `sui-enclave register_enclave`: registers the enclaves at some URLs, if the chain can be expected to accept them. */
+/**
+ * `sui-enclave register_enclave`: registers the enclaves at some URLs, if the chain can be expected to accept
+ * them.
+ */
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { runAsProcess } from '../command.ts';
 import { enclaveUrl, objectId } from '../values.ts';

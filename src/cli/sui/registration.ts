@@ -1,4 +1,7 @@
-/** Registers attested keys under a config: for register_enclave, and for rotate where the registers stay the same. */
+/**
+ * Registers attested keys under a config: for register_enclave, and for rotate where the registers stay the
+ * same.
+ */
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';
 import { type EnclaveConfig, findRegistration } from 'sui-enclave/sui/objects';
@@ -45,7 +48,11 @@ export async function askAll(
   return documents;
 }
 
-/** Returns the enclaves that the documents attest, each once: several URLs may reach one. @throws AttestationError */
+/**
+ * Returns the enclaves that the documents attest, each once: several URLs may reach one.
+ *
+ * @throws AttestationError
+ */
 export async function readCandidates(
   documents: readonly (Attested & { readonly url: string })[],
   expected: Expected,

@@ -100,7 +100,10 @@ function describeState(enclave: Enclave, findings: Found): string {
   return `accepted until ${formatTime(overlap?.untilMs)}`;
 }
 
-/** One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not accepted. */
+/**
+ * One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not
+ * accepted.
+ */
 function formatLines(findings: Found): string[] {
   const { enclaves, asked: urls, answering: answers, silent, now } = findings;
   const describe = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;

@@ -1,4 +1,7 @@
-/** `sui-enclave submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with it. */
+/**
+ * `sui-enclave submit`: asks an enclave, verifies its answer, and calls a Move function of any contract with
+ * it.
+ */
 
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { EnclaveClient } from 'sui-enclave/client';
@@ -146,7 +149,10 @@ function findApplication(
   );
 }
 
-/** The signed fields that repeat a property of the request: a host can send the genuine answer to another request. */
+/**
+ * The signed fields that repeat a property of the request: a host can send the genuine answer to another
+ * request.
+ */
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null;

@@ -1,4 +1,7 @@
-/** `sui-enclave update_weather`: mints a reading that an enclave signed, from the command line or from the enclave. */
+/**
+ * `sui-enclave update_weather`: mints a reading that an enclave signed, from the command line or from the
+ * enclave.
+ */
 
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';

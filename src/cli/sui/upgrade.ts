@@ -1,4 +1,7 @@
-/** `sui-enclave upgrade`: replaces a package on chain by that of `move/`, if packages that depend on it continue to work. */
+/**
+ * `sui-enclave upgrade`: replaces a package on chain by that of `move/`, if packages that depend on it
+ * continue to work.
+ */
 
 import { bcs } from '@mysten/sui/bcs';
 import { Transaction } from '@mysten/sui/transactions';

@@ -137,7 +137,9 @@ function report(error: unknown, failure: Failure | undefined): Failure {
   };
 }
 
-/** A mistake in the options is not a verdict; an answer that holds no document, or a policy of zeros, is one. */
+/**
+ * A mistake in the options is not a verdict; an answer that holds no document, or a policy of zeros, is one.
+ */
 function isVerdict(error: unknown): boolean {
   if (error instanceof AttestationError) return error.code !== 'POLICY_INVALID';
   return error instanceof ClientError && error.code === 'CLIENT_MALFORMED_ANSWER';
@@ -173,7 +175,10 @@ async function ask(url: string) {
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 
-/** A saved document in any of its three forms. A binary one starts with a byte that the others can't start with. */
+/**
+ * A saved document in any of its three forms. A binary one starts with a byte that the others can't start
+ * with.
+ */
 async function readDocument(file: string): Promise<Uint8Array> {
   const bytes = await readFileArgument(file);
   const text = bytes.toString('latin1').trim();

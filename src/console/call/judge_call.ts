@@ -30,7 +30,10 @@ const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
   },
 };
 
-/** @param difference how the struct on chain differs from the signed type; undefined: it does not, or is not known */
+/**
+ * @param difference how the struct on chain differs from the signed type; undefined: it does not, or is not
+ *   known
+ */
 export function judgeCall({ result, request }: CallOutcome, difference: string | undefined): Judgement {
   if ('error' in result) return ofError(result.error, result.otherKey);
   if (difference !== undefined) {

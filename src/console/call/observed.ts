@@ -1,4 +1,7 @@
-/** Records the traffic that the host carries during a call: it forwards every request, and reads what is not sealed. */
+/**
+ * Records the traffic that the host carries during a call: it forwards every request, and reads what is not
+ * sealed.
+ */
 
 export interface Observed {
   /** Path of the endpoint, without the address. */
@@ -16,7 +19,9 @@ export interface Observed {
 
 /** Maximum length of a recorded text, in characters. */
 const MAX_KEPT = 65_536;
-/** Maximum size of an answer in bytes: the client accepts no more, and a host must not fill the page's memory. */
+/**
+ * Maximum size of an answer in bytes: the client accepts no more, and a host must not fill the page's memory.
+ */
 const MAX_READ = 1_048_576;
 
 /** The platform's fetch, which notes what it carries. */

@@ -1,4 +1,7 @@
-/** The fields of a form from a JSON Schema that a host sent, and the body that they make. Nothing of it is trusted. */
+/**
+ * The fields of a form from a JSON Schema that a host sent, and the body that they make. Nothing of it is
+ * trusted.
+ */
 import type { JsonSchema } from 'sui-enclave/client';
 
 export interface FormField {

@@ -19,7 +19,10 @@ interface Props {
   readonly onCompared: (comparison: Comparison | undefined) => void;
 }
 
-/** Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the other. */
+/**
+ * Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the
+ * other.
+ */
 export function StructFields({ type, onCompared }: Props) {
   const [struct, setStruct] = useState('');
   const [node, setNode] = useState('');

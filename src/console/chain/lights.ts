@@ -8,7 +8,11 @@ export interface Light {
   readonly why: string;
 }
 
-/** Returns the light of a registered enclave, whether it answers or not. @param nowMs milliseconds since 1970 */
+/**
+ * Returns the light of a registered enclave, whether it answers or not.
+ *
+ * @param nowMs milliseconds since 1970
+ */
 export function chooseLight(enclave: ListedEnclave, config: EnclaveConfig, nowMs: number): Light {
   if (config.isRetired) {
     return {

@@ -1,4 +1,7 @@
-/** Reads a config and its enclaves from a Sui node. Loaded only when it is asked for: it brings the client of Sui. */
+/**
+ * Reads a config and its enclaves from a Sui node. Loaded only when it is asked for: it brings the client of
+ * Sui.
+ */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import type { Image } from 'sui-enclave/attestation';
@@ -119,7 +122,11 @@ function toOwner(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
   }
 }
 
-/** Reads the events of this config, the latest first; undefined if the node offers none. @throws SuiError; the signal's reason */
+/**
+ * Reads the events of this config, the latest first; undefined if the node offers none.
+ *
+ * @throws SuiError; the signal's reason
+ */
 export async function readHistory(
   client: SuiGrpcClient,
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage' | 'application'>,

@@ -1,4 +1,6 @@
-/** Requests to the address that was clicked for: bounded, without cookies, and without following a redirect. */
+/**
+ * Requests to the address that was clicked for: bounded, without cookies, and without following a redirect.
+ */
 
 /** Maximum size of an answer in bytes: far more than a document in hexadecimal or a schema. */
 const MAX_SIZE = 1_048_576;
@@ -51,7 +53,11 @@ export async function requestText(
   }
 }
 
-/** Does the same as `requestText`, and parses the JSON of a successful answer. @throws RequestError; the signal's reason */
+/**
+ * Does the same as `requestText`, and parses the JSON of a successful answer.
+ *
+ * @throws RequestError; the signal's reason
+ */
 export async function requestJson(url: URL, options: RequestOptions): Promise<unknown> {
   const { text, status, ok } = await requestText(url, options);
   if (!ok) throw new RequestError('refused', `${url.host} answered with status ${status}.`, status);

@@ -1,4 +1,7 @@
-/** The view and the fields that the address names: `#/enclave?url=…`. A link fills fields in, and sends nothing. */
+/**
+ * The view and the fields that the address names: `#/enclave?url=…`. A link fills fields in, and sends
+ * nothing.
+ */
 
 export const VIEWS = ['enclave', 'call', 'chain'] as const;
 export type View = (typeof VIEWS)[number];
@@ -9,8 +12,8 @@ export interface Route {
 }
 
 /**
- * Fields that a link may fill in. Neither roots nor registers: they decide whom to trust, so a link that named them would decide
- * its own verdict.
+ * Fields that a link may fill in. Neither roots nor registers: they decide whom to trust, so a link that
+ * named them would decide its own verdict.
  */
 const FIELDS: Readonly<Record<View, readonly string[]>> = {
   enclave: ['url', 'config', 'node'],

@@ -1,4 +1,7 @@
-/** Checks the target of a click: the address of an enclave or a node, which may come from a link of somebody else. */
+/**
+ * Checks the target of a click: the address of an enclave or a node, which may come from a link of somebody
+ * else.
+ */
 
 export type Target =
   | {

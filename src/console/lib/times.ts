@@ -8,7 +8,11 @@ const UNITS = [
   [1000, 's'],
 ] as const;
 
-/** Such as `2 h 5 min`: the two greatest units, rounded down. A year is the mean one of the calendar. @param ms not negative */
+/**
+ * Such as `2 h 5 min`: the two greatest units, rounded down. A year is the mean one of the calendar.
+ *
+ * @param ms not negative
+ */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const start = UNITS.findIndex(([size]) => ms >= size);

@@ -1,6 +1,7 @@
 /**
- * A text of an enclave or a node as one can look at it: control, format and private characters, lone surrogates and line
- * ends are written as escapes, since they could hide or reorder what is around them. React escapes the rest.
+ * A text of an enclave or a node as one can look at it: control, format and private characters, lone
+ * surrogates and line ends are written as escapes, since they could hide or reorder what is around them.
+ * React escapes the rest.
  */
 export function visibleText(text: string, maxLength = 300): string {
   const cut = [...text.slice(0, 4 * maxLength)];
@@ -8,7 +9,9 @@ export function visibleText(text: string, maxLength = 300): string {
   return cut.length > maxLength || text.length > 4 * maxLength ? `${shortened}…` : shortened;
 }
 
-/** Characters of the general category C, separators of lines and paragraphs, and characters that look blank. */
+/**
+ * Characters of the general category C, separators of lines and paragraphs, and characters that look blank.
+ */
 const INVISIBLE =
   /[\p{C}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u205f\u3000\u3164\uffa0]|[\ufe00-\ufe0f]/u;
 

@@ -2,12 +2,12 @@
 import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecode.ts';
 
 /**
- * Lists what the policy `compatible` forbids, a line each; empty if nothing is found. These are the rules
- * of Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities, parameters
- * and layout, a function keeps its signature, and may at most require less of its type parameters.
+ * Lists what the policy `compatible` forbids, a line each; empty if nothing is found. These are the rules of
+ * Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities,
+ * parameters and layout, a function keeps its signature, and may at most require less of its type parameters.
  *
- * The stricter policies, which also fix what functions do, and what the verifier asks of any module, are left to the
- * node's simulation.
+ * The stricter policies, which also fix what functions do, and what the verifier asks of any module, are left
+ * to the node's simulation.
  */
 export function incompatibilities(
   before: readonly ModuleInterface[],

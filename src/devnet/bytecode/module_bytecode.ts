@@ -1,6 +1,6 @@
 /**
- * Reads what other modules depend on from a compiled Move module: its datatypes and its public functions. The format is
- * that of Move's binary format, versions 5 to 7 (move-binary-format, `file_format_common.rs`).
+ * Reads what other modules depend on from a compiled Move module: its datatypes and its public functions. The
+ * format is that of Move's binary format, versions 5 to 7 (move-binary-format, `file_format_common.rs`).
  */
 import { ENTRY, readBody } from './body.ts';
 import { OPCODE } from './opcodes.ts';

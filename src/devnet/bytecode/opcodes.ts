@@ -1,4 +1,7 @@
-/** The instructions of Move bytecode: `Opcodes` of `file_format_common.rs` (move-binary-format), in versions 5 to 7. */
+/**
+ * The instructions of Move bytecode: `Opcodes` of `file_format_common.rs` (move-binary-format), in versions 5
+ * to 7.
+ */
 export const OPCODE = {
   pop: 0x01,
   ret: 0x02,

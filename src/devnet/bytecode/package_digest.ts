@@ -3,8 +3,8 @@ import { fromHex } from '@mysten/sui/utils';
 import { blake2b } from '@noble/hashes/blake2.js';
 
 /**
- * Blake2b-256 over the sorted digests of the modules and the sorted ids of the packages that they link to, in one
- * order: as validators compute it, and `sui move build --dump-bytecode-as-base64` prints it.
+ * Blake2b-256 over the sorted digests of the modules and the sorted ids of the packages that they link to, in
+ * one order: as validators compute it, and `sui move build --dump-bytecode-as-base64` prints it.
  */
 export function packageDigest(
   modules: readonly Uint8Array[],

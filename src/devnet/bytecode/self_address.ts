@@ -1,4 +1,7 @@
-/** Compilers give a package's modules the address 0x0; publishing puts the package's id in its place, and changes nothing else. */
+/**
+ * Compilers give a package's modules the address 0x0; publishing puts the package's id in its place, and
+ * changes nothing else.
+ */
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { entry, TABLE, Tables } from './tables.ts';
 

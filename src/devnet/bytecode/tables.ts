@@ -1,4 +1,6 @@
-/** The tables of a compiled Move module, and the items in them. The format is that of `file_format_common.rs`. */
+/**
+ * The tables of a compiled Move module, and the items in them. The format is that of `file_format_common.rs`.
+ */
 import { bytesToHex } from '@noble/hashes/utils.js';
 
 const MAGIC = 'a11ceb0b';

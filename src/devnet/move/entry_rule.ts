@@ -1,7 +1,8 @@
 /**
- * Checks the arguments of an entry function that is not public (`private_entry_arguments.rs` of Sui's execution layer):
- * none may have been used together with a value that the transaction must consume, or with a shared object that was
- * taken by value. Such a value could force the commands that follow the entry function.
+ * Checks the arguments of an entry function that is not public (`private_entry_arguments.rs` of Sui's
+ * execution layer): none may have been used together with a value that the transaction must consume, or with
+ * a shared object that was taken by value. Such a value could force the commands that follow the entry
+ * function.
  */
 import { argumentFailure } from '../failures.ts';
 import type { ChainCode } from './code.ts';

@@ -1,6 +1,7 @@
 /**
- * Finds the version of each package with which the code of a call runs: `linkage/analysis.rs` and `resolution.rs` of Sui's
- * execution layer, and `build_linkage_table` of `move_package.rs` for what a package is published with.
+ * Finds the version of each package with which the code of a call runs: `linkage/analysis.rs` and
+ * `resolution.rs` of Sui's execution layer, and `build_linkage_table` of `move_package.rs` for what a package
+ * is published with.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
@@ -57,7 +58,10 @@ class Resolution {
 /** A call of a function. */
 interface Root {
   readonly id: string;
-  /** Whether it is an entry function that is not public: such a one runs with what its package was published with. */
+  /**
+   * Whether it is an entry function that is not public: such a one runs with what its package was published
+   * with.
+   */
   readonly isPrivate: boolean;
   /** The ids of the packages that introduced the types of its type arguments. */
   readonly typePackages: Iterable<string>;
@@ -79,8 +83,9 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
 /**
  * Returns the packages with which a package runs while it is published.
  *
- * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY, PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE;
- * Refusal for a dependency that is not there; RangeError for what is not a module
+ * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY,
+ *   PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a dependency that is not there; RangeError for what is
+ *   not a module
  */
 export function publicationLinkage(packages: Packages, some: Package, command: number): Linkage {
   const dependencies = some.dependencies.map((dependency) => normalizeSuiAddress(dependency));

@@ -1,7 +1,8 @@
 /**
  * Executes Move bytecode: one call after the other, over values that its caller holds.
  *
- * It trusts the bytecode, which the compiler's verifier has seen: it does not check types, abilities or borrows again.
+ * It trusts the bytecode, which the compiler's verifier has seen: it does not check types, abilities or
+ * borrows again.
  */
 import type { Instruction } from '../bytecode/body.ts';
 import type { Callee } from '../bytecode/module_code.ts';

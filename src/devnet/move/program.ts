@@ -24,7 +24,12 @@ export interface NativeCall {
 /** Executes a native function, and returns its results. @throws MoveAbort, OutOfGas */
 export type Native = (call: NativeCall) => readonly Value[];
 
-/** Finds a function that code calls. @param module address and name @throws TypeError for an unknown function */
+/**
+ * Finds a function that code calls.
+ *
+ * @param module address and name
+ * @throws TypeError for an unknown function
+ */
 export type Link = (module: string, name: string) => Linked;
 
 /** The surroundings of code that runs. */

@@ -1,4 +1,6 @@
-/** Publishes and upgrades packages, with the checks that Sui makes of what they replace and what they link to. */
+/**
+ * Publishes and upgrades packages, with the checks that Sui makes of what they replace and what they link to.
+ */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';
 import { incompatibilities } from '../bytecode/compatibility.ts';

@@ -231,7 +231,10 @@ class Transaction {
     return [];
   }
 
-  /** Splits a coin without Move's `coin::split`: a balance that is too low fails the command, and not a function. */
+  /**
+   * Splits a coin without Move's `coin::split`: a balance that is too low fails the command, and not a
+   * function.
+   */
   #split([coin, ...amounts]: readonly Value[]): readonly Value[] {
     return amounts.map((amount) => {
       const { value } = int(amount);

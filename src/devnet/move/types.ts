@@ -1,4 +1,7 @@
-/** Move types as text, as `readModule` and gRPC write them, and what follows from the datatypes of a chain's packages. */
+/**
+ * Move types as text, as `readModule` and gRPC write them, and what follows from the datatypes of a chain's
+ * packages.
+ */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { Datatype } from '../bytecode/module_bytecode.ts';
 
@@ -156,7 +159,10 @@ export class Datatypes {
     return layout;
   }
 
-  /** Computes an instance's abilities as Sui does: a non-phantom argument must have those that the type promises. */
+  /**
+   * Computes an instance's abilities as Sui does: a non-phantom argument must have those that the type
+   * promises.
+   */
   abilitiesOf(type: MoveType): number {
     if (type.kind === 'vector') return VALUE & this.abilitiesOf(type.of);
     if (type.kind !== 'struct') return type.kind === 'primitive' && type.name === 'signer' ? 2 : VALUE;

@@ -1,6 +1,6 @@
 /**
- * Finds the functions of a transaction and the types of its arguments, before anything runs: `loading/translate.rs` and
- * `typing/translate.rs` of Sui's execution layer.
+ * Finds the functions of a transaction and the types of its arguments, before anything runs:
+ * `loading/translate.rs` and `typing/translate.rs` of Sui's execution layer.
  */
 import type { DeclaredFunction } from '../bytecode/module_bytecode.ts';
 import type { Argument, Call, Command, Upgrade } from '../commands.ts';

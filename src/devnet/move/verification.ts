@@ -1,6 +1,6 @@
 /**
- * Verifies a typed transaction before anything runs: `typing/verify` of Sui's execution layer, in its order. No
- * function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its command.
+ * Verifies a typed transaction before anything runs: `typing/verify` of Sui's execution layer, in its order.
+ * No function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its command.
  */
 import { argumentFailure, CommandFailure } from '../failures.ts';
 import type { ChainCode } from './code.ts';

@@ -4,8 +4,8 @@
  * leaves open: where a break may occur, how deep items nest, whether strings are UTF-8, and strings of
  * indefinite length.
  *
- * The strict form accepts only one encoding of each item, the lenient form any. The form `sui` is lenient, and treats
- * tags of bignums as the CBOR reader of Sui's verifier does (ciborium).
+ * The strict form accepts only one encoding of each item, the lenient form any. The form `sui` is lenient,
+ * and treats tags of bignums as the CBOR reader of Sui's verifier does (ciborium).
  */
 import { type Token, Tokenizer, Type } from 'cborg';
 import { AttestationError } from './errors.ts';
@@ -80,7 +80,8 @@ class Reader {
   readonly #tokens: PositionedTokenizer;
 
   constructor(bytes: Uint8Array, form: CborForm) {
-    // Copy the bytes, so that the result doesn't change with the caller's buffer. Slices of a Buffer would be views.
+    // Copy the bytes, so that the result doesn't change with the caller's buffer. Slices of a Buffer would be
+    // views.
     this.#bytes = new Uint8Array(bytes);
     this.#form = form;
     this.#tokens = new PositionedTokenizer(this.#bytes, {
@@ -211,7 +212,10 @@ function toInteger(tag: number, magnitude: bigint): number | bigint | null {
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 }
 
-/** Sui's reader holds a bignum in 128 bits, with a sign if it is negative, and gives a large one back as a tag. */
+/**
+ * Sui's reader holds a bignum in 128 bits, with a sign if it is negative, and gives a large one back as a
+ * tag.
+ */
 function suiBignum(tag: number, bytes: Uint8Array): CborItem {
   const magnitude = readMagnitude(bytes);
   if (tag === NEGATIVE_BIGNUM && magnitude >= 2n ** 127n) throw malformed('a negative bignum is too large');

@@ -1,7 +1,7 @@
 /**
  * Reads from an X.509 certificate (RFC 5280 section 4) the few facts that the rules for the chain need. It
- * checks the form only: `@peculiar/asn1-x509` parses the structure, and this module enforces the DER rules that
- * the library doesn't.
+ * checks the form only: `@peculiar/asn1-x509` parses the structure, and this module enforces the DER rules
+ * that the library doesn't.
  */
 import { bytesToHex } from '@noble/curves/utils.js';
 import { AsnConvert } from '@peculiar/asn1-schema';
@@ -49,7 +49,10 @@ export interface ParsedCertificate {
   readonly keyUsage: { digitalSignature: boolean; keyCertSign: boolean } | null;
   /** OIDs of critical extensions other than the two above. */
   readonly otherCritical: readonly string[];
-  /** OIDs of extensions that occur more than once, which RFC 5280 section 4.2 forbids: the first of each is read. */
+  /**
+   * OIDs of extensions that occur more than once, which RFC 5280 section 4.2 forbids: the first of each is
+   * read.
+   */
   readonly repeated: readonly string[];
 }
 
@@ -137,7 +140,8 @@ const MAX_DEPTH = 32;
 
 /**
  * The end of the DER element at `start`. Checks that it and every element within it has a one-byte tag and a
- * definite and minimal length, and that constructed elements are filled exactly (X.690 sections 10.1 and 8.1.3).
+ * definite and minimal length, and that constructed elements are filled exactly (X.690 sections 10.1 and
+ * 8.1.3).
  */
 function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number): number {
   const tag = byteAt(bytes, start, limit);
@@ -221,7 +225,9 @@ function exact(extension: Extension): ArrayBuffer {
 const UTC_TIME = 0x17;
 const GENERALIZED_TIME = 0x18;
 
-/** Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library reads any string as some date. */
+/**
+ * Accepts only the two forms of time in RFC 5280 section 4.1.2.5: the library reads any string as some date.
+ */
 function time(element: Uint8Array | undefined): Date {
   const [tag, , ...content] = element ?? [];
   const text = String.fromCharCode(...content);

@@ -40,7 +40,10 @@ export interface AttestationDocument {
 const COSE_SIGN1_TAG_BYTE = 0xd2;
 const MAX_PAYLOAD_SIZE = 16_383;
 const SIGNATURE_SIZE = 96;
-/** Twice the size of the largest document. Bounds the work, and lets smaller excesses get more specific errors. */
+/**
+ * Twice the size of the largest document. Bounds the work, and lets smaller excesses get more specific
+ * errors.
+ */
 const MAX_DOCUMENT_SIZE = 32_768;
 const MAX_REGISTERS = 32;
 const REGISTER_SIZES = [32, 48, 64];

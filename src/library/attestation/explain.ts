@@ -10,11 +10,16 @@ import {
   type VerifyOptions,
 } from './verify.ts';
 
-/** The code for which a rule failed although the rule before it shares its step: the reader checks both, byte by byte. */
+/**
+ * The code for which a rule failed although the rule before it shares its step: the reader checks both, byte
+ * by byte.
+ */
 const INDEFINITE_LENGTH = 'CBOR_INDEFINITE_LENGTH';
 /** Maximum length of `found`, in UTF-16 code units. */
 const MAX_FOUND = 400;
-/** Control, format and unpaired characters, and separators of lines: what could disturb a terminal or a page. */
+/**
+ * Control, format and unpaired characters, and separators of lines: what could disturb a terminal or a page.
+ */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
 /** The outcome of one rule. */
@@ -28,8 +33,9 @@ export interface RuleResult {
   /** The outcome. A rule about a property that the policy lacks is passed, and `found` is "not asked". */
   readonly state: 'passed' | 'failed' | 'not reached';
   /**
-   * The document's value, or the reason of the refusal: one line without control characters, of 400 characters at
-   * most. Left out where it would repeat the rule. Don't trust it unless the document is `verified`.
+   * The document's value, or the reason of the refusal: one line without control characters, of 400
+   * characters at most. Left out where it would repeat the rule. Don't trust it unless the document is
+   * `verified`.
    */
   readonly found?: string;
 }
@@ -43,14 +49,17 @@ interface Explanation {
   readonly chain?: readonly ChainEntry[];
 }
 
-/** The outcome of each rule, and either the verified document or the error that `verifyAttestation` throws. */
+/**
+ * The outcome of each rule, and either the verified document or the error that `verifyAttestation` throws.
+ */
 export type AttestationExplanation =
   | (Explanation & { readonly verified: VerifiedAttestation; readonly error?: never })
   | (Explanation & { readonly error: AttestationError; readonly verified?: never });
 
 /**
- * Verifies a document as `verifyAttestation` does, by the same code, and returns what became of each rule: those
- * before the failed one passed, those after it were not reached, except `options`, which was checked first.
+ * Verifies a document as `verifyAttestation` does, by the same code, and returns what became of each rule:
+ * those before the failed one passed, those after it were not reached, except `options`, which was checked
+ * first.
  *
  * Exported as `sui-enclave/attestation`.
  *

@@ -16,7 +16,8 @@ const VALUE = /^[0-9a-f]{96}$/;
 /**
  * Reads `out/nitro.pcrs`: one line for each register, `<hex> PCR0` to `<hex> PCR2`, each once.
  *
- * @throws AttestationError: POLICY_INVALID when it is not such a file, POLICY_ZERO_IMAGE when a register is zero
+ * @throws AttestationError: POLICY_INVALID when it is not such a file, POLICY_ZERO_IMAGE when a register is
+ *   zero
  */
 export function parsePcrs(text: string): Image {
   const values = new Map<string, string>();
@@ -43,7 +44,8 @@ export function parsePcrs(text: string): Image {
 /**
  * The image in lower case.
  *
- * @throws AttestationError: POLICY_INVALID when a register is not a SHA-384 value, POLICY_ZERO_IMAGE when one is zero
+ * @throws AttestationError: POLICY_INVALID when a register is not a SHA-384 value, POLICY_ZERO_IMAGE when one
+ *   is zero
  */
 export function checkImage(image: Image): Image {
   if (typeof image !== 'object' || image === null) {

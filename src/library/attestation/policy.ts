@@ -27,7 +27,9 @@ export interface AttestationPolicy {
 export type PolicyCheck = 'image' | 'debug' | 'publicKey' | 'nonce' | 'userData' | 'maxAge';
 
 export interface PolicyResult {
-  /** The accepted image that the enclave runs; null for a debug enclave, which proves nothing about its image. */
+  /**
+   * The accepted image that the enclave runs; null for a debug enclave, which proves nothing about its image.
+   */
   readonly image: Image | null;
   readonly checked: readonly PolicyCheck[];
 }
@@ -49,7 +51,8 @@ export function checkPolicy(policy: AttestationPolicy): AttestationPolicy {
   if (unknown !== undefined) {
     throw invalidPolicy(`unknown property "${unknown}" of the policy; known ones: ${KEYS.join(', ')}`);
   }
-  // Read each property once, by name: getters and inherited ones included, the values checked here are those used.
+  // Read each property once, by name: getters and inherited ones included, the values checked here are those
+  // used.
   const copy: Partial<Record<keyof AttestationPolicy, unknown>> = {};
   for (const key of KEYS) {
     if (key in policy) copy[key] = policy[key];
@@ -122,7 +125,10 @@ const EXPECTED_BYTES = [
   },
 ] as const;
 
-/** @returns the accepted image whose registers the document has; null in debug mode, if the policy accepts that */
+/**
+ * @returns the accepted image whose registers the document has; null in debug mode, if the policy accepts
+ *   that
+ */
 function findAcceptedImage(
   document: AttestationDocument,
   policy: AttestationPolicy,

@@ -1,7 +1,7 @@
 /**
  * Predicts the verdict of Sui's verifier (`sui::nitro_attestation`, with the parser of upgraded networks).
- * Follows the framework's native function rule by rule, even where `verifyAttestation` is stricter: the table in
- * `README.md` lists these rules.
+ * Follows the framework's native function rule by rule, even where `verifyAttestation` is stricter: the table
+ * in `README.md` lists these rules.
  */
 import { p384 } from '@noble/curves/nist.js';
 import { equalBytes } from '@noble/curves/utils.js';
@@ -25,7 +25,10 @@ export interface RegistrationPrediction {
   readonly abort: typeof ABORT_PARSE | typeof ABORT_VERIFY | null;
   /** Reason of the abort, in words; null if the document is accepted. */
   readonly reason: string | null;
-  /** The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to register. */
+  /**
+   * The earliest notAfter of the chain, or null when the chain can't be parsed: the last second in which to
+   * register.
+   */
   readonly until: Date | null;
 }
 
@@ -51,8 +54,8 @@ interface Document {
 }
 
 /**
- * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when the chain's clock
- * shows `now`, the abort code if it doesn't, and until when it could accept the document.
+ * Predicts whether `0x2::nitro_attestation::load_nitro_attestation` accepts the document when the chain's
+ * clock shows `now`, the abort code if it doesn't, and until when it could accept the document.
  *
  * Predicts failure for certificates signed by RSA or Ed25519. Sui's verifier can parse them, but nobody can
  * issue one under AWS's root.

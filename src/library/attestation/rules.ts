@@ -1,6 +1,7 @@
 /**
- * The rules of a verification, in the order in which they are applied. Everything that names a rule reads this list: the
- * checks, the explanation of a verdict, the console, and the table in `README.md`, which `npm run tables` writes.
+ * The rules of a verification, in the order in which they are applied. Everything that names a rule reads
+ * this list: the checks, the explanation of a verdict, the console, and the table in `README.md`, which `npm
+ * run tables` writes.
  */
 import type { AttestationCode } from './errors.ts';
 
@@ -14,13 +15,13 @@ interface RuleEntry {
   /** The codes of the errors for a document that breaks it. */
   readonly codes: readonly AttestationCode[];
   /**
-   * Comparison with Sui's verifier: it has the same rule, it accepts some documents that this rule refuses, or it leaves the check
-   * to the contract.
+   * Comparison with Sui's verifier: it has the same rule, it accepts some documents that this rule refuses,
+   * or it leaves the check to the contract.
    */
   readonly sui: 'same' | 'stricter' | 'caller';
   /**
-   * The line that checks this, or comes nearest to it, in Sui's verifier: `nitro_attestation.rs` of the crate fastcrypto,
-   * version 0.1.11. Left out where no line does.
+   * The line that checks this, or comes nearest to it, in Sui's verifier: `nitro_attestation.rs` of the crate
+   * fastcrypto, version 0.1.11. Left out where no line does.
    */
   readonly suiLine?: number;
 }
@@ -357,9 +358,10 @@ export function getRuleNumber(id: RuleId): number {
 }
 
 /**
- * Receives each rule that a document passes, in the order of the list: the first rule that it does not receive is the
- * one that failed.
+ * Receives each rule that a document passes, in the order of the list: the first rule that it does not
+ * receive is the one that failed.
  *
- * @param found what the document has, where that says more than the rule. Not bounded, and not of trusted origin
+ * @param found what the document has, where that says more than the rule. Not bounded, and not of trusted
+ *   origin
  */
 export type Passed = (rule: RuleId, detail?: string) => void;

@@ -21,8 +21,8 @@ export interface VerifyOptions {
   /** The requirements that the enclave must meet. */
   readonly policy: AttestationPolicy;
   /**
-   * DER of the roots to trust instead of AWS's. For development: anyone who holds the key of such a root can attest
-   * anything.
+   * DER of the roots to trust instead of AWS's. For development: anyone who holds the key of such a root can
+   * attest anything.
    */
   readonly roots?: readonly Uint8Array[];
 }
@@ -63,8 +63,8 @@ const OPTION_KEYS: readonly string[] = ['now', 'policy', 'roots'];
  * });
  *
  * @param bytes the binary document, not its hexadecimal form
- * @throws AttestationError with a `code` for each cause. POLICY_INVALID, POLICY_ZERO_IMAGE and TIME_INVALID mean
- *   that an option is invalid, and that nothing was verified
+ * @throws AttestationError with a `code` for each cause. POLICY_INVALID, POLICY_ZERO_IMAGE and TIME_INVALID
+ *   mean that an option is invalid, and that nothing was verified
  */
 export async function verifyAttestation(
   bytes: Uint8Array,
@@ -82,7 +82,8 @@ export interface Progress {
 }
 
 /**
- * Applies every rule but `options`, which `checkOptions` applies. Reads `bytes` before it returns its promise.
+ * Applies every rule but `options`, which `checkOptions` applies. Reads `bytes` before it returns its
+ * promise.
  *
  * @throws AttestationError
  */

@@ -55,8 +55,8 @@ export function readAnswer<Data, Input>(
 }
 
 /**
- * The first property of the signed data that differs from `expect`. Compares in BCS, so that a u64 may be given as a
- * number, a bigint or a decimal string.
+ * The first property of the signed data that differs from `expect`. Compares in BCS, so that a u64 may be
+ * given as a number, a bigint or a decimal string.
  *
  * @throws ClientError: CLIENT_OPTION for a property or value that the schema can't have
  */

@@ -8,7 +8,8 @@ const NONCE_SIZE = 32;
 const ED25519_KEY_SIZE = 32;
 
 /**
- * Fetches an enclave's attestation document, not verified yet, with the fresh random nonce that it must contain.
+ * Fetches an enclave's attestation document, not verified yet, with the fresh random nonce that it must
+ * contain.
  *
  * @throws ClientError
  */

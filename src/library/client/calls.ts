@@ -78,9 +78,9 @@ export class Calls {
   }
 
   /**
-   * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can claim this of a
-   * message that was opened. That is harmless: the server refuses sealed requests to endpoints that are not idempotent,
-   * since a host could repeat them by itself.
+   * Seals the request again if its message reached an enclave that can't open it. Anyone on the path can
+   * claim this of a message that was opened. That is harmless: the server refuses sealed requests to
+   * endpoints that are not idempotent, since a host could repeat them by itself.
    */
   async #requestSealed(
     endpoint: string,
@@ -106,7 +106,8 @@ export class Calls {
         if (!isKeyUnknown(error) || sealed === MAX_SEALED) throw error;
         key.misses++;
       }
-      // Not after each message: a balancer would lead every attestation to one enclave, and every message to another.
+      // Not after each message: a balancer would lead every attestation to one enclave, and every message to
+      // another.
       const attested = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
       if (attested) attestAfter *= 2;
       key = attested?.misses === 0 ? attested : await this.keys.pickSealingKey(signal);
@@ -122,7 +123,11 @@ export class Calls {
   }
 }
 
-/** Copies the body as it is at the call, since it is sent later, after an attestation, and perhaps again. @throws ClientError: CLIENT_OPTION */
+/**
+ * Copies the body as it is at the call, since it is sent later, after an attestation, and perhaps again.
+ *
+ * @throws ClientError: CLIENT_OPTION
+ */
 function copyBody(body: unknown): unknown {
   if (body === undefined) return undefined;
   let text: string | undefined;

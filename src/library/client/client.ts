@@ -35,8 +35,8 @@ export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
 }
 
 /**
- * Calls an enclave, and accepts only verified answers: the key comes from an attestation document that answers a
- * fresh random nonce and meets the policy, and that key must have signed every answer.
+ * Calls an enclave, and accepts only verified answers: the key comes from an attestation document that
+ * answers a fresh random nonce and meets the policy, and that key must have signed every answer.
  *
  * Exported as `sui-enclave/client`.
  *
@@ -62,14 +62,17 @@ export class EnclaveClient {
   }
 
   /**
-   * A client that trusts what an EnclaveConfig on Sui does: the image comes from the chain, and each answer with the id
-   * of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the rest of the client doesn't need.
+   * A client that trusts what an EnclaveConfig on Sui does: the image comes from the chain, and each answer
+   * with the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the rest of the
+   * client doesn't need.
    *
-   * @param suiClient any client of `@mysten/sui`: it decides what the config says, so name a node that you trust
+   * @param suiClient any client of `@mysten/sui`: it decides what the config says, so name a node that you
+   *   trust
    * @param configId of the EnclaveConfig
    * @param url as for the constructor
    * @param watched internal: may look at what the trust says
-   * @throws ClientError: CLIENT_OPTION; SuiError if the config can't be read; AttestationError if its image is all zeros
+   * @throws ClientError: CLIENT_OPTION; SuiError if the config can't be read; AttestationError if its image
+   *   is all zeros
    * @example
    * const client = await EnclaveClient.forConfig(suiClient, configId, 'https://weather.example');
    * const { enclaveId, data, signature } = await client.processData(asked, WeatherResponse, { expect: asked });
@@ -90,7 +93,8 @@ export class EnclaveClient {
   }
 
   /**
-   * Attests the enclave now, even if keys are known, and knows only its key afterwards. On failure it knows none.
+   * Attests the enclave now, even if keys are known, and knows only its key afterwards. On failure it knows
+   * none.
    *
    * @throws ClientError when there is no document, AttestationError when it can't be trusted
    */
@@ -103,13 +107,15 @@ export class EnclaveClient {
   /**
    * Sends `payload` to `/process_data` and returns what the enclave signed.
    *
-   * If no known key signed the answer, because the enclave has restarted or another one behind the same URL gave it, the
-   * client attests until it meets the key that did.
+   * If no known key signed the answer, because the enclave has restarted or another one behind the same URL
+   * gave it, the client attests until it meets the key that did.
    *
    * @param payload what the application's endpoint accepts, as JSON
    * @param schema the type that the application signs: the bytes are rebuilt with it
-   * @param options `expect`: the properties in which the signed data must repeat the request; `idempotent`, `signal`
-   * @throws ClientError, AttestationError; the signal's reason. `mayHaveExecuted` says what is known of the call
+   * @param options `expect`: the properties in which the signed data must repeat the request; `idempotent`,
+   *   `signal`
+   * @throws ClientError, AttestationError; the signal's reason. `mayHaveExecuted` says what is known of the
+   *   call
    */
   async processData<Data, Input>(
     payload: unknown,
@@ -137,8 +143,8 @@ export class EnclaveClient {
   }
 
   /**
-   * Calls an endpoint whose answers are not signed, such as that of a salt service, with a sealed request. The answer
-   * comes from the attested enclave, but proves nothing to others. Only with the option `sealed`.
+   * Calls an endpoint whose answers are not signed, such as that of a salt service, with a sealed request.
+   * The answer comes from the attested enclave, but proves nothing to others. Only with the option `sealed`.
    *
    * @param path such as `/get_salt`
    * @param body as for `call`
@@ -154,7 +160,10 @@ export class EnclaveClient {
   }
 }
 
-/** The client of `EnclaveClient.forConfig`, whose answers are signed by keys that are registered under the config. */
+/**
+ * The client of `EnclaveClient.forConfig`, whose answers are signed by keys that are registered under the
+ * config.
+ */
 export class RegisteredEnclaveClient extends EnclaveClient {
   override async processData<Data, Input>(
     payload: unknown,

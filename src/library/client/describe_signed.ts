@@ -14,9 +14,9 @@ export interface SignedField {
   /** Offset of the byte after its last. */
   readonly to: number;
   /**
-   * An integer in decimal, `true` or `false`, a String's text as it is, an address or a `vector<u8>` as `0x` and
-   * hexadecimal. Of any other vector its bytes are the length, such as `3 items`, and of an Option the tag, `some` or
-   * `none`: their content has entries of its own.
+   * An integer in decimal, `true` or `false`, a String's text as it is, an address or a `vector<u8>` as `0x`
+   * and hexadecimal. Of any other vector its bytes are the length, such as `3 items`, and of an Option the
+   * tag, `some` or `none`: their content has entries of its own.
    */
   readonly value: string;
 }
@@ -40,8 +40,8 @@ const MAX_LENGTH = 2 ** 31 - 1;
  * Exported as `sui-enclave/client`.
  *
  * @param type of a schema that `readSchema` returned
- * @throws ClientError: CLIENT_INTENT if the message is of another type; CLIENT_SIGNED_BYTES if the bytes are not
- *   exactly one message of this type
+ * @throws ClientError: CLIENT_INTENT if the message is of another type; CLIENT_SIGNED_BYTES if the bytes are
+ *   not exactly one message of this type
  */
 export function describeSigned(type: SchemaType, bytes: Uint8Array): readonly SignedField[] {
   const reader = new FieldReader(bytes);

@@ -1,8 +1,8 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 
 /**
- * Returns whether an Ed25519 signature (RFC 8032 section 5.1.7) is valid. Uses Web Crypto, or `@noble/curves` where
- * the browser has no Ed25519 or, on plain http, no `crypto.subtle`.
+ * Returns whether an Ed25519 signature (RFC 8032 section 5.1.7) is valid. Uses Web Crypto, or `@noble/curves`
+ * where the browser has no Ed25519 or, on plain http, no `crypto.subtle`.
  *
  * @param publicKey 32 bytes
  * @param signature 64 bytes

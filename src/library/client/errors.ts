@@ -56,11 +56,14 @@ export class EnclaveRefusedError extends ClientError {
   /** The stable code that the enclave gave, if any. */
   readonly serverCode: string | null;
   /**
-   * The message that the enclave gave, if any: one line of at most 500 characters. It is not signed, so the host may
-   * have written it: show it as plain text, and don't act on it.
+   * The message that the enclave gave, if any: one line of at most 500 characters. It is not signed, so the
+   * host may have written it: show it as plain text, and don't act on it.
    */
   readonly serverMessage: string | null;
-  /** Seconds until the next attempt, from `Retry-After` or its counterpart in a sealed answer; null if not given. */
+  /**
+   * Seconds until the next attempt, from `Retry-After` or its counterpart in a sealed answer; null if not
+   * given.
+   */
   readonly retryAfterSeconds: number | null;
 
   constructor(path: string, { status, serverCode, serverMessage, retryAfterSeconds }: RefusedProperties) {
@@ -139,7 +142,10 @@ const NOT_REGISTERED = {
   retired: 'the config is retired',
 } as const;
 
-/** No contract would accept the answer, or any answer if the config is retired. Thrown by clients of `forConfig` only. */
+/**
+ * No contract would accept the answer, or any answer if the config is retired. Thrown by clients of
+ * `forConfig` only.
+ */
 export class NotRegisteredError extends ClientError {
   readonly reason: keyof typeof NOT_REGISTERED;
   /** The key that signed, 32 bytes; null if the config is retired. */

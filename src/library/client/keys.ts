@@ -58,7 +58,10 @@ export class KnownKeys {
     this.#keys.clear();
   }
 
-  /** Returns the keys that are trusted now, the latest attested first. Attests an enclave if there would be none. */
+  /**
+   * Returns the keys that are trusted now, the latest attested first. Attests an enclave if there would be
+   * none.
+   */
   async trusted(signal: AbortSignal | undefined): Promise<EnclaveKeys[]> {
     const { version } = await abortable(this.#options.trust.current(), signal);
     const now = this.#options.now();
@@ -71,7 +74,11 @@ export class KnownKeys {
     return this.#keys.size > 0 ? [...this.#keys.values()].reverse() : [await this.attest(signal)];
   }
 
-  /** Attests the enclave that answers. Concurrent calls share one attestation. @throws ClientError, AttestationError */
+  /**
+   * Attests the enclave that answers. Concurrent calls share one attestation.
+   *
+   * @throws ClientError, AttestationError
+   */
   async attest(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     this.#attesting ??= this.#attestOnce().finally(() => {
       this.#attesting = undefined;
@@ -120,10 +127,11 @@ export class KnownKeys {
   }
 
   /**
-   * The one place that chooses the key to verify an answer with: the one that the hint names, if it is known, another
-   * known one, one that is registered on chain, or one from a new attestation.
+   * The one place that chooses the key to verify an answer with: the one that the hint names, if it is known,
+   * another known one, one that is registered on chain, or one from a new attestation.
    *
-   * @param hint the key that the answer claims to be signed with, in hex: anyone on the path can have written it
+   * @param hint the key that the answer claims to be signed with, in hex: anyone on the path can have written
+   *   it
    * @returns the key that signed
    * @throws ClientError: CLIENT_SIGNATURE; or the error of the last attestation that failed
    */
@@ -176,8 +184,8 @@ export class KnownKeys {
   }
 
   /**
-   * A key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is random, but seldom
-   * a key whose enclave seems to be gone.
+   * A key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is random,
+   * but seldom a key whose enclave seems to be gone.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     const trustedKeys = await this.trusted(signal);

@@ -5,24 +5,26 @@ import { invalidOption } from './http.ts';
 
 export interface EnclaveClientOptions {
   /**
-   * The requirements that the enclave must meet. The client makes the nonce itself. Set `publicKey` to accept only one key, such as
-   * the one that is registered on chain.
+   * The requirements that the enclave must meet. The client makes the nonce itself. Set `publicKey` to accept
+   * only one key, such as the one that is registered on chain.
    */
   readonly policy: Omit<AttestationPolicy, 'nonce'>;
   /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[];
   /**
-   * Seals every request to the attested enclave, and accepts only answers that it sealed for them: neither the host nor
-   * a proxy can read or change either. Default: false.
+   * Seals every request to the attested enclave, and accepts only answers that it sealed for them: neither
+   * the host nor a proxy can read or change either. Default: false.
    */
   readonly sealed?: boolean;
-  /** Sealed requests are padded to a multiple of this number of bytes, at most 65536. Default: 0, no padding. */
+  /**
+   * Sealed requests are padded to a multiple of this number of bytes, at most 65536. Default: 0, no padding.
+   */
   readonly paddingBytes?: number;
   /** Maximum age of an attested key, in milliseconds; an older one is attested again. Default: 1 hour. */
   readonly pinMaxAgeMs?: number;
   /**
-   * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for data that
-   * doesn't age. The timestamp may always be up to a minute ahead.
+   * The maximum age of the signed `timestampMs` of an answer, by `now`. Default: 1 hour. `Infinity` is for
+   * data that doesn't age. The timestamp may always be up to a minute ahead.
    */
   readonly maxAnswerAgeMs?: number;
   /** Time limit of one request, in milliseconds; an idempotent call may make several. Default: 10 seconds. */
@@ -47,9 +49,9 @@ export interface AttestOptions {
 /** Options of one call whose answer is not signed. */
 export interface RequestOptions extends AttestOptions {
   /**
-   * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway fails, or an
-   * enclave answers that is not known. Any other call is sent once, and `mayHaveExecuted` says what a failure means.
-   * Default: false.
+   * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway
+   * fails, or an enclave answers that is not known. Any other call is sent once, and `mayHaveExecuted` says
+   * what a failure means. Default: false.
    */
   readonly idempotent?: boolean;
 }
@@ -57,8 +59,8 @@ export interface RequestOptions extends AttestOptions {
 /** Options of one call. */
 export interface CallOptions<Input> extends RequestOptions {
   /**
-   * Properties that the signed data must have: those in which the answer repeats the request, since a host can send
-   * the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
+   * Properties that the signed data must have: those in which the answer repeats the request, since a host
+   * can send the genuine answer to another request. A u64 may be a number, a bigint or a decimal string.
    */
   readonly expect?: Readonly<Partial<Input>>;
 }

@@ -15,17 +15,21 @@ import {
 /** The errors of failed calls whose requests were sent. */
 const unknownOutcomes = new WeakSet<object>();
 
-/** Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its digest. */
+/**
+ * Codes of the errors of `sui-enclave/sui` whose transaction was executed, or may have been: each has its
+ * digest.
+ */
 const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISIBLE'];
 
 /**
- * Returns whether the enclave may have executed the call that threw this error: then find out before you call again, unless
- * repeating it is harmless. False if nothing was sent, or it was refused with a status from 400 to 499. (A refusal in
- * clear is its host's word, as is everything that a host could repeat by itself.) Also true for the error of a Sui
- * transaction that was executed, or may have been (UnknownOutcomeError, NotVisibleError): look up its `digest`.
+ * Returns whether the enclave may have executed the call that threw this error: then find out before you call
+ * again, unless repeating it is harmless. False if nothing was sent, or it was refused with a status from 400
+ * to 499. (A refusal in clear is its host's word, as is everything that a host could repeat by itself.) Also
+ * true for the error of a Sui transaction that was executed, or may have been (UnknownOutcomeError,
+ * NotVisibleError): look up its `digest`.
  *
- * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a transaction threw;
- *   true for a value that is not an object
+ * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a
+ *   transaction threw; true for a value that is not an object
  */
 export function mayHaveExecuted(error: unknown): boolean {
   if (typeof error !== 'object' || error === null || unknownOutcomes.has(error)) return true;
@@ -65,7 +69,10 @@ export interface RetryOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Makes a call, and an idempotent one again after a failure that another attempt, or another enclave, may not meet. */
+/**
+ * Makes a call, and an idempotent one again after a failure that another attempt, or another enclave, may not
+ * meet.
+ */
 export async function attempting<T>(
   { idempotent, signal }: RetryOptions,
   attempt: (state: CallState) => Promise<T>,

@@ -50,10 +50,10 @@ interface Snapshot {
 }
 
 /**
- * Trusts the image that the config names, in an overlap also the one before, and the keys that are registered under it. Of a key that the client has not
- * attested itself, registration is as good as an attestation: the contract has verified a document of that key with these
- * registers, and a key never leaves its enclave. Nor does it trust the node with more, since the registers come from there
- * too.
+ * Trusts the image that the config names, in an overlap also the one before, and the keys that are registered
+ * under it. Of a key that the client has not attested itself, registration is as good as an attestation: the
+ * contract has verified a document of that key with these registers, and a key never leaves its enclave. Nor
+ * does it trust the node with more, since the registers come from there too.
  */
 class ChainTrust implements Trust {
   readonly #client: ClientWithCoreApi;

@@ -1,4 +1,6 @@
-/** The schema of an application: what its endpoints take, and what it signs. Its sender is not authenticated. */
+/**
+ * The schema of an application: what its endpoints take, and what it signs. Its sender is not authenticated.
+ */
 import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from '../wire/schema_bounds.ts';
 import { isPlainType, type SchemaField, type SchemaType, unwrapped, widthOf } from '../wire/schema_type.ts';
 import { ClientError } from './errors.ts';
@@ -35,8 +37,8 @@ const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]{0,127}$/;
 const FIELD_NAME = /^[a-z][A-Za-z0-9_]{0,127}$/;
 
 /**
- * Checks a schema, strictly: unknown properties, an unknown version, more than 64 KB and objects and lists that nest
- * deeper than 8 are refused. The JSON Schemas in `inputs` are bounded, but not checked.
+ * Checks a schema, strictly: unknown properties, an unknown version, more than 64 KB and objects and lists
+ * that nest deeper than 8 are refused. The JSON Schemas in `inputs` are bounded, but not checked.
  *
  * Exported as `sui-enclave/client`.
  *
@@ -80,13 +82,14 @@ export interface SchemaOptions {
 }
 
 /**
- * Asks an enclave for the schema of its application, by `GET /schema`. Nothing signs the answer, so the host may have
- * written it: treat it as the host's word, and compare the signed type with the struct on chain.
+ * Asks an enclave for the schema of its application, by `GET /schema`. Nothing signs the answer, so the host
+ * may have written it: treat it as the host's word, and compare the signed type with the struct on chain.
  *
  * Exported as `sui-enclave/client`.
  *
  * @param url base URL of the enclave's endpoints
- * @throws ClientError: CLIENT_REFUSED, with `serverCode` SCHEMA_NOT_FOUND, where the image has no schema; CLIENT_SCHEMA
+ * @throws ClientError: CLIENT_REFUSED, with `serverCode` SCHEMA_NOT_FOUND, where the image has no schema;
+ *   CLIENT_SCHEMA
  */
 export async function fetchSchema(url: string | URL, options: SchemaOptions = {}): Promise<AppSchema> {
   requireKnown(options, ['timeoutMs', 'fetch', 'signal']);

@@ -11,7 +11,10 @@ export interface Requirements {
 
 export interface Trust {
   current(): Promise<Requirements>;
-  /** Called when an attestation showed another image. Resolves to newer requirements, or to null if nothing has changed. */
+  /**
+   * Called when an attestation showed another image. Resolves to newer requirements, or to null if nothing
+   * has changed.
+   */
   renewed(outdated: Requirements): Promise<Requirements | null>;
   /** Returns whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;

@@ -15,7 +15,9 @@ export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'sig
   readonly configId: string;
 }
 
-/** The enclave has another signing key than before: it has restarted, or another one answers. 32 bytes each. */
+/**
+ * The enclave has another signing key than before: it has restarted, or another one answers. 32 bytes each.
+ */
 export interface KeyChange {
   /** The key that was attested, or acknowledged, before. */
   readonly before: Uint8Array;
@@ -24,13 +26,16 @@ export interface KeyChange {
 
 interface AtAnyTime {
   /**
-   * Another key was attested, or has signed an answer that the client accepted. It stays until `acknowledge` is called,
-   * also while the enclave is attested again, and where that fails. Of several changes, the earliest comes first.
+   * Another key was attested, or has signed an answer that the client accepted. It stays until `acknowledge`
+   * is called, also while the enclave is attested again, and where that fails. Of several changes, the
+   * earliest comes first.
    */
   readonly changed: KeyChange | undefined;
   /** Accepts the key in `changed`, which is then no news any more. Does nothing without one. */
   acknowledge(): void;
-  /** Attests the enclave again. Does nothing while it is being attested, or after the component is unmounted. */
+  /**
+   * Attests the enclave again. Does nothing while it is being attested, or after the component is unmounted.
+   */
   retry(): void;
 }
 
@@ -93,7 +98,10 @@ export class AttestedEnclave {
 
   readonly read = (): UsedEnclave<EnclaveClient> => this.#state;
 
-  /** The first who subscribes has the enclave attested. When nobody does any more, what is under way is aborted. */
+  /**
+   * The first who subscribes has the enclave attested. When nobody does any more, what is under way is
+   * aborted.
+   */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     if (this.#stage.status === 'attesting' && this.#running === undefined) void this.#attest();

@@ -1,4 +1,7 @@
-/** `sui-enclave/react`: the library as state of React components. React is a peer dependency of this entry alone. */
+/**
+ * `sui-enclave/react`: the library as state of React components. React is a peer dependency of this entry
+ * alone.
+ */
 export type { KeyChange, RegisteredEnclaveOptions, UsedEnclave } from './attested_enclave.ts';
 export { useEnclave } from './use_enclave.ts';
 export { type UsedZkLogin, useZkLogin, type ZkLoginOptions } from './use_zk_login.ts';

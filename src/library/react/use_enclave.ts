@@ -1,21 +1,25 @@
-/** An attested enclave as the state of a component. The work is that of `AttestedEnclave`, which knows no React. */
+/**
+ * An attested enclave as the state of a component. The work is that of `AttestedEnclave`, which knows no
+ * React.
+ */
 import { useState, useSyncExternalStore } from 'react';
 import type { EnclaveClient, RegisteredEnclaveClient } from '../client/client.ts';
 import type { EnclaveClientOptions } from '../client/options.ts';
 import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from './attested_enclave.ts';
 
 /**
- * Attests an enclave once, when the component is mounted, and gives the client that calls it. A later render attests again
- * only if `url` or the content of `options` has changed; functions in `options` are taken from the first render. What is
- * under way is aborted when the component is unmounted.
+ * Attests an enclave once, when the component is mounted, and gives the client that calls it. A later render
+ * attests again only if `url` or the content of `options` has changed; functions in `options` are taken from
+ * the first render. What is under way is aborted when the component is unmounted.
  *
  * Use it once for an enclave, and pass its result on: each component that uses it attests by itself.
  *
  * Exported as `sui-enclave/react`.
  *
  * @param url as for `EnclaveClient`
- * @param options those of `EnclaveClient`; or `suiClient` and `configId`, with those of `EnclaveClient.forConfig`. Make
- *   `suiClient` outside the component, or keep it by `useMemo`: another one is another enclave
+ * @param options those of `EnclaveClient`; or `suiClient` and `configId`, with those of
+ *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`: another one is
+ *   another enclave
  * @returns never throws: a mistake in the options is an `error` too
  * @example
  * const enclave = useEnclave('https://weather.example', { policy: { images: [image] } });
@@ -41,7 +45,9 @@ export function useEnclave(
   return useSyncExternalStore(subscribe, read, read);
 }
 
-/** Returns whether two options are equal. Functions are not compared: pages create them again in each render. */
+/**
+ * Returns whether two options are equal. Functions are not compared: pages create them again in each render.
+ */
 function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b) || (typeof a === 'function' && typeof b === 'function')) return true;
   if (a instanceof Uint8Array && b instanceof Uint8Array) {

@@ -21,8 +21,8 @@ export interface UsedZkLogin extends ZkLoginProgress {
 }
 
 /**
- * The login of this page: from a click through the provider and back to a session, which a reload keeps. Use it once in a
- * page, above whatever needs the session. Requests end when the component is unmounted.
+ * The login of this page: from a click through the provider and back to a session, which a reload keeps. Use
+ * it once in a page, above whatever needs the session. Requests end when the component is unmounted.
  *
  * Exported from `sui-enclave/react`.
  *

@@ -1,4 +1,6 @@
-/** A page's zkLogin as something that changes and can be watched: what `useZkLogin` shows. It needs no React. */
+/**
+ * A page's zkLogin as something that changes and can be watched: what `useZkLogin` shows. It needs no React.
+ */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { type BeginOptions, beginLogin } from '../zklogin/begin.ts';
 import { completeLogin } from '../zklogin/complete.ts';
@@ -41,9 +43,15 @@ export interface FlowOptions {
   readonly prover: string | ((request: ProofRequest, options: { signal: AbortSignal }) => Promise<Proof>);
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
-  /** The provider's answer to a form_post, as the server got it. Default: that in the page's address, if there is one. */
+  /**
+   * The provider's answer to a form_post, as the server got it. Default: that in the page's address, if there
+   * is one.
+   */
   readonly answer?: Redirect;
-  /** Path that the address bar shows instead of the answer. Default: the same path, without query and fragment. */
+  /**
+   * Path that the address bar shows instead of the answer. Default: the same path, without query and
+   * fragment.
+   */
   readonly home?: string;
   /** Default: the session storage of the browser. */
   readonly storage?: SessionStore;
@@ -55,7 +63,10 @@ export type LogInOptions = Omit<BeginOptions, 'currentEpoch' | 'maxEpoch' | 'sto
 const NOTHING = { address: undefined, session: undefined, error: undefined };
 export const LOADING: ZkLoginProgress = { step: 'loading', ...NOTHING };
 
-/** Reason why work was ended: its result is not wanted, or other work continues it, now or when the page is back. */
+/**
+ * Reason why work was ended: its result is not wanted, or other work continues it, now or when the page is
+ * back.
+ */
 type Ending = 'discarded' | 'interrupted';
 
 export class ZkLoginFlow {

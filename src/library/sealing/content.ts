@@ -1,4 +1,7 @@
-/** The sealed plaintext: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section 2). */
+/**
+ * The sealed plaintext: JSON in UTF-8, padded with spaces, which JSON allows at its end (RFC 8259, section
+ * 2).
+ */
 import { SealingError } from './errors.ts';
 
 const SPACE = 0x20;

@@ -1,6 +1,7 @@
 /**
  * HPKE (RFC 9180) in mode Base with one message for each context: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256,
- * AES-256-GCM. The construction is the package `hpke`; the algorithms below it are Web Crypto's, or the server's.
+ * AES-256-GCM. The construction is the package `hpke`; the algorithms below it are Web Crypto's, or the
+ * server's.
  */
 import {
   type AEAD,
@@ -54,8 +55,8 @@ export function createSuite(kem: KEM, kdf: KDF, aead: AEAD): Suite {
 let webCrypto: Suite | undefined;
 
 /**
- * The algorithms of Web Crypto. X25519 is in Node 22, Chrome and Edge 133, Firefox 130 and Safari 17; a page has Web
- * Crypto only if it was loaded over https or from this machine.
+ * The algorithms of Web Crypto. X25519 is in Node 22, Chrome and Edge 133, Firefox 130 and Safari 17; a page
+ * has Web Crypto only if it was loaded over https or from this machine.
  */
 export function webCryptoSuite(): Suite {
   webCrypto ??= createSuite(KEM_DHKEM_X25519_HKDF_SHA256(), KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
@@ -105,7 +106,9 @@ export async function openWith(
   }
 }
 
-/** The error for any altered message. It has no cause: the sender must not learn why its ciphertext failed. */
+/**
+ * The error for any altered message. It has no cause: the sender must not learn why its ciphertext failed.
+ */
 export function altered(): SealingError {
   const message = 'the message was sealed in another way, or was changed on its way';
   return new SealingError('SEALED_ALTERED', message);

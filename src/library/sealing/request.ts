@@ -27,7 +27,9 @@ export interface SealedCall {
 }
 
 export interface SealOptions {
-  /** The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, none. */
+  /**
+   * The sealed content is padded to a multiple of this number of bytes, to hide its length. Default: 0, none.
+   */
   readonly padding?: number;
   readonly suite?: Suite;
 }
@@ -63,7 +65,10 @@ export interface RecipientKey extends Key {
   readonly publicKey: Uint8Array;
 }
 
-/** A request that was opened: its sender knew the key and nobody changed it, but the content is not checked yet. */
+/**
+ * A request that was opened: its sender knew the key and nobody changed it, but the content is not checked
+ * yet.
+ */
 export interface OpenedRequest {
   readonly content: Uint8Array;
   /** The secret that seals the answer to this request. */

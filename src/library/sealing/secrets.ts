@@ -34,7 +34,9 @@ const SIGNATURE_SIZE = 64;
 const RECEIPT_KEY_SIZE = 32;
 /** Lengths of values say something about them. */
 const PADDING = 256;
-/** Maximum size of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB. */
+/**
+ * Maximum size of the JSON of all secrets, in bytes: sealed and in base64, it fits into a hand-off of 64 KiB.
+ */
 const MAX_CONTENT_SIZE = 48_000;
 
 /** The recipient of a set of secrets: one start of one image. */
@@ -113,7 +115,10 @@ export function provisionedBytes({ key, enc, ciphertext }: SealedSecrets, state:
 }
 
 export interface SealSecretsOptions {
-  /** Key that signs the message. Without one, only a hand-off to an enclave without provisioners accepts the message. */
+  /**
+   * Key that signs the message. Without one, only a hand-off to an enclave without provisioners accepts the
+   * message.
+   */
   readonly provisioner?: ProvisionerKey | undefined;
   readonly suite?: Suite;
 }

@@ -1,4 +1,7 @@
-/** The `user_data` of an enclave's attestation documents: the key to seal to, and what runs. `README.md` specifies it. */
+/**
+ * The `user_data` of an enclave's attestation documents: the key to seal to, and what runs. `README.md`
+ * specifies it.
+ */
 import { bcs } from '@mysten/bcs';
 import { equalBytes } from '@noble/curves/utils.js';
 import { text } from '../wire/bcs.ts';
@@ -9,9 +12,13 @@ import { ALGORITHM_IDS, KEY_SIZE } from './hpke.ts';
 export interface UserData {
   /** X25519, 32 bytes: requests are sealed to it. */
   readonly sealingKey: Uint8Array;
-  /** The application's name: a letter, then letters, digits, `_` and `-` in lower case, 64 characters at most. */
+  /**
+   * The application's name: a letter, then letters, digits, `_` and `-` in lower case, 64 characters at most.
+   */
   readonly application: string;
-  /** Version of the image, application and server together: 1 to 64 printable ASCII characters without spaces. */
+  /**
+   * Version of the image, application and server together: 1 to 64 printable ASCII characters without spaces.
+   */
   readonly version: string;
 }
 

@@ -1,13 +1,13 @@
 /**
- * Reads why a Move function fails from a node's text, for nodes that report it in no other form (seen with Sui 1.63).
- * Browser-safe.
+ * Reads why a Move function fails from a node's text, for nodes that report it in no other form (seen with
+ * Sui 1.63). Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
 import { fullAddress, LOCATION } from './runtime_errors.ts';
 
 /**
- * The whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every part is bounded, since a node may
- * send anything.
+ * The whole refusal, with the `ExecutionStatus` as Rust prints it for debugging. Every part is bounded, since
+ * a node may send anything.
  */
 const ABORT = refusal(String.raw`MoveAbort\(${LOCATION}, (\d{1,20})\)`);
 const RUNTIME_ERROR = refusal(

@@ -123,7 +123,9 @@ export interface Abort {
   readonly name?: string | undefined;
   /** The message of the error constant. */
   readonly text?: string | undefined;
-  /** The number that the transaction aborted with: the constant, or meaningless if the constant has a name. */
+  /**
+   * The number that the transaction aborted with: the constant, or meaningless if the constant has a name.
+   */
   readonly number: string;
 }
 
@@ -135,7 +137,10 @@ export function explainAbort(abort: Abort): { abort: string; explanation: string
   return { abort: short, explanation: explanation ?? abort.text ?? 'a check of the contract failed' };
 }
 
-/** Finds the name by the code if the node gives one, otherwise by the name. A module of the same name elsewhere may disagree on both. */
+/**
+ * Finds the name by the code if the node gives one, otherwise by the name. A module of the same name
+ * elsewhere may disagree on both.
+ */
 function nameOf({ module, name, number, code = codeIn(number) }: Abort): string | undefined {
   if (code === undefined) return name;
   const named = Object.entries(ERRORS).find(
@@ -148,8 +153,9 @@ function nameOf({ module, name, number, code = codeIn(number) }: Abort): string 
 }
 
 /**
- * The code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of Move): four bits
- * of version, four that are 0, then the code. 255 says that the constant has none, and so does an older version.
+ * The code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of Move): four
+ * bits of version, four that are 0, then the code. 255 says that the constant has none, and so does an older
+ * version.
  */
 function codeIn(number: string): number | undefined {
   if (!/^\d{1,20}$/.test(number)) return undefined;

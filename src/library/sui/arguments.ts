@@ -4,8 +4,8 @@ import { checkAddress, invalidValue } from './values.ts';
 
 /**
  * An object for a Move call: its id, which the node resolves when the transaction is built; a reference
- * (`Inputs.ObjectRef`, `Inputs.SharedObjectRef`), which needs no node; or an argument of the same transaction, such as
- * what an earlier call returned.
+ * (`Inputs.ObjectRef`, `Inputs.SharedObjectRef`), which needs no node; or an argument of the same
+ * transaction, such as what an earlier call returned.
  */
 export type ObjectInput = TransactionObjectInput;
 

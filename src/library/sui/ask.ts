@@ -8,7 +8,10 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** More pages than any list has: a node that always names a next one must not keep the caller waiting without end. */
+/**
+ * More pages than any list has: a node that always names a next one must not keep the caller waiting without
+ * end.
+ */
 export const MAX_PAGES = 100_000;
 
 /**

@@ -11,12 +11,12 @@ export interface BuildOptions {
 }
 
 /**
- * `transaction.build({ client })`, with an error that says what to do. Where the client leaves open whether a function
- * aborted with 0 or an instruction had no result, this asks the node a second time.
+ * `transaction.build({ client })`, with an error that says what to do. Where the client leaves open whether a
+ * function aborted with 0 or an instruction had no result, this asks the node a second time.
  *
  * @returns BCS of the transaction's data, or of its kind
- * @throws SuiError: MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when the transaction would fail; what the
- *   client throws about anything but a node
+ * @throws SuiError: MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when the transaction would
+ *   fail; what the client throws about anything but a node
  */
 export async function buildTransaction(
   client: ClientWithCoreApi,

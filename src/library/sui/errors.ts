@@ -24,7 +24,9 @@ export type SuiCode = keyof typeof SUI_CODES;
 /** Everything that `sui-enclave/sui` throws. */
 export class SuiError extends CodedError<SuiCode> {}
 
-/** The transaction was sent, and the node's answer, if any, leaves the outcome open: only the chain knows it. */
+/**
+ * The transaction was sent, and the node's answer, if any, leaves the outcome open: only the chain knows it.
+ */
 export class UnknownOutcomeError extends SuiError {
   /** Digest of the transaction that was sent, in base58. */
   readonly digest: string;
@@ -40,8 +42,8 @@ export class UnknownOutcomeError extends SuiError {
 }
 
 /**
- * The transaction was executed, but the node's reads did not show it in time, or the wait for them was ended: don't send
- * another in its place. `client.core.waitForTransaction({ digest })` waits again.
+ * The transaction was executed, but the node's reads did not show it in time, or the wait for them was ended:
+ * don't send another in its place. `client.core.waitForTransaction({ digest })` waits again.
  */
 export class NotVisibleError extends SuiError {
   /** Digest of the transaction that was executed, in base58. */
@@ -109,8 +111,9 @@ export class MoveAbortError extends SuiError {
 }
 
 /**
- * An instruction of a Move function has no result: an overflow, a division by zero, a cast or a shift that does not fit,
- * an index that is not there, or calls that are nested too deep. The chain does not record which.
+ * An instruction of a Move function has no result: an overflow, a division by zero, a cast or a shift that
+ * does not fit, an index that is not there, or calls that are nested too deep. The chain does not record
+ * which.
  */
 export class MoveRuntimeError extends SuiError {
   /** `package::module::function`, as far as the node gives it. */

@@ -19,8 +19,8 @@ const Enclave = {
 };
 
 /**
- * Every event that `move/enclave` emits, by the name of its struct, in BCS: the fields of the Move struct in its order,
- * named as in the objects that `readConfig` and `readEnclave` return. `move/weather` emits none.
+ * Every event that `move/enclave` emits, by the name of its struct, in BCS: the fields of the Move struct in
+ * its order, named as in the objects that `readConfig` and `readEnclave` return. `move/weather` emits none.
  */
 export const ENCLAVE_EVENTS = {
   /** A capability was created. */
@@ -35,8 +35,9 @@ export const ENCLAVE_EVENTS = {
     configVersion: u64,
   }),
   /**
-   * A config has new registers: enclaves of older versions are stale from now on, but for those of the version before if
-   * `overlapUntilMs` is not null: they become stale at that time, in milliseconds since the Unix epoch.
+   * A config has new registers: enclaves of older versions are stale from now on, but for those of the
+   * version before if `overlapUntilMs` is not null: they become stale at that time, in milliseconds since the
+   * Unix epoch.
    */
   PcrsUpdated: bcs.struct('PcrsUpdated', {
     configId: bcs.Address,
@@ -45,7 +46,9 @@ export const ENCLAVE_EVENTS = {
     configVersion: u64,
     overlapUntilMs: bcs.option(timeMs),
   }),
-  /** An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale. */
+  /**
+   * An overlap was ended, perhaps when its time was over: all enclaves but those of this version are stale.
+   */
   OverlapEnded: bcs.struct('OverlapEnded', { configId: bcs.Address, configVersion: u64 }),
   /** A config has a new name. */
   NameUpdated: bcs.struct('NameUpdated', { configId: bcs.Address, name: bcs.string() }),
@@ -59,7 +62,10 @@ export const ENCLAVE_EVENTS = {
   RegistrarCapCreated: bcs.struct('RegistrarCapCreated', Registrar),
   /** A registrar was revoked, and may no longer register enclaves. Those that it registered remain. */
   RegistrarCapRevoked: bcs.struct('RegistrarCapRevoked', Registrar),
-  /** An enclave was registered for the application. `registeredBy` is the capability or registrar that was used. */
+  /**
+   * An enclave was registered for the application. `registeredBy` is the capability or registrar that was
+   * used.
+   */
   EnclaveRegistered: bcs.struct('EnclaveRegistered', {
     ...Enclave,
     registeredAtMs: timeMs,
@@ -90,8 +96,8 @@ export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
 
 export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
   /**
-   * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the events that
-   * this version has, no matter which version emits them.
+   * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the
+   * events that this version has, no matter which version emits them.
    */
   readonly enclavePackage: string;
   /** Type of the application whose events are read. Default: all applications of the package. */
@@ -100,7 +106,9 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
   readonly name?: Name;
   /** Default: `ascending`, oldest first. */
   readonly order?: 'ascending' | 'descending';
-  /** The `cursor` of an earlier page with the same query and order. Default: from the start, or from the end. */
+  /**
+   * The `cursor` of an earlier page with the same query and order. Default: from the start, or from the end.
+   */
   readonly cursor?: string | null;
   /** The greatest number of events on a page. Default: 50, which is also the most that nodes usually give. */
   readonly limit?: number;
@@ -108,16 +116,22 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
 
 export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
   readonly events: EnclaveEvent<Name>[];
-  /** Position from which to continue, now or when there are new events: keep it. Null if there was no event yet. */
+  /**
+   * Position from which to continue, now or when there are new events: keep it. Null if there was no event
+   * yet.
+   */
   readonly cursor: string | null;
-  /** Whether there may be more. A page may be empty all the same, since nodes search a part of the ledger at once. */
+  /**
+   * Whether there may be more. A page may be empty all the same, since nodes search a part of the ledger at
+   * once.
+   */
   readonly hasNextPage: boolean;
 }
 
 /**
- * One page of events, as the node reports them. Works with the gRPC and the GraphQL client of `@mysten/sui`. A gRPC node
- * that doesn't offer `LedgerService.ListEvents` refuses with the status UNIMPLEMENTED: ask a GraphQL service then. Nodes
- * may have pruned old events.
+ * One page of events, as the node reports them. Works with the gRPC and the GraphQL client of `@mysten/sui`.
+ * A gRPC node that doesn't offer `LedgerService.ListEvents` refuses with the status UNIMPLEMENTED: ask a
+ * GraphQL service then. Nodes may have pruned old events.
  *
  * @example
  * let { cursor } = await load();
@@ -125,8 +139,8 @@ export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
  * for (const { data } of page.events) console.log(data.enclaveId, data.registeredBy);
  * await save(page.cursor);
  *
- * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if several versions introduced its
- *   events and the query has no `name`: nodes list them apart; the reason of an aborted signal
+ * @throws SuiError: SUI_VALUE also if that version of the package has no such event, or if several versions
+ *   introduced its events and the query has no `name`: nodes list them apart; the reason of an aborted signal
  */
 export async function readEvents<Name extends EnclaveEventName = EnclaveEventName>(
   client: ClientWithCoreApi,

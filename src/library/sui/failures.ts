@@ -16,7 +16,10 @@ import { runtimeErrorPlace } from './runtime_errors.ts';
 const NO_ANSWER = ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED'];
 /** Statuses that the transport, a proxy or a failing node may give: the request may have been executed. */
 const NO_VERDICT: readonly (string | null)[] = [null, 'UNKNOWN', 'INTERNAL', 'DATA_LOSS'];
-/** Statuses of a send that a node also gives of transactions that were executed, whatever it says of the cause. */
+/**
+ * Statuses of a send that a node also gives of transactions that were executed, whatever it says of the
+ * cause.
+ */
 const PERHAPS_EXECUTED: readonly (string | null)[] = ['ABORTED', 'RESOURCE_EXHAUSTED'];
 /** The statuses that gRPC-web reads from HTTP, for the GraphQL client, which reports the HTTP status only. */
 const HTTP_STATUSES: Readonly<Record<string, string>> = {
@@ -30,11 +33,17 @@ const HTTP_STATUSES: Readonly<Record<string, string>> = {
   503: 'UNAVAILABLE',
   504: 'DEADLINE_EXCEEDED',
 };
-/** The messages of fetch for a failed connection. The transport passes it on as INTERNAL, like a server's own message. */
+/**
+ * The messages of fetch for a failed connection. The transport passes it on as INTERNAL, like a server's own
+ * message.
+ */
 const FETCH_FAILED =
   /^(fetch failed|failed to fetch|load failed|terminated|networkerror|the operation was aborted)/i;
 
-/** The message of what a client's `fetch` throws where an answer is too large. The transport keeps nothing else of it. */
+/**
+ * The message of what a client's `fetch` throws where an answer is too large. The transport keeps nothing
+ * else of it.
+ */
 export const ANSWER_TOO_LARGE = 'the answer of the node is too large';
 
 // Nodes distinguish these causes only by the message.
@@ -75,7 +84,9 @@ export function toSuiError(error: unknown): SuiError {
   return sdkError;
 }
 
-/** The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status. */
+/**
+ * The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status.
+ */
 function readGraphqlError(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
   const message = printable(errors.map(({ message }) => message).join('; '));
@@ -94,8 +105,9 @@ function readGraphqlError(error: Error): SuiError | null {
 }
 
 /**
- * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it may have
- * been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before it throws one.
+ * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it
+ * may have been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before
+ * it throws one.
  */
 export function toSendError(error: unknown, digest: string): SuiError {
   let sdkError: SuiError;
@@ -115,7 +127,10 @@ export function toSendError(error: unknown, digest: string): SuiError {
   return unknown ? new UnknownOutcomeError(digest, sdkError.message, { cause: sdkError }) : sdkError;
 }
 
-/** The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else null. */
+/**
+ * The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else
+ * null.
+ */
 function findStatus(error: Error): string | null {
   const { code, methodName } = error as { code?: unknown; methodName?: unknown };
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
@@ -179,9 +194,9 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
 }
 
 /**
- * The SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui` describes an
- * instruction without a result as an abort with 0, so this takes it for one: `buildTransaction` and `sendTransaction`
- * tell them apart, and so does what a wallet returns.
+ * The SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
+ * describes an instruction without a result as an abort with 0, so this takes it for one: `buildTransaction`
+ * and `sendTransaction` tell them apart, and so does what a wallet returns.
  */
 export function toExecutionError(error: SuiClientTypes.ExecutionError): SuiError {
   const place = runtimeErrorPlace(error);

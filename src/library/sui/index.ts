@@ -1,4 +1,7 @@
-/** `sui-enclave/sui`: read and manage registered enclaves on Sui, and submit what they sign; in Node and browsers. */
+/**
+ * `sui-enclave/sui`: read and manage registered enclaves on Sui, and submit what they sign; in Node and
+ * browsers.
+ */
 export { type Image, parsePcrs } from '../attestation/image.ts';
 export type { ObjectInput } from './arguments.ts';
 export type { AskOptions } from './ask.ts';

@@ -9,7 +9,11 @@ const READ_MS = 10_000;
 /** The last 20 bytes of the digest of what is not an object, but a part of an address' balance that pays. */
 const RESERVATION = 0xac;
 
-/** Lists the ids of the objects that a transaction takes, or pays with. @param transaction BCS of its data; otherwise the list is empty */
+/**
+ * Lists the ids of the objects that a transaction takes, or pays with.
+ *
+ * @param transaction BCS of its data; otherwise the list is empty
+ */
 export function namedObjects(transaction: Uint8Array): string[] {
   try {
     const { kind, gasData } = bcs.TransactionData.parse(transaction).V1;

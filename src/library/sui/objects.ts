@@ -1,4 +1,7 @@
-/** Reads the objects of `move/enclave` from a Sui node. Browser-safe. Works with every client of `@mysten/sui`. */
+/**
+ * Reads the objects of `move/enclave` from a Sui node. Browser-safe. Works with every client of
+ * `@mysten/sui`.
+ */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi, SuiClientTypes } from '@mysten/sui/client';
 import { deriveDynamicFieldID, deriveObjectID, normalizeStructTag, parseStructTag } from '@mysten/sui/utils';
@@ -23,8 +26,8 @@ type Struct = 'EnclaveConfig' | 'Enclave' | 'EnclaveCap' | 'RegistrarCap';
 /** The contracts that an object belongs to, according to its type. */
 export interface Contract {
   /**
-   * The version of the package that introduced the types of `enclave::enclave`: they keep its id through upgrades. It is the
-   * first version, unless an upgrade added that module to the package.
+   * The version of the package that introduced the types of `enclave::enclave`: they keep its id through
+   * upgrades. It is the first version, unless an upgrade added that module to the package.
    */
   readonly enclavePackage: string;
   /** The type `T` that the object is for, such as `0x…::weather::WEATHER`: see `readApplicationType`. */
@@ -44,17 +47,24 @@ export interface EnclaveConfig extends Contract {
   /** The number of times that the registers changed. */
   readonly configVersion: bigint;
   /**
-   * Contracts also accept enclaves of the version before, of this image, until this time in milliseconds since the Unix
-   * epoch, which may be over. Null: none was begun with the present registers, or it was ended.
+   * Contracts also accept enclaves of the version before, of this image, until this time in milliseconds
+   * since the Unix epoch, which may be over. Null: none was begun with the present registers, or it was
+   * ended.
    */
   readonly overlap: { readonly image: Image; readonly untilMs: bigint } | null;
   /** The maximum age of an accepted key, in milliseconds since its attestation; null: no maximum. */
   readonly maxKeyAgeMs: bigint | null;
   /** The ids of the registrars that may register enclaves. */
   readonly registrars: readonly string[];
-  /** Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the application. */
+  /**
+   * Whether it has ended: nothing can be registered under it, and none of its enclaves speaks for the
+   * application.
+   */
   readonly isRetired: boolean;
-  /** The only version of `move/enclave` that verifies by the config and changes it: the constant PACKAGE_VERSION there. */
+  /**
+   * The only version of `move/enclave` that verifies by the config and changes it: the constant
+   * PACKAGE_VERSION there.
+   */
   readonly packageVersion: bigint;
 }
 
@@ -78,7 +88,8 @@ type ReadObject = SuiClientTypes.Object<{ content: true }>;
 /**
  * Reads a config by its object id.
  *
- * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an aborted signal
+ * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an
+ *   aborted signal
  */
 export async function readConfig(
   client: ClientWithCoreApi,
@@ -119,20 +130,26 @@ export async function readRegistrar(
   };
 }
 
-/** Returns whether contracts also accept enclaves of the version before at a time, in milliseconds since the Unix epoch. */
+/**
+ * Returns whether contracts also accept enclaves of the version before at a time, in milliseconds since the
+ * Unix epoch.
+ */
 export function isOverlapping({ overlap }: EnclaveConfig, nowMs: number): boolean {
   return overlap !== null && BigInt(nowMs) < overlap.untilMs;
 }
 
-/** The images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an overlap two. */
+/**
+ * The images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an overlap
+ * two.
+ */
 export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ...Image[]] {
   const { image, overlap } = config;
   return overlap !== null && isOverlapping(config, nowMs) ? [image, overlap.image] : [image];
 }
 
 /**
- * Returns whether the registers changed after the enclave was registered, and no overlap lets it speak for the application at a
- * time, in milliseconds since the Unix epoch.
+ * Returns whether the registers changed after the enclave was registered, and no overlap lets it speak for
+ * the application at a time, in milliseconds since the Unix epoch.
  */
 export function isStale(enclave: Enclave, config: EnclaveConfig, nowMs: number): boolean {
   const oldest = config.configVersion - (isOverlapping(config, nowMs) ? 1n : 0n);
@@ -145,8 +162,9 @@ export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: numb
 }
 
 /**
- * The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node: the type
- * `EnclaveKey`, from which it is derived, is of the same version of the package as that of the config.
+ * The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node:
+ * the type `EnclaveKey`, from which it is derived, is of the same version of the package as that of the
+ * config.
  */
 export function enclaveAddress(
   config: Pick<EnclaveConfig, 'id' | 'enclavePackage'>,
@@ -176,11 +194,13 @@ export interface Registration {
 
 export interface RegistrationOptions extends AskOptions {
   /**
-   * `accepted`: at a version that contracts accept, which in an overlap may be the one before the latest. `latest`: at the
-   * only version at which the key can be registered. Default: `accepted`.
+   * `accepted`: at a version that contracts accept, which in an overlap may be the one before the latest.
+   * `latest`: at the only version at which the key can be registered. Default: `accepted`.
    */
   readonly versions?: 'accepted' | 'latest';
-  /** The time that decides whether there is an overlap, in milliseconds since the Unix epoch. Default: now. */
+  /**
+   * The time that decides whether there is an overlap, in milliseconds since the Unix epoch. Default: now.
+   */
   readonly nowMs?: number;
 }
 
@@ -218,11 +238,16 @@ export async function findRegistration(
 }
 
 export interface ListOptions extends AskOptions {
-  /** `current`: only the enclaves of versions that contracts accept: in an overlap, of two. Default: `all`. */
+  /**
+   * `current`: only the enclaves of versions that contracts accept: in an overlap, of two. Default: `all`.
+   */
   readonly versions?: 'all' | 'current';
   /** The time that decides which are stale, in milliseconds since the Unix epoch. Default: now. */
   readonly nowMs?: number;
-  /** The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of them. */
+  /**
+   * The greatest number of registrations to look at: then the result may have a `cursor`. Default: all of
+   * them.
+   */
   readonly limit?: number;
   /** The `cursor` of the result before. */
   readonly cursor?: string | null;
@@ -243,8 +268,9 @@ export interface EnclaveList {
 }
 
 /**
- * Every enclave that was ever registered under a config: the existing ones, and the ids of those that were destroyed.
- * Needs no indexer, since the config itself holds a mark for each. An enclave that registers meanwhile may be missing.
+ * Every enclave that was ever registered under a config: the existing ones, and the ids of those that were
+ * destroyed. Needs no indexer, since the config itself holds a mark for each. An enclave that registers
+ * meanwhile may be missing.
  *
  * @example
  * const { enclaves } = await listEnclaves(client, config, { versions: 'current' });

@@ -1,9 +1,11 @@
 /**
- * The tables that the chain stores with each version of a package (`MovePackage` of Sui's `move_package.rs`). Browser-safe.
+ * The tables that the chain stores with each version of a package (`MovePackage` of Sui's `move_package.rs`).
+ * Browser-safe.
  *
- * A datatype has the id of the version that introduced it, in the types of objects and events, in type arguments, and in
- * the addresses that are derived from types: one that an upgrade adds has the id of that upgrade. Bytecode, and what Move
- * compares by `type_name::with_original_ids`, has the id of the package's first version instead.
+ * A datatype has the id of the version that introduced it, in the types of objects and events, in type
+ * arguments, and in the addresses that are derived from types: one that an upgrade adds has the id of that
+ * upgrade. Bytecode, and what Move compares by `type_name::with_original_ids`, has the id of the package's
+ * first version instead.
  */
 import { bcs } from '@mysten/sui/bcs';
 import type { ClientWithCoreApi } from '@mysten/sui/client';
@@ -41,7 +43,8 @@ export interface PackageVersion {
 /**
  * Reads a version of a package.
  *
- * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an aborted signal
+ * @throws SuiError, of which ObjectNotFoundError and WrongObjectTypeError are subclasses; the reason of an
+ *   aborted signal
  */
 export async function readPackage(
   client: ClientWithCoreApi,
@@ -73,8 +76,8 @@ function parsePackage(object: Uint8Array | undefined) {
 }
 
 /**
- * The type `T` for which an application registers its enclaves, as `applicationType` makes it, but by the id of any version
- * of the package that has the type. It differs if an upgrade introduced the type.
+ * The type `T` for which an application registers its enclaves, as `applicationType` makes it, but by the id
+ * of any version of the package that has the type. It differs if an upgrade introduced the type.
  *
  * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
  * @throws as `readPackage` does; WrongObjectTypeError if that version of the package does not have the type

@@ -1,25 +1,34 @@
 /**
- * Tells an instruction that has no result from an abort. A node gives both a place, and the gRPC client of `@mysten/sui`
- * reports both as aborts: the first with the number 0. Browser-safe.
+ * Tells an instruction that has no result from an abort. A node gives both a place, and the gRPC client of
+ * `@mysten/sui` reports both as aborts: the first with the number 0. Browser-safe.
  */
 import type { SuiClientTypes } from '@mysten/sui/client';
 
 type ExecutionError = SuiClientTypes.ExecutionError;
 
-/** A `MoveLocation` as Rust prints it for debugging: address, module, function. Names have at most 128 characters. */
+/**
+ * A `MoveLocation` as Rust prints it for debugging: address, module, function. Names have at most 128
+ * characters.
+ */
 export const LOCATION = String.raw`MoveLocation \{ module: ModuleId \{ address: (?:0x)?([0-9a-f]{1,64}), name: Identifier\("(\w{1,128})"\) \}, function: \d{1,5}, instruction: \d{1,5}, function_name: (?:Some\("(\w{1,128})"\)|None) \}`;
 
 /** `MovePrimitiveRuntimeError` of Sui, as a node prints it, after the command if it is from GraphQL. */
 const RUNTIME_ERROR = /^(?:Error in \d+\w\w command, )?Move ?Primitive ?Runtime ?Error\b/;
 
-/** The places in it: of `withRuntimeError`, of a node over gRPC, and of a GraphQL service. The effects in BCS give a client none. */
+/**
+ * The places in it: of `withRuntimeError`, of a node over gRPC, and of a GraphQL service. The effects in BCS
+ * give a client none.
+ */
 const PLACES: readonly RegExp[] = [
   /^MovePrimitiveRuntimeError\(\{"module":\{"address":"0x([0-9a-f]{1,64})","name":"(\w{1,128})"\},"function":\d{1,5},"instruction":\d{1,5},"functionName":(?:"(\w{1,128})"|null)\}\)$/,
   new RegExp(String.raw`^MovePrimitiveRuntimeError\((?:MoveLocationOpt\()?Some\(${LOCATION}\)`),
   /Move Primitive Runtime Error\. Location: (?:0x)?([0-9a-f]{1,64})::(\w{1,128})(?:::(\w{1,128}))? /,
 ];
 
-/** Finds the place of an instruction without a result, as `package::module::function`; null for other failures. */
+/**
+ * Finds the place of an instruction without a result, as `package::module::function`; null for other
+ * failures.
+ */
 export function runtimeErrorPlace({ $kind, message }: ExecutionError): string | null {
   if ($kind !== 'Unknown' || !RUNTIME_ERROR.test(message)) return null;
   for (const pattern of PLACES) {
@@ -61,14 +70,17 @@ interface GrpcError {
 }
 
 /**
- * The content that a client is asked for, with the node's own words for a failure, which only the gRPC client knows.
- * Give its answer to `withRuntimeError`.
+ * The content that a client is asked for, with the node's own words for a failure, which only the gRPC client
+ * knows. Give its answer to `withRuntimeError`.
  */
 export function withNodesWords<Include extends object>(include: Include | undefined): Include {
   return { ...include, protoJson: true } as object as Include;
 }
 
-/** An answer to what was asked with `withNodesWords`, in which an instruction without a result is not an abort. */
+/**
+ * An answer to what was asked with `withNodesWords`, in which an instruction without a result is not an
+ * abort.
+ */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
   const { protoJson, ...result } = answer as {
     readonly protoJson?: Failed;

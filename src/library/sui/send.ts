@@ -19,13 +19,14 @@ export interface SignedTransaction<Included extends Include = object> {
   /** The content of the result, as for the client's `executeTransaction`. */
   readonly include?: Included;
   /**
-   * Time in milliseconds for which the transaction is looked up after an unclear answer, and, before the send, an object
-   * that the node does not show. Default: 10,000.
+   * Time in milliseconds for which the transaction is looked up after an unclear answer, and, before the
+   * send, an object that the node does not show. Default: 10,000.
    */
   readonly lookUpMs?: number;
   /**
-   * Time limit in milliseconds within which the node's reads must show the executed transaction; 0 returns at once. A
-   * transaction that is built from earlier reads fails, because it names old objects. Default: 60,000.
+   * Time limit in milliseconds within which the node's reads must show the executed transaction; 0 returns at
+   * once. A transaction that is built from earlier reads fails, because it names old objects. Default:
+   * 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting. The transaction may be executed nonetheless. */
@@ -40,18 +41,21 @@ const MAX_MS = 2_147_483_647;
 const FIRST_PAUSE_MS = 100;
 
 /**
- * Executes a signed transaction, and waits until the node shows it: later reads and builds see its changes, unless
- * another node answers. If the node doesn't answer, or gives an answer that nodes also give for executed transactions
- * (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function asks for the digest until the node shows
- * the transaction, or the time is over. Sending the same bytes again is safe: the chain executes them once.
+ * Executes a signed transaction, and waits until the node shows it: later reads and builds see its changes,
+ * unless another node answers. If the node doesn't answer, or gives an answer that nodes also give for
+ * executed transactions (such as the gRPC statuses ABORTED and RESOURCE_EXHAUSTED), this function asks for
+ * the digest until the node shows the transaction, or the time is over. Sending the same bytes again is safe:
+ * the chain executes them once.
  *
- * A transaction that takes an object which is not there is not sent: validators would look for the object for more than a
- * minute, and the outcome would be unknown. Since reads lag, this looks for the object for `lookUpMs`.
+ * A transaction that takes an object which is not there is not sent: validators would look for the object for
+ * more than a minute, and the outcome would be unknown. Since reads lag, this looks for the object for
+ * `lookUpMs`.
  *
  * @returns the client's description of the transaction
- * @throws SuiError: ObjectNotFoundError before anything is sent; UnknownOutcomeError with the digest if the node doesn't know the transaction in time;
- *   MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when it was executed and failed; NotVisibleError with the digest when it
- *   was executed and did not fail, but the wait ended before the node showed it
+ * @throws SuiError: ObjectNotFoundError before anything is sent; UnknownOutcomeError with the digest if the
+ *   node doesn't know the transaction in time; MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when
+ *   it was executed and failed; NotVisibleError with the digest when it was executed and did not fail, but the
+ *   wait ended before the node showed it
  */
 export async function sendTransaction<Included extends Include = object>(
   client: ClientWithCoreApi,
@@ -154,14 +158,18 @@ export async function resultOfSending<Included extends Include = object>(
   }
 }
 
-/** The transaction if it was executed nonetheless; null if the error leaves no doubt. Rejects if none is found. */
+/**
+ * The transaction if it was executed nonetheless; null if the error leaves no doubt. Rejects if none is
+ * found.
+ */
 async function lookUp<Included extends Include>(
   client: ClientWithCoreApi,
   error: SuiError,
   options: SuiClientTypes.GetTransactionOptions<Included> & { readonly timeout: number },
 ): Promise<SuiClientTypes.TransactionResult<Included> | null> {
   if (error.code === 'SUI_UNKNOWN_OUTCOME') return await client.core.waitForTransaction(options);
-  // An earlier send of these bytes may have been executed: then it was the transaction itself that changed its objects.
+  // An earlier send of these bytes may have been executed: then it was the transaction itself that changed
+  // its objects.
   const isChanged = error.code === 'SUI_OBJECT_CHANGED' || error.code === 'SUI_OBJECT_NOT_FOUND';
   return isChanged ? await client.core.getTransaction(options) : null;
 }

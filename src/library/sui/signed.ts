@@ -47,12 +47,13 @@ export interface SignedArguments<Data> {
 }
 
 /**
- * The arguments for a Move function of any module that verifies a signed answer: the fields of the signed type, which
- * the function puts into its struct, the time and the signature. Give them in the order of your function, with the
- * objects that it takes.
+ * The arguments for a Move function of any module that verifies a signed answer: the fields of the signed
+ * type, which the function puts into its struct, the time and the signature. Give them in the order of your
+ * function, with the objects that it takes.
  *
- * Each field is passed in BCS by the signed type, so that the submitter can neither round nor rename anything. Sui takes
- * numbers, bool, address, ID, String, and vectors and options of these as arguments, of at most 16,384 bytes each.
+ * Each field is passed in BCS by the signed type, so that the submitter can neither round nor rename
+ * anything. Sui takes numbers, bool, address, ID, String, and vectors and options of these as arguments, of
+ * at most 16,384 bytes each.
  *
  * @example
  * const { data, timestampMs, signature } = signedArguments(tx, answer, Award);
@@ -97,7 +98,10 @@ function createArguments(tx: Transaction, fields: Fields): Record<string, unknow
   return Object.fromEntries(values);
 }
 
-/** A read of a property while its object is serialized: the bytes written so far, and the reads within the value. */
+/**
+ * A read of a property while its object is serialized: the bytes written so far, and the reads within the
+ * value.
+ */
 interface Read {
   readonly at: number;
   readonly reads: Reads;
@@ -105,8 +109,9 @@ interface Read {
 type Reads = Map<string, Read>;
 
 /**
- * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it writes them
- * one after the other, and reads each from its value just before, so the reads show where each field starts.
+ * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it
+ * writes them one after the other, and reads each from its value just before, so the reads show where each
+ * field starts.
  */
 function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
   const reads: Reads = new Map();
@@ -127,7 +132,10 @@ function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Field
   return fields;
 }
 
-/** A copy of a plain object that notes its reads, and those of plain objects within. Anything else is returned as is. */
+/**
+ * A copy of a plain object that notes its reads, and those of plain objects within. Anything else is returned
+ * as is.
+ */
 function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
   if (!isPlain(value)) return value;
   return new Proxy(
@@ -137,7 +145,8 @@ function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
         const member = Reflect.get(target, name);
         if (typeof name === 'symbol') return member;
         const read: Read = { at: writer.toBytes().length, reads: new Map() };
-        // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a key.
+        // The last read counts: a type may read a field before, to check it. A Map keeps the first place of a
+        // key.
         reads.delete(name);
         reads.set(name, read);
         // Raw types of BCS would write 0 for it.
@@ -154,7 +163,10 @@ function isPlain(value: unknown): value is object {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The fields of a value that was written as a struct is: from its start, each field after the other. Else its bytes. */
+/**
+ * The fields of a value that was written as a struct is: from its start, each field after the other. Else its
+ * bytes.
+ */
 function cut(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
   const starts = [...reads.values()].map(({ at }) => at);
   const isStruct = starts[0] === start && starts.every((at, index) => at < (starts[index + 1] ?? end));

@@ -41,8 +41,9 @@ const SHORT = /^0x0*([0-9a-f]+)(::.*)$/;
 const MAX_NAME_LENGTH = 128;
 
 /**
- * Describes in one sentence how a signed type differs from a struct on chain: another name, field, order or type. A contract
- * whose struct differs rebuilds other bytes than the enclave signed, and refuses every answer.
+ * Describes in one sentence how a signed type differs from a struct on chain: another name, field, order or
+ * type. A contract whose struct differs rebuilds other bytes than the enclave signed, and refuses every
+ * answer.
  *
  * An `ID` on chain is equal to an address: it has the same bytes.
  *

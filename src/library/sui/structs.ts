@@ -1,4 +1,7 @@
-/** The structs of `move/enclave` in BCS, which has no names: the order and the types are the format. Browser-safe. */
+/**
+ * The structs of `move/enclave` in BCS, which has no names: the order and the types are the format.
+ * Browser-safe.
+ */
 import { type BcsType, bcs } from '@mysten/sui/bcs';
 import { fromHex, toHex } from '@mysten/sui/utils';
 import type { Image } from '../attestation/image.ts';
@@ -55,7 +58,10 @@ export const SourceContent = bcs
 /** The latest time that a Date can have (ECMA-262, "Time Values and Time Range"). */
 export const MAX_TIME_MS = 8_640_000_000_000_000n;
 
-/** A time of the chain's clock, in milliseconds since the Unix epoch. Throws for what a Date can't have: it is not one. */
+/**
+ * A time of the chain's clock, in milliseconds since the Unix epoch. Throws for what a Date can't have: it is
+ * not one.
+ */
 export const timeMs = u64.transform({
   output: (ms: bigint): bigint => {
     if (ms > MAX_TIME_MS) throw new RangeError('a time must be one that a Date can have');

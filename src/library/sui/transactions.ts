@@ -1,6 +1,6 @@
 /**
- * The calls of `move/enclave`, each as a function that adds it to a transaction. Browser-safe: a dapp adds them to
- * its own transaction, which a wallet signs.
+ * The calls of `move/enclave`, each as a function that adds it to a transaction. Browser-safe: a dapp adds
+ * them to its own transaction, which a wallet signs.
  *
  * They check what can be checked without a node, and throw a SuiError (SUI_VALUE) or, for an image, an
  * AttestationError. Package ids are call targets: pass the latest version.
@@ -38,7 +38,9 @@ export interface AdminCall extends ConfigCall {
   readonly capId: ObjectInput;
 }
 
-/** Maximum size of a document in bytes: above that of any real one, and within the limit for a pure argument. */
+/**
+ * Maximum size of a document in bytes: above that of any real one, and within the limit for a pure argument.
+ */
 const MAX_ATTESTATION_SIZE = 16_380;
 
 function target({ enclavePackage, application }: EnclaveCall, name: string) {
@@ -137,8 +139,8 @@ export function updatePcrs(tx: Transaction, call: AdminCall & Allowed): void {
 }
 
 /**
- * Allows another image, and has contracts accept enclaves of the present version until `untilMs`, in milliseconds since the
- * Unix epoch: at most 24 hours from now. Aborts in an overlap.
+ * Allows another image, and has contracts accept enclaves of the present version until `untilMs`, in
+ * milliseconds since the Unix epoch: at most 24 hours from now. Aborts in an overlap.
  */
 export function beginOverlap(
   tx: Transaction,
@@ -220,13 +222,13 @@ export function destroyRegistrarCap(
 }
 
 /**
- * Has the chain verify an attestation document, for a later call of the transaction. Call `predictRegistration` of
- * `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
+ * Has the chain verify an attestation document, for a later call of the transaction. Call
+ * `predictRegistration` of `sui-enclave/attestation` first: a document that doesn't verify also costs gas.
  *
- * Load every document before the other calls. The chain's function is a private entry function, and Sui refuses to call one
- * (`InvalidArgumentToPrivateEntryFunction`) whose arguments, here the clock, an earlier call joined with an object that is not
- * shared yet, as `newEnclaveConfig` and `newEnclave` return it, or with a shared object by value, as `destroyEnclave` and
- * `destroyOldEnclave` take it.
+ * Load every document before the other calls. The chain's function is a private entry function, and Sui
+ * refuses to call one (`InvalidArgumentToPrivateEntryFunction`) whose arguments, here the clock, an earlier
+ * call joined with an object that is not shared yet, as `newEnclaveConfig` and `newEnclave` return it, or
+ * with a shared object by value, as `destroyEnclave` and `destroyOldEnclave` take it.
  */
 export function loadAttestation(tx: Transaction, attestation: Uint8Array): TransactionResult {
   const document = checkBytes('the attestation document', attestation, { min: 1, max: MAX_ATTESTATION_SIZE });
@@ -237,8 +239,8 @@ export function loadAttestation(tx: Transaction, attestation: Uint8Array): Trans
 }
 
 /**
- * An attestation document: its bytes, which the call itself loads; or the result of `loadAttestation`, as a transaction needs it
- * that has created or destroyed something before.
+ * An attestation document: its bytes, which the call itself loads; or the result of `loadAttestation`, as a
+ * transaction needs it that has created or destroyed something before.
  */
 export type AttestationInput = Uint8Array | TransactionObjectArgument;
 
@@ -286,8 +288,8 @@ export function registerEnclaveAsRegistrar(
 }
 
 /**
- * Allows another image, in a transaction that also registers an enclave of it: `finishRotation` must follow. Call
- * `loadAttestation` before.
+ * Allows another image, in a transaction that also registers an enclave of it: `finishRotation` must follow.
+ * Call `loadAttestation` before.
  */
 export function beginRotation(tx: Transaction, call: AdminCall & Allowed): TransactionResult {
   const callArguments = [...admin(tx, call), ...registers(tx, call.image)];
@@ -354,8 +356,8 @@ function checkBytecode({ modules, dependencies }: Bytecode) {
 }
 
 /**
- * Publishes compiled modules, and transfers their upgrade capability to `owner`; null destroys it, so that nobody can
- * ever upgrade the package.
+ * Publishes compiled modules, and transfers their upgrade capability to `owner`; null destroys it, so that
+ * nobody can ever upgrade the package.
  */
 export function publishPackage(tx: Transaction, call: Bytecode & { readonly owner: string | null }): void {
   const upgradeCap = tx.publish(checkBytecode(call));

@@ -35,7 +35,8 @@ export function checkIdentifier(name: string, value: string): string {
 /**
  * The type `T` for which an application registers its enclaves: that of its one-time witness.
  *
- * @param appPackage the version of the package that introduced the type: `readApplicationType` finds it for any version
+ * @param appPackage the version of the package that introduced the type: `readApplicationType` finds it for
+ *   any version
  * @example applicationType(appPackageId, 'weather', 'WEATHER')
  * @throws SuiError: SUI_VALUE
  */

@@ -1,4 +1,6 @@
-/** The limits that Sui's zkLogin circuit puts on a token. Shared by the wallet's flow and the salt service. */
+/**
+ * The limits that Sui's zkLogin circuit puts on a token. Shared by the wallet's flow and the salt service.
+ */
 
 /** Sizes in characters. Values include their two quotes, extended claims the `,` or `}` after them. */
 export interface Profile {
@@ -38,8 +40,8 @@ export const SUI_V1: Profile = {
 };
 
 /**
- * Why the circuit can't process the value of a claim, or null. The circuit hashes the bytes of the token, so a value
- * that JSON writes with an escape would give another address than the decoded string.
+ * Why the circuit can't process the value of a claim, or null. The circuit hashes the bytes of the token, so
+ * a value that JSON writes with an escape would give another address than the decoded string.
  *
  * @param maxQuoted in characters, with both quotes
  */

@@ -1,7 +1,7 @@
 /**
- * The OpenID providers that Sui's documentation describes, as data: from their own documentation and Sui's (zkLogin,
- * "OpenID providers"). Sui's table lists three more for every network, each with its own issuers: AWS (by tenant),
- * Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
+ * The OpenID providers that Sui's documentation describes, as data: from their own documentation and Sui's
+ * (zkLogin, "OpenID providers"). Sui's table lists three more for every network, each with its own issuers:
+ * AWS (by tenant), Karrier One and Credenza3. discoverProvider reads those from their discovery documents.
  */
 import { MICROSOFT_ISSUER } from './issuer.ts';
 
@@ -22,7 +22,9 @@ export interface Provider {
   readonly jwksUrl: string;
   /** The exact `iss` (Google's may lack `https://`), or MICROSOFT_ISSUER. */
   readonly issuer: string;
-  /** Networks whose validators accept its tokens, as last documented. Empty: unknown, for a custom provider. */
+  /**
+   * Networks whose validators accept its tokens, as last documented. Empty: unknown, for a custom provider.
+   */
   readonly networks: readonly Network[];
 }
 

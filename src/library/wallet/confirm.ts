@@ -36,8 +36,8 @@ export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Pr
 const SPACING_MS = 500;
 
 /**
- * Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one before, and then
- * for SPACING_MS, so that a user doesn't answer a question unread by the same click.
+ * Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one
+ * before, and then for SPACING_MS, so that a user doesn't answer a question unread by the same click.
  *
  * @param wait for tests
  */

@@ -1,9 +1,11 @@
 /**
- * The protocol between the redirect page and the page that began a login. The redirect page loads this module, so it
- * imports nothing.
+ * The protocol between the redirect page and the page that began a login. The redirect page loads this
+ * module, so it imports nothing.
  */
 
-/** The channel of one login. `state` is known to the provider and to the two pages alone, and holds no secret. */
+/**
+ * The channel of one login. `state` is known to the provider and to the two pages alone, and holds no secret.
+ */
 export function channelName(state: string): string {
   return `sui-enclave/wallet/${state}`;
 }

@@ -18,8 +18,8 @@ const POLL_MS = 250;
 const CLOSED_POLLS = 8;
 
 /**
- * Opens a blank window, which must happen within the user's click. Its opener is removed while it is blank: a provider
- * must not navigate the page.
+ * Opens a blank window, which must happen within the user's click. Its opener is removed while it is blank: a
+ * provider must not navigate the page.
  *
  * @returns null if the browser blocks it
  */
@@ -32,8 +32,8 @@ export function openLoginWindow(): Window | null {
 /**
  * Sends the window to the provider, and waits until the redirect page hands over the answer.
  *
- * The message is taken if it comes from this origin and has the expected form; whether it answers this login is for
- * completeLogin to check. The first one is the only one.
+ * The message is taken if it comes from this origin and has the expected form; whether it answers this login
+ * is for completeLogin to check. The first one is the only one.
  *
  * @returns for completeLogin
  * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason
@@ -55,8 +55,8 @@ export async function answerFromWindow(
       opened.location.replace(url.href);
       let closed = 0;
       const poll = setInterval(() => {
-        // A provider with the opener policy same-origin makes an open window look closed. The user is in it then, and
-        // not on this page.
+        // A provider with the opener policy same-origin makes an open window look closed. The user is in it
+        // then, and not on this page.
         closed = opened.closed && document.hasFocus() ? closed + 1 : 0;
         if (closed >= CLOSED_POLLS) reject(new ZkLoginError('ZKLOGIN_CLOSED', 'the login window was closed'));
       }, POLL_MS);
@@ -68,8 +68,8 @@ export async function answerFromWindow(
 }
 
 /**
- * Sends this tab to the provider: what follows happens when this page is loaded again. Rejects if it never leaves, or if
- * the user goes back to it.
+ * Sends this tab to the provider: what follows happens when this page is loaded again. Rejects if it never
+ * leaves, or if the user goes back to it.
  *
  * @param wallet the id of the wallet that takes the answer
  * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason

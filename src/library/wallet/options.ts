@@ -12,7 +12,10 @@ import type { Sponsor } from '../zklogin/sponsor.ts';
 import type { SessionStore } from '../zklogin/storage.ts';
 import type { ConfirmRequest } from './confirm.ts';
 
-/** Options of a function that replaces the URL of a service. The signal ends the request if the login is cancelled. */
+/**
+ * Options of a function that replaces the URL of a service. The signal ends the request if the login is
+ * cancelled.
+ */
 interface Asking {
   readonly signal: AbortSignal;
 }
@@ -22,7 +25,10 @@ export interface WalletProvider {
   /** One of PROVIDERS, or one from discoverProvider. */
   readonly provider: Provider;
   readonly clientId: string;
-  /** Name in the list of wallets. Default: the provider's name, with a note that the address is for this app only. */
+  /**
+   * Name in the list of wallets. Default: the provider's name, with a note that the address is for this app
+   * only.
+   */
   readonly name?: string;
   /** Icon as a data URL. Default: a key. */
   readonly icon?: WalletIcon;
@@ -42,9 +48,9 @@ export interface RegisterOptions {
   /** Option of deriveAddress: how the address is derived. */
   readonly legacyAddress: boolean;
   /**
-   * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or a
-   * rejection, refuses. Called for one signature at a time, and half a second after the answer before at the earliest, so
-   * that a double click can't answer two questions.
+   * Shows the user what is about to be signed, and resolves to true if the user allows it. Anything else, or
+   * a rejection, refuses. Called for one signature at a time, and half a second after the answer before at
+   * the earliest, so that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
   /** Payer of the gas in signAndExecuteTransaction. Default: the user. */
@@ -134,13 +140,19 @@ function checkProvider(item: WalletProvider, { redirectUri, client }: RegisterOp
 
 const NETWORKS: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 
-/** Finds the network for beginLogin, whose validators must accept the provider; left out for an unknown network. */
+/**
+ * Finds the network for beginLogin, whose validators must accept the provider; left out for an unknown
+ * network.
+ */
 export function findNetwork({ network }: ClientWithCoreApi): { readonly network?: Network } {
   const networkName = NETWORKS.find((name) => name === network);
   return networkName === undefined ? {} : { network: networkName };
 }
 
-/** Unique among the wallets of a page, the same at each load, and without a colon, which dapp-kit can't store in one. */
+/**
+ * Unique among the wallets of a page, the same at each load, and without a colon, which dapp-kit can't store
+ * in one.
+ */
 export function walletId({ provider, clientId }: WalletProvider): string {
   return `sui-enclave/wallet/${encodeURIComponent(provider.issuer)}/${encodeURIComponent(clientId)}`;
 }

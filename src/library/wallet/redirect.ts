@@ -1,6 +1,6 @@
 /**
- * `sui-enclave/wallet/redirect`: what the page at `redirectUri` does with the provider's answer. It loads neither the
- * wallet nor zkLogin, and doesn't judge the answer: the page that began the login does.
+ * `sui-enclave/wallet/redirect`: what the page at `redirectUri` does with the provider's answer. It loads
+ * neither the wallet nor zkLogin, and doesn't judge the answer: the page that began the login does.
  */
 import {
   ANSWER_KEY,
@@ -12,7 +12,9 @@ import {
   readEntry,
 } from './handover.ts';
 
-/** Time limit for the acknowledgement of the page that began the login, which may be in the background, in ms. */
+/**
+ * Time limit for the acknowledgement of the page that began the login, which may be in the background, in ms.
+ */
 const ACKNOWLEDGE_MS = 5000;
 
 const WORDS = {
@@ -24,9 +26,9 @@ const WORDS = {
 };
 
 /**
- * Hands the provider's answer to the page that began the login: in the window that the wallet opened, to the page that
- * waits, after which the window closes; in the same tab, by going back to that page. The answer leaves the address bar
- * and the history at once. Tells the user what to do, if anything.
+ * Hands the provider's answer to the page that began the login: in the window that the wallet opened, to the
+ * page that waits, after which the window closes; in the same tab, by going back to that page. The answer
+ * leaves the address bar and the history at once. Tells the user what to do, if anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.
  *

@@ -16,9 +16,9 @@ export interface RegisteredWallets {
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1b4b8f"/><g fill="none" stroke="#fff" stroke-width="2.6" stroke-linecap="round" stroke-linejoin="round"><circle cx="11.5" cy="20.5" r="4.7"/><path d="M15 17 24 8M20.2 11.8l3.4 3.4"/></g></svg>`;
 
 /**
- * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp lists them.
- * An open session is taken up from the storage, and so is the answer to a login by redirect. Call it once, when the page
- * is loaded.
+ * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp
+ * lists them. An open session is taken up from the storage, and so is the answer to a login by redirect. Call
+ * it once, when the page is loaded.
  *
  * Exported from `sui-enclave/wallet`.
  *
@@ -91,8 +91,8 @@ interface Registry {
 }
 
 /**
- * The Wallet Standard's two events, sent and heard here rather than by its own functions: a bundle may contain its
- * package twice, and each copy keeps a list.
+ * The Wallet Standard's two events, sent and heard here rather than by its own functions: a bundle may
+ * contain its package twice, and each copy keeps a list.
  *
  * @returns what removes the wallets from every list
  */

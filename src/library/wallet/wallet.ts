@@ -89,7 +89,9 @@ export class ZkLoginWallet implements RegisteredWallet {
   #session: ZkLoginSession | null = null;
   /** The login of the latest connect. */
   #login: AbortController | null = null;
-  /** Work that began when the page was loaded: a redirect's answer, or the check whether the session is open. */
+  /**
+   * Work that began when the page was loaded: a redirect's answer, or the check whether the session is open.
+   */
   #starting: Promise<void> | null = null;
   readonly #startup = new AbortController();
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -175,7 +177,8 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#show([]);
   };
 
-  // Each value of a caller is read once: a getter could answer with another than the one that was checked or shown.
+  // Each value of a caller is read once: a getter could answer with another than the one that was checked or
+  // shown.
 
   readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {
     return await this.#signing({ account, chain }, async (session) => {
@@ -225,8 +228,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   /**
    * Calls `sign` with the open session of the account.
    *
-   * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION for another account or chain, ZKLOGIN_EXPIRED, after which
-   *   there is no account; the errors of `sign`
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION for another account or chain, ZKLOGIN_EXPIRED,
+   *   after which there is no account; the errors of `sign`
    */
   async #signing<T>(
     { account, chain }: { readonly account: WalletAccount; readonly chain: IdentifierString | undefined },
@@ -275,7 +278,9 @@ export class ZkLoginWallet implements RegisteredWallet {
     return { wallet: this.name, address, chain: this.chains[0] };
   }
 
-  /** Logs in until the wallet has an account. If it needs a window, it opens it before it waits for anything. */
+  /**
+   * Logs in until the wallet has an account. If it needs a window, it opens it before it waits for anything.
+   */
   async #logIn(signal: AbortSignal): Promise<void> {
     if (this.#starting !== null) await abortable(this.#starting, signal);
     if (this.#accounts.length > 0 && (await abortable(this.#isOpen(), signal))) return;
@@ -392,8 +397,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   /**
-   * Returns whether the session can sign, by the latest answer of the node: without an answer nothing changes, since each
-   * signature asks again. Shows or removes the account accordingly.
+   * Returns whether the session can sign, by the latest answer of the node: without an answer nothing
+   * changes, since each signature asks again. Shows or removes the account accordingly.
    */
   async #isOpen(): Promise<boolean> {
     const session = this.#session;

@@ -1,6 +1,7 @@
 /**
- * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone surrogate
- * would become U+FFFD, 1.5 would become 1, undefined would become 0. `move.ts` has the rest of them. Browser-safe.
+ * BCS types for what an enclave signs. They refuse values that `@mysten/bcs` would silently change: a lone
+ * surrogate would become U+FFFD, 1.5 would become 1, undefined would become 0. `move.ts` has the rest of
+ * them. Browser-safe.
  */
 import { BcsType, bcs } from '@mysten/bcs';
 
@@ -64,8 +65,8 @@ export function exactly(bits: number): (value: U64Input) => bigint {
 const toU64 = exactly(64);
 
 /**
- * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The library's own divides by 256 for each byte, which
- * took a quarter of the time to serialize and parse an answer.)
+ * Move's `u64`, 8 bytes little-endian: a bigint in TypeScript. (The library's own divides by 256 for each
+ * byte, which took a quarter of the time to serialize and parse an answer.)
  */
 export const u64: BcsType<bigint, U64Input, 'u64'> & InMove = inMove(
   'u64',

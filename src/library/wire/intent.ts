@@ -1,6 +1,6 @@
 /**
- * The signed message: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same fields as
- * in Move. Browser-safe: clients serialize answers with it to verify their signatures.
+ * The signed message: `IntentMessage<T> { intent: u8, timestamp_ms: u64, payload: T }` in BCS, with the same
+ * fields as in Move. Browser-safe: clients serialize answers with it to verify their signatures.
  */
 import { type BcsType, bcs } from '@mysten/bcs';
 import { type Field, u8, u64 } from './bcs.ts';
@@ -11,8 +11,8 @@ export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
 }
 
 /**
- * A type that an enclave signs, bound to its own intent code: the signed bytes of one type can't be passed off as
- * another.
+ * A type that an enclave signs, bound to its own intent code: the signed bytes of one type can't be passed
+ * off as another.
  */
 export interface SignedType<Data, Input> {
   /** First byte of the signed message, 0 to 255. */

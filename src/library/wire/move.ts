@@ -1,4 +1,6 @@
-/** The types of Move beside those of `bcs.ts`; they refuse what they can't hold exactly, too. Browser-safe. */
+/**
+ * The types of Move beside those of `bcs.ts`; they refuse what they can't hold exactly, too. Browser-safe.
+ */
 import { type BcsType, bcs, fromHex, toHex } from '@mysten/bcs';
 import { exactly, type InMove, inMove, requireMoveType, type U64Input, wholeNumber } from './bcs.ts';
 
@@ -27,7 +29,9 @@ export const u256: BcsType<bigint, U64Input, 'u256'> & InMove = inMove(
   bcs.u256().transform({ validate: toU256, input: toU256, output: BigInt }),
 );
 
-/** Move's `address`, 32 bytes: `0x` and 64 hexadecimal digits in lower case, as Sui's libraries normalize it. */
+/**
+ * Move's `address`, 32 bytes: `0x` and 64 hexadecimal digits in lower case, as Sui's libraries normalize it.
+ */
 export const address = inMove(
   'address',
   bcs.bytes(32).transform({

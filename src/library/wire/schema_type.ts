@@ -64,7 +64,11 @@ export function isPlainType(leaf: string): boolean {
   return leaf === TEXT || WIDTHS.has(leaf);
 }
 
-/** The size in bytes of a type, undefined where it depends on the value. @param fields of the struct, if it is one */
+/**
+ * The size in bytes of a type, undefined where it depends on the value.
+ *
+ * @param fields of the struct, if it is one
+ */
 export function widthOf(type: string, fields: readonly SchemaField[] | undefined): number | undefined {
   if (fields === undefined) return WIDTHS.get(type);
   if (unwrapped(type).wrappers.length > 0) return undefined;

@@ -11,15 +11,15 @@ export interface AddressInputs extends LoginClaims {
   /** Below 2^128; in base64 or bytes, exactly 16 bytes. */
   readonly salt: BigNumber;
   /**
-   * True for the few old addresses whose seed begins with a zero byte and was hashed without it. There is no default,
-   * since the wrong value gives another address.
+   * True for the few old addresses whose seed begins with a zero byte and was hashed without it. There is no
+   * default, since the wrong value gives another address.
    */
   readonly legacyAddress: boolean;
 }
 
 /**
- * The Sui address of a login: blake2b-256 of flag, issuer and address seed. Normalises the issuer as Sui does:
- * `accounts.google.com` is the same as `https://accounts.google.com`.
+ * The Sui address of a login: blake2b-256 of flag, issuer and address seed. Normalises the issuer as Sui
+ * does: `accounts.google.com` is the same as `https://accounts.google.com`.
  *
  * Exported from `sui-enclave/zklogin`.
  *

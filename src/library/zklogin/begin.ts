@@ -17,8 +17,8 @@ export interface BeginOptions {
   /** The number of epochs after the current one. Default: 2. */
   readonly validEpochs?: number | bigint | string;
   /**
-   * The network of the wallet's transactions. Refused if its validators don't accept the provider's tokens. Required
-   * for a provider that not every network accepts.
+   * The network of the wallet's transactions. Refused if its validators don't accept the provider's tokens.
+   * Required for a provider that not every network accepts.
    */
   readonly network?: Network;
   /** Default: the session storage of the browser. */
@@ -41,8 +41,8 @@ const DEFAULT_VALID_EPOCHS = 2;
 const MAX_VALID_EPOCHS = 30;
 
 /**
- * Creates an ephemeral key pair, stores it in the session storage, and returns the URL to which to send the user.
- * Discards a login that was begun and not finished; keeps an open session.
+ * Creates an ephemeral key pair, stores it in the session storage, and returns the URL to which to send the
+ * user. Discards a login that was begun and not finished; keeps an open session.
  *
  * Exported from `sui-enclave/zklogin`.
  *

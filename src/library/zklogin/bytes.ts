@@ -5,8 +5,8 @@ import { type BuildOptions, buildTransaction } from '../sui/build.ts';
 import { ZkLoginError } from './errors.ts';
 
 /**
- * Copies bytes of a caller. The constructor reads them once, and calls none of their methods, which their class may have
- * replaced.
+ * Copies bytes of a caller. The constructor reads them once, and calls none of their methods, which their
+ * class may have replaced.
  *
  * @returns null for anything but a Uint8Array, and for one whose buffer was transferred or is too short
  */
@@ -27,7 +27,8 @@ export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer>
 }
 
 /**
- * The BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a caller's own class.
+ * The BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a caller's own
+ * class.
  *
  * @throws SuiError; ZkLoginError: ZKLOGIN_OPTION
  */

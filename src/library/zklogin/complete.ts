@@ -7,7 +7,10 @@ import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
 import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
 
 export interface CompleteOptions extends ServiceOptions {
-  /** Client secret for a provider whose token URL requires it. Outside browsers only: for a page, the backend adds it. */
+  /**
+   * Client secret for a provider whose token URL requires it. Outside browsers only: for a page, the backend
+   * adds it.
+   */
   readonly clientSecret?: string;
   /** Default: the session storage of the browser. */
   readonly storage?: SessionStore;
@@ -18,11 +21,11 @@ export interface CompleteOptions extends ServiceOptions {
 const EXCHANGE_TIMEOUT_MS = 10_000;
 
 /**
- * Reads the provider's answer from the redirect, and checks that it belongs to the login that this session began. If
- * the answer is a code, exchanges it for the token.
+ * Reads the provider's answer from the redirect, and checks that it belongs to the login that this session
+ * began. If the answer is a code, exchanges it for the token.
  *
- * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a form_post.
- *   loginStage says whether it has an answer
+ * @param redirect the URL to which the user came back (or only its query or fragment), or the body of a
+ *   form_post. loginStage says whether it has an answer
  * @throws ZkLoginError
  */
 export async function completeLogin(redirect: Redirect, options: CompleteOptions = {}): Promise<Login> {
@@ -76,7 +79,10 @@ async function findToken(
   return token;
 }
 
-/** Exchanges a code for the token at the provider's token URL. A code works only once, so never repeats the request. */
+/**
+ * Exchanges a code for the token at the provider's token URL. A code works only once, so never repeats the
+ * request.
+ */
 async function exchange(
   code: string,
   { clientId, redirectUri }: BegunLogin,

@@ -38,7 +38,9 @@ const PAUSE_MS = 500;
 const PROVER_TOO_SLOW = 'PROVER_BACKEND_TIMEOUT';
 /** The text of Mysten's proving service for the same, which gives no code, in plain text or JSON. */
 const TOOK_LONGER = /\btook longer than (\d{1,6}) ?s(?:econds?)?\b/i;
-/** Advice to the operator, by codes of this repository's proving service about which callers can do nothing. */
+/**
+ * Advice to the operator, by codes of this repository's proving service about which callers can do nothing.
+ */
 const OPERATOR_ADVICE: Readonly<Record<string, string>> = {
   PROVER_WRONG_NETWORK:
     "its backend has another network's proving key: its operator must change ZKEY or VERIFYING_KEY",
@@ -153,8 +155,8 @@ function isTooSlow(text: string): boolean {
 }
 
 /**
- * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may still be
- * working: another request would double its load. So would one after an answer that is encoded.
+ * Returns whether no answer began, or the service reports that it is busy. After a time-out a prover may
+ * still be working: another request would double its load. So would one after an answer that is encoded.
  */
 function mayRetry(answer: TextAnswer | NoAnswerError): boolean {
   return answer instanceof NoAnswerError

@@ -1,4 +1,7 @@
-/** `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui accepts, in browsers and Node. */
+/**
+ * `sui-enclave/zklogin`: from a login at an OpenID provider to signatures that Sui accepts, in browsers and
+ * Node.
+ */
 export { type Profile, SUI_V1 } from '../token/claims.ts';
 export { type Network, PROVIDERS, type Provider } from '../token/providers.ts';
 export { type AddressInputs, deriveAddress } from './address.ts';

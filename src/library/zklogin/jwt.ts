@@ -1,4 +1,7 @@
-/** Parses a token and checks it for a login and the circuit. The salt service and the proof verify its signature. */
+/**
+ * Parses a token and checks it for a login and the circuit. The salt service and the proof verify its
+ * signature.
+ */
 import { type Profile, SUI_V1, valueFault } from '../token/claims.ts';
 import { isIssuedBy } from '../token/issuer.ts';
 import { ClaimError, ZkLoginError } from './errors.ts';
@@ -133,8 +136,8 @@ export function checkKeyClaim(jwt: string, name: string): void {
 }
 
 /**
- * The circuit doesn't parse the issuer: the proof reveals it in base64, as written in the token, and validators parse
- * that as JSON. So its name and value may contain escapes, as PHP and AWS Cognito write `/`.
+ * The circuit doesn't parse the issuer: the proof reveals it in base64, as written in the token, and
+ * validators parse that as JSON. So its name and value may contain escapes, as PHP and AWS Cognito write `/`.
  */
 function checkIssuer(payload: string, value: string, profile: Profile): void {
   requireUsable('iss', value, profile.extendedIssuer);
@@ -166,8 +169,8 @@ function checkClaim(
 }
 
 /**
- * A claim as written in the payload. Neither the circuit nor validators understand nesting: the name must occur only
- * once, or a proof could be for another value than the parsed one.
+ * A claim as written in the payload. Neither the circuit nor validators understand nesting: the name must
+ * occur only once, or a proof could be for another value than the parsed one.
  *
  * @param pattern matches every spelling of the name
  * @throws ClaimError

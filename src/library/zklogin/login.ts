@@ -70,13 +70,14 @@ export class Login {
   }
 
   /**
-   * Opens the session that signs with this proof, and stores it in the session storage in place of the token and the
-   * randomness.
+   * Opens the session that signs with this proof, and stores it in the session storage in place of the token
+   * and the randomness.
    *
-   * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of them is wrong, only a validator finds
-   * out, when the first transaction is sent.
+   * A proof doesn't reveal its ephemeral key, nonce, subject or salt. If one of them is wrong, only a
+   * validator finds out, when the first transaction is sent.
    *
-   * @throws ZkLoginError: ZKLOGIN_PROOF when the proof has another header or issuer than the token; ZKLOGIN_OPTION
+   * @throws ZkLoginError: ZKLOGIN_PROOF when the proof has another header or issuer than the token;
+   *   ZKLOGIN_OPTION
    */
   open(options: OpenOptions): ZkLoginSession {
     const { salt, proof, legacyAddress, currentEpoch } = options ?? {};
@@ -127,13 +128,18 @@ function loadComplete(store: SessionStore): CompleteLogin {
   return login;
 }
 
-/** The login that completeLogin finished before the page was reloaded. @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE */
+/**
+ * The login that completeLogin finished before the page was reloaded.
+ *
+ * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
+ */
 export function resumeLogin({ storage }: { readonly storage?: SessionStore } = {}): Login {
   return new Login(loginStore(storage));
 }
 
 /**
- * Cancels the login that was begun, complete or not: removes its key, randomness and token. Keeps an open session.
+ * Cancels the login that was begun, complete or not: removes its key, randomness and token. Keeps an open
+ * session.
  *
  * @throws ZkLoginError: ZKLOGIN_STORAGE
  */

@@ -2,12 +2,12 @@
  * Big numbers as a wallet and a proving service exchange them, by the same rule on both sides:
  *
  * - a string of digits only is decimal;
- * - any other string is standard base64 (RFC 4648, section 4) of all the number's bytes, big-endian, including leading
- *   zeros, with padding;
+ * - any other string is standard base64 (RFC 4648, section 4) of all the number's bytes, big-endian,
+ *   including leading zeros, with padding;
  * - a Uint8Array holds the same bytes.
  *
- * A base64 string of digits only would be read as decimal. No number of a login is affected: 16 and 34 bytes end in
- * `==`, 32 in `=`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
+ * A base64 string of digits only would be read as decimal. No number of a login is affected: 16 and 34 bytes
+ * end in `==`, 32 in `=`, and the 33 of an ed25519 key begin with `A`, since its flag is 0.
  */
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import { ZkLoginError } from './errors.ts';
@@ -21,8 +21,8 @@ export type NumberEncoding = 'decimal' | 'base64';
 export const SALT_SIZE = 16;
 
 /**
- * Bytes of an extended ephemeral public key, flag and public key: of ed25519 without its flag, which is 0, as an example in
- * Sui's documentation has it; of ed25519; of secp256k1 and secp256r1.
+ * Bytes of an extended ephemeral public key, flag and public key: of ed25519 without its flag, which is 0, as
+ * an example in Sui's documentation has it; of ed25519; of secp256k1 and secp256r1.
  */
 export const EXTENDED_KEY_SIZES = [32, 33, 34] as const;
 

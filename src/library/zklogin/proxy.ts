@@ -47,9 +47,10 @@ const STATUSES = {
 } as const satisfies Partial<Record<ZkLoginCode, number>>;
 
 /**
- * Makes an Express middleware that sends each POST on to a proving service, and hands back its status, `Retry-After`
- * and JSON. The page then asks its own origin, so that the service needs no CORS and credentials stay on the back end.
- * Nothing is logged or kept. Errors of its own are JSON too: `{"error", "code"}`.
+ * Makes an Express middleware that sends each POST on to a proving service, and hands back its status,
+ * `Retry-After` and JSON. The page then asks its own origin, so that the service needs no CORS and
+ * credentials stay on the back end. Nothing is logged or kept. Errors of its own are JSON too: `{"error",
+ * "code"}`.
  *
  * It doesn't know who asks: limit it to your users as you limit the rest of your back end.
  *

@@ -1,4 +1,6 @@
-/** The answer of a provider in a redirect: in the query or fragment of a URL, or in the fields of a form_post. */
+/**
+ * The answer of a provider in a redirect: in the query or fragment of a URL, or in the fields of a form_post.
+ */
 import { ZkLoginError } from './errors.ts';
 
 export type Redirect = string | URL | URLSearchParams | FormData;

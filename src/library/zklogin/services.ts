@@ -50,8 +50,8 @@ export interface ProofOptions extends PrivateServiceOptions {
 
 export interface SaltOptions extends PrivateServiceOptions {
   /**
-   * The policy that the enclave of the salt service must meet. With it, token and salt are sealed: neither the host nor
-   * a proxy can read them. Without it, the TLS proxy and the enclave's parent instance can.
+   * The policy that the enclave of the salt service must meet. With it, token and salt are sealed: neither
+   * the host nor a proxy can read them. Without it, the TLS proxy and the enclave's parent instance can.
    */
   readonly policy?: EnclaveClientOptions['policy'];
   /** DER of the roots to trust instead of AWS's, together with `policy`, for development. */
@@ -66,8 +66,8 @@ export interface SaltOptions extends PrivateServiceOptions {
  * @param url of the service; `/get_salt` is appended, unlike in getProof
  * @returns decimal, less than 2^128
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also ZKLOGIN_LOAD, and the ClientError or AttestationError that says why the
- *   service or its answer can't be trusted
+ *   ZKLOGIN_MALFORMED_ANSWER. With `policy` also ZKLOGIN_LOAD, and the ClientError or AttestationError that
+ *   says why the service or its answer can't be trusted
  * @example
  * const salt = await getSalt('https://salt.wallet.example', login.token, { policy: { images: [image] } });
  */
@@ -118,8 +118,8 @@ export async function getSalt(
 }
 
 /**
- * Loads the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. A failure is not kept,
- * so the next call loads it again.
+ * Loads the client, 60 KB of a page's code, gzipped: a wallet without a policy doesn't load it. A failure is
+ * not kept, so the next call loads it again.
  */
 async function loadSealed(): Promise<typeof import('./sealed.ts')> {
   try {
@@ -151,8 +151,8 @@ async function askUnsealed(
  *
  * @param url complete, with its path: nothing is appended, unlike in getSalt
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
- *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError when the token lacks the claim that keyClaimName names, or
- *   the circuit can't process it
+ *   ZKLOGIN_MALFORMED_ANSWER; ZKLOGIN_TOKEN, or ClaimError when the token lacks the claim that keyClaimName
+ *   names, or the circuit can't process it
  * @example
  * const proof = await getProof('https://prover.wallet.example/v1', login.proofRequest(salt));
  */

@@ -43,15 +43,17 @@ export interface ExecuteOptions {
   /** Payer of the gas. Default: the session's address. */
   readonly sponsor?: Sponsor;
   /**
-   * Called with the BCS of the transaction's data before it is signed, after the sponsor has completed it. A rejection
-   * ends the call with the same error, and nothing is signed.
+   * Called with the BCS of the transaction's data before it is signed, after the sponsor has completed it. A
+   * rejection ends the call with the same error, and nothing is signed.
    */
   readonly approve?: (transaction: Uint8Array) => Promise<void>;
-  /** Time for which the transaction is looked up after an unclear answer, in milliseconds. Default: 10,000. */
+  /**
+   * Time for which the transaction is looked up after an unclear answer, in milliseconds. Default: 10,000.
+   */
   readonly lookUpMs?: number;
   /**
-   * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one can be
-   * built; 0 returns at once. Default: 60,000.
+   * Time limit in milliseconds within which the node's reads must show the transaction, so that the next one
+   * can be built; 0 returns at once. Default: 60,000.
    */
   readonly waitMs?: number;
   /** Ends the waiting for the node. The transaction may be executed nonetheless. */
@@ -59,9 +61,9 @@ export interface ExecuteOptions {
 }
 
 /**
- * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. The object holds
- * neither: each call reads them from the session's storage. It is a `Signer` of `@mysten/sui`, for transactions and
- * personal messages.
+ * Signs with the ephemeral key and the proof, any number of times, until the epoch passes maxEpoch. The
+ * object holds neither: each call reads them from the session's storage. It is a `Signer` of `@mysten/sui`,
+ * for transactions and personal messages.
  */
 export class ZkLoginSession extends Signer {
   readonly address: string;
@@ -107,16 +109,21 @@ export class ZkLoginSession extends Signer {
     return this.address;
   }
 
-  /** Always rejects: zkLogin has no signature of bytes without an intent. @throws ZkLoginError: ZKLOGIN_OPTION */
+  /**
+   * Always rejects: zkLogin has no signature of bytes without an intent.
+   *
+   * @throws ZkLoginError: ZKLOGIN_OPTION
+   */
   override async sign(): Promise<never> {
     throw onlyTwoScopes();
   }
 
   /**
-   * Signs for `signTransaction` and `signPersonalMessage`. Returns the bytes and the composite signature, in base64 as
-   * nodes expect them. The sender of a transaction must be the session's address.
+   * Signs for `signTransaction` and `signPersonalMessage`. Returns the bytes and the composite signature, in
+   * base64 as nodes expect them. The sender of a transaction must be the session's address.
    *
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another intent
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_SENDER, ZKLOGIN_OPTION for another
+   *   intent
    */
   override async signWithIntent(bytes: Uint8Array, intent: IntentScope): Promise<SignatureWithBytes> {
     // A copy: the caller could change its own bytes after the check of the sender.
@@ -128,8 +135,8 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * The composite signature of a message, for `verifyPersonalMessageSignature` of `@mysten/sui/verify` with a client:
-   * only a node can check the proof.
+   * The composite signature of a message, for `verifyPersonalMessageSignature` of `@mysten/sui/verify` with a
+   * client: only a node can check the proof.
    *
    * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_OPTION
    */
@@ -139,9 +146,9 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * Builds, signs and executes a transaction, as every `Signer` does: a failed transaction is returned, not thrown.
-   * `execute` throws it. Like every `Signer`, this does not wait until the node's reads show the transaction:
-   * `client.core.waitForTransaction` does.
+   * Builds, signs and executes a transaction, as every `Signer` does: a failed transaction is returned, not
+   * thrown. `execute` throws it. Like every `Signer`, this does not wait until the node's reads show the
+   * transaction: `client.core.waitForTransaction` does.
    *
    * @throws as `execute` does; ZkLoginError: ZKLOGIN_SENDER when the transaction has another sender
    */
@@ -162,15 +169,15 @@ export class ZkLoginSession extends Signer {
   }
 
   /**
-   * Sets the session's address as the sender of a transaction, then builds, signs and executes it, and waits until the
-   * node shows it. Calling this again with the same `Transaction` is safe: it sends the same bytes, which the chain
-   * executes once. A newly created transaction is another one.
+   * Sets the session's address as the sender of a transaction, then builds, signs and executes it, and waits
+   * until the node shows it. Calling this again with the same `Transaction` is safe: it sends the same bytes,
+   * which the chain executes once. A newly created transaction is another one.
    *
    * @returns the transaction as the client describes it, with digest, effects and events
-   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the proof,
-   *   ZKLOGIN_SPONSOR when the sponsor answers with another transaction; UnknownOutcomeError with the digest when the
-   *   node's answer leaves open whether it was executed, NotVisibleError with the digest when it was executed but is
-   *   not shown in time; SuiError when the transaction can't be built, or failed
+   * @throws ZkLoginError: ZKLOGIN_EXPIRED, ZKLOGIN_NO_SESSION, ZKLOGIN_PROOF when the network refuses the
+   *   proof, ZKLOGIN_SPONSOR when the sponsor answers with another transaction; UnknownOutcomeError with the
+   *   digest when the node's answer leaves open whether it was executed, NotVisibleError with the digest when
+   *   it was executed but is not shown in time; SuiError when the transaction can't be built, or failed
    */
   async execute(
     transaction: Transaction,
@@ -243,7 +250,11 @@ export class ZkLoginSession extends Signer {
   }
 }
 
-/** The session that was opened before the page was reloaded. @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE */
+/**
+ * The session that was opened before the page was reloaded.
+ *
+ * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE
+ */
 export function resumeSession(options: {
   readonly currentEpoch: EpochSource;
   readonly storage?: SessionStore;

@@ -23,15 +23,16 @@ export interface SponsoredTransaction {
 }
 
 /**
- * The payer of the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of its address;
- * commands that take from `tx.gas` take from that address too.
+ * The payer of the gas: a signer, or a function that asks a service. With a signer, the node chooses coins of
+ * its address; commands that take from `tx.gas` take from that address too.
  */
 export type Sponsor = Signer | ((request: SponsorRequest) => Promise<SponsoredTransaction>);
 
 /**
  * Completes a transaction with the sponsor's gas and signature.
  *
- * @throws ZkLoginError: ZKLOGIN_SPONSOR; SuiError when the transaction can't be built; whatever the function throws
+ * @throws ZkLoginError: ZKLOGIN_SPONSOR; SuiError when the transaction can't be built; whatever the function
+ *   throws
  */
 export async function sponsoredBy(
   sponsor: Sponsor,
@@ -51,7 +52,8 @@ export async function sponsoredBy(
   if (typeof sponsor !== 'function') return await bySigner(sponsor, { transaction, client, sender });
   const kind = await built(transaction, client, { onlyTransactionKind: true });
   if (before !== undefined && describeFault(before, { kind, sender }) === null) return before;
-  // Copies, there and back: the sponsor's code could change what its answer is compared with, or the answer afterwards.
+  // Copies, there and back: the sponsor's code could change what its answer is compared with, or the answer
+  // afterwards.
   const sponsored = copyAnswer(await sponsor({ kind: kind.slice(), sender }));
   const fault = describeFault(sponsored, { kind, sender });
   if (fault !== null) throw refusedAnswer(fault);
@@ -89,7 +91,10 @@ async function bySigner(
   return { transaction: bytes, signature };
 }
 
-/** Describes why a transaction must not be signed: a sponsor could put other commands, or the user's own gas, into it. */
+/**
+ * Describes why a transaction must not be signed: a sponsor could put other commands, or the user's own gas,
+ * into it.
+ */
 function describeFault(sponsored: SponsoredTransaction, { kind, sender }: SponsorRequest): string | null {
   let data: ReturnType<typeof bcs.TransactionData.parse>['V1'];
   try {

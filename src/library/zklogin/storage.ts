@@ -1,6 +1,6 @@
 /**
- * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Anyone who has the key and
- * the proof can sign for the user until maxEpoch.
+ * Keeps the ephemeral key, the token and the proof: in the session storage, and nowhere else. Anyone who has
+ * the key and the proof can sign for the user until maxEpoch.
  */
 import type { ZkLoginSignatureInputs } from '@mysten/sui/zklogin';
 import type { Provider } from '../token/providers.ts';
@@ -48,7 +48,11 @@ export interface OpenSession {
 const LOGIN = 'sui-enclave/zklogin/login';
 const SESSION = 'sui-enclave/zklogin/session';
 
-/** The browser's session storage: survives a reload, ends with the tab. @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers */
+/**
+ * The browser's session storage: survives a reload, ends with the tab.
+ *
+ * @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers
+ */
 export function createBrowserStore(): SessionStore {
   const storage = sessionStorageHere();
   if (!storage) {
@@ -108,7 +112,10 @@ export function createMemoryStore(): SessionStore {
   };
 }
 
-/** @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent: false` */
+/**
+ * @throws ZkLoginError: ZKLOGIN_STORAGE for local storage, and any other that doesn't declare `persistent:
+ *   false`
+ */
 export function sessionStore(customStore: SessionStore | undefined): SessionStore {
   const store = customStore ?? createBrowserStore();
   if (store?.persistent !== false) {

@@ -128,7 +128,9 @@ async function loadKey(
   return { key, loaded, path };
 }
 
-/** Says aloud which networks will accept the proofs: one made with another network's key fails without a hint. */
+/**
+ * Says aloud which networks will accept the proofs: one made with another network's key fails without a hint.
+ */
 function announce(
   key: ApprovedKey,
   engine: EnginePath,

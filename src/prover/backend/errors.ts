@@ -1,4 +1,6 @@
-/** The errors that the backend answers with. No message contains a value of an input, a witness or a proof. */
+/**
+ * The errors that the backend answers with. No message contains a value of an input, a witness or a proof.
+ */
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
 export const BACKEND_ERRORS = {

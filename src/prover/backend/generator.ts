@@ -25,8 +25,8 @@ interface Found extends Omit<Generator, 'size'> {
 /**
  * Finds the generator, and runs it on an empty input, which it must refuse.
  *
- * @param folder holds `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`, `witness_calculator.js` and
- *   `circuit.wasm`, as circom writes them
+ * @param folder holds `zkLogin` and `zkLogin.dat` (C++), or `generate_witness.js`, `witness_calculator.js`
+ *   and `circuit.wasm`, as circom writes them
  * @throws ConfigError
  */
 export async function findGenerator(folder: string): Promise<Generator> {
@@ -80,7 +80,10 @@ function read(path: string): Buffer {
 
 // --- circom's generator in C++ ---
 
-/** circom's table of input signals: entries of hash, id and size (u64 each, little-endian); unused ones are zero. */
+/**
+ * circom's table of input signals: entries of hash, id and size (u64 each, little-endian); unused ones are
+ * zero.
+ */
 const ENTRIES = 256;
 const ENTRY_SIZE = 24;
 
@@ -109,8 +112,8 @@ function findNative(folder: string): Found {
 }
 
 /**
- * Counts the entries of the list after the table: the number of a signal (u64, below 2^32) for each wire. It ends at
- * the first constant, whose type is in its upper half and is not 0.
+ * Counts the entries of the list after the table: the number of a signal (u64, below 2^32) for each wire. It
+ * ends at the first constant, whose type is in its upper half and is not 0.
  */
 function wiresIn(dat: Buffer): number {
   const start = ENTRIES * ENTRY_SIZE;

@@ -10,8 +10,8 @@ const STUCK_BEATS = 30;
 type Watched = Pick<EngineWorker, 'status' | 'kill' | 'ended'>;
 
 /**
- * Asks a worker for its status until it has ended. Counts beats instead of time: after a pause of the whole machine,
- * an answer may only be late.
+ * Asks a worker for its status until it has ended. Counts beats instead of time: after a pause of the whole
+ * machine, an answer may only be late.
  */
 export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
   const beats = (count: number) => `${(count * beatMs) / 1000} s`;

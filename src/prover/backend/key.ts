@@ -8,8 +8,9 @@ import { KNOWN_KEYS, type KnownKey } from '../keys/known.ts';
 const CHUNK = 1024 * 1024;
 
 /**
- * An open key. It stays open for as long as the service runs, and workers inherit the descriptor: what is renamed to
- * its path later is never loaded. A file that is overwritten in place is noticed after each load, by `requireSame`.
+ * An open key. It stays open for as long as the service runs, and workers inherit the descriptor: what is
+ * renamed to its path later is never loaded. A file that is overwritten in place is noticed after each load,
+ * by `requireSame`.
  */
 export class KeyFile {
   readonly path: string;

@@ -33,8 +33,8 @@ export interface ProofsOptions {
 const MAX_RETRY_AFTER = 60;
 
 /**
- * While one proof runs, the next request's witness is computed: that takes one core, and otherwise all but one would
- * stand idle for that time. At most two witnesses are in memory, in two buffers that are reused.
+ * While one proof runs, the next request's witness is computed: that takes one core, and otherwise all but
+ * one would stand idle for that time. At most two witnesses are in memory, in two buffers that are reused.
  */
 export class Proofs {
   readonly #options: ProofsOptions;
@@ -62,8 +62,8 @@ export class Proofs {
   }
 
   /**
-   * @param leaving aborted when the caller has left: the request leaves the queue, or its witness or proof ends. Its place
-   *   is free at once
+   * @param leaving aborted when the caller has left: the request leaves the queue, or its witness or proof
+   *   ends. Its place is free at once
    * @throws BackendError, or the reason of `gone`
    */
   async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {

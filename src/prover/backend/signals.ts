@@ -55,7 +55,8 @@ export const PUBLIC_SIGNAL = 'all_inputs_hash';
 const ORDER_DIGITS = String(bn254_Fr.ORDER).length;
 
 /**
- * Checks that an input has exactly the signals of a circuit, each value a decimal string below the order of BN254.
+ * Checks that an input has exactly the signals of a circuit, each value a decimal string below the order of
+ * BN254.
  *
  * @throws BACKEND_INPUT, which names the signal
  */

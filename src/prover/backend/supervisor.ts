@@ -35,8 +35,8 @@ const MAX_BACKOFF_MS = 30_000;
 const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
 
 /**
- * One worker at a time. When it ends, another is started and loads the key; requests wait for that. Each one proves
- * alone: the caller takes turns.
+ * One worker at a time. When it ends, another is started and loads the key; requests wait for that. Each one
+ * proves alone: the caller takes turns.
  */
 export class Supervisor {
   readonly #options: Required<SupervisorOptions>;
@@ -112,7 +112,8 @@ export class Supervisor {
       return proof;
     } catch (error) {
       const isRefusal = error instanceof EngineError && WITNESS_REFUSALS.includes(error.refusal ?? '');
-      // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller who leaves.
+      // A cancelled proof leaves the engine with its key: a kill would cost a load of the key for each caller
+      // who leaves.
       const isCancelled = leaving.aborted && error === leaving.reason;
       if (!isRefusal && !isCancelled) worker.kill();
       throw error;

@@ -11,7 +11,9 @@ import { FrontendError } from './errors.ts';
 
 /** A proof has about 1 KB. */
 const MAX_ANSWER = 64 * 1024;
-/** A request is sent again after a connection failed: proving is idempotent, and another backend may take it. */
+/**
+ * A request is sent again after a connection failed: proving is idempotent, and another backend may take it.
+ */
 const ATTEMPTS = 3;
 const PAUSE_MS = 250;
 /** The default of `Retry-After` if a full backend gives none: about the time of one proof. */
@@ -22,7 +24,10 @@ const HEALTH_TIMEOUT_MS = 5000;
 const HUNG = 'BACKEND_ENGINE_HUNG:';
 
 export interface BackendHealth {
-  /** HTTP status: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if a backend fails. */
+  /**
+   * HTTP status: 503 while it loads its key, or if HAProxy has no backend in service; 502 or 504 if a backend
+   * fails.
+   */
   readonly status: number;
   /** Network of its key; undefined if the backend doesn't report it. */
   readonly network: string | undefined;
@@ -51,8 +56,8 @@ export class Backend {
    *
    * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
    * @param hasTime whether another proof can be made in time, if the engine hung during this one
-   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT, PROVER_BUSY,
-   *   PROVER_ENGINE_HUNG; the reason of `abandoned`
+   * @throws FrontendError: PROVER_BACKEND_UNREACHABLE, PROVER_BACKEND_ANSWER, PROVER_BACKEND_TIMEOUT,
+   *   PROVER_BUSY, PROVER_ENGINE_HUNG; the reason of `abandoned`
    */
   async prove(input: CircuitInput, abandoned: AbortSignal, hasTime: () => boolean): Promise<Groth16Proof> {
     const start = performance.now();

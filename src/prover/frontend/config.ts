@@ -57,7 +57,10 @@ const BODY_LIMIT_BYTES = 16 * 1024;
 const MAX_CONNECTIONS = 1024;
 /** The default of ANSWER_SECONDS. */
 const ANSWER_SECONDS = 12;
-/** The time that a request may take besides the call to the backend: its body, the issuer's keys, and the checks in a queue. */
+/**
+ * The time that a request may take besides the call to the backend: its body, the issuer's keys, and the
+ * checks in a queue.
+ */
 const MARGIN_MS = 25_000;
 
 /** The links of the meanings are relative to `src/prover`. */

@@ -16,7 +16,10 @@ export interface NetworkKey {
 
 export interface Keys {
   readonly own: NetworkKey;
-  /** The published keys besides `own`: a proof that verifies under one of them was made by another network's key. */
+  /**
+   * The published keys besides `own`: a proof that verifies under one of them was made by another network's
+   * key.
+   */
   readonly others: readonly NetworkKey[];
 }
 

@@ -1,4 +1,7 @@
-/** `npm run prover:frontend -- [port]`: the front end of the proving service, with the settings of the environment. */
+/**
+ * `npm run prover:frontend -- [port]`: the front end of the proving service, with the settings of the
+ * environment.
+ */
 import { createLog } from 'sui-enclave-service/log';
 import { endOnSignal } from 'sui-enclave-service/signals';
 import { handleUncaught } from 'sui-enclave-service/uncaught';
@@ -6,8 +9,8 @@ import { readFrontendConfig } from './config.ts';
 
 const isRunning = handleUncaught();
 const env = { ...process.env };
-// Express and others print debug lines by the same variable, with the queries of requests: only this service's own
-// lines may be selected. They read it when they are loaded.
+// Express and others print debug lines by the same variable, with the queries of requests: only this
+// service's own lines may be selected. They read it when they are loaded.
 delete process.env['DEBUG'];
 const { startFrontend } = await import('./server.ts');
 const config = readFrontendConfig(env, process.argv.slice(2));

@@ -3,7 +3,10 @@ import { FrontendError } from './errors.ts';
 
 /** Number of the last proofs from which the duration of the next ones is estimated. */
 const RECENT = 10;
-/** The part of ANSWER_SECONDS that is given away: the rest is for checks, and for proofs that take longer than the last ones. */
+/**
+ * The part of ANSWER_SECONDS that is given away: the rest is for checks, and for proofs that take longer than
+ * the last ones.
+ */
 const SHARE = 0.9;
 
 export interface PlacesOptions {
@@ -19,7 +22,10 @@ export interface PlacesOptions {
 export interface Place {
   /** Takes it, if the rest of ANSWER_SECONDS is enough. @throws PROVER_BUSY */
   take(): void;
-  /** Returns whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have a place. */
+  /**
+   * Returns whether a second try fits into the rest of ANSWER_SECONDS: it queues behind all others that have
+   * a place.
+   */
   hasTime(): boolean;
   /** Says that the backend has made the proof, and leaves the place. */
   proved(): void;
@@ -32,8 +38,8 @@ export class Places {
   readonly #limitSeconds: number;
   readonly #now: () => number;
   /**
-   * Seconds between the last proofs, or since the beginning of one if nothing was to be proved before it. With several
-   * backends that is the part of a proof's duration that each of them adds to a wait.
+   * Seconds between the last proofs, or since the beginning of one if nothing was to be proved before it.
+   * With several backends that is the part of a proof's duration that each of them adds to a wait.
    */
   readonly #recent: number[];
   #taken = 0;
@@ -57,8 +63,8 @@ export class Places {
   }
 
   /**
-   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was, or nobody
-   * would ever know better.
+   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was, or
+   * nobody would ever know better.
    *
    * @param waitedSeconds of the request, so far
    * @throws PROVER_BUSY

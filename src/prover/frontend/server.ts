@@ -68,7 +68,10 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   };
 }
 
-/** Asks the backend until it names its network, and gives up after five minutes: another kind of backend never does. */
+/**
+ * Asks the backend until it names its network, and gives up after five minutes: another kind of backend never
+ * does.
+ */
 async function waitForNetwork(service: ProvingService, log: Logger, closing: AbortSignal): Promise<void> {
   if (await service.checkNetwork()) return;
   log.warn(

@@ -47,7 +47,10 @@ export interface Readiness {
 export interface ProvingOptions {
   readonly config: FrontendConfig;
   readonly log: Logger;
-  /** Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set them. */
+  /**
+   * Origins to use instead of `https://<host>`, by host. For development and tests: the environment can't set
+   * them.
+   */
   readonly origins?: Readonly<Record<string, string>>;
   /** Receives each part of the work that is done. */
   readonly onPart?: (part: FrontendPart, ms: number) => void;
@@ -144,7 +147,8 @@ export class ProvingService {
   }
 
   /**
-   * Takes the place when the issuer's keys are at hand, for as long as they may take, and before the signature is checked.
+   * Takes the place when the issuer's keys are at hand, for as long as they may take, and before the
+   * signature is checked.
    *
    * @throws OidcError; PROVER_BUSY
    */
@@ -211,7 +215,8 @@ export class ProvingService {
   }
 
   /**
-   * Returns whether requests can be answered, by the status of the backend, which is read at most every two seconds.
+   * Returns whether requests can be answered, by the status of the backend, which is read at most every two
+   * seconds.
    *
    * @param leaving aborted when the caller has left
    * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `gone`

@@ -12,10 +12,12 @@ export class SingleFlight<Result> {
   readonly #running = new Map<string, Running<Result>>();
 
   /**
-   * Joins the work that runs under this key, or starts it. It continues as long as one of its callers is connected.
+   * Joins the work that runs under this key, or starts it. It continues as long as one of its callers is
+   * connected.
    *
    * @param leaving aborted when the caller has left
-   * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it anew
+   * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it
+   *   anew
    * @throws OVERLOADED if too many wait; what the work throws; the reason of `gone`
    */
   async run(

@@ -11,21 +11,24 @@ import type { EventDeclarations } from '../reports/events.ts';
 import type { SecretsCheck } from '../secrets/secrets.ts';
 
 /**
- * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes. The core
- * loads no other file of it. Neither it nor what it imports may use `await` at the top level: the image's bundle is
- * CommonJS.
+ * An application is a folder `<name>` with `app.yaml` and `app.ts`, whose default export `defineApp` makes.
+ * The core loads no other file of it. Neither it nor what it imports may use `await` at the top level: the
+ * image's bundle is CommonJS.
  */
 export interface ApplicationModule {
   /** Every type that the application signs, each with a unique intent code. */
   readonly signs: readonly DeclaredStruct[];
   /** Names of secrets that must come from a file or the hand-off: process lists show the environment. */
   readonly secretsNotInEnvironment?: readonly string[];
-  /** The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default: none. */
+  /**
+   * The events that it sends, by name, with the names of their fields: as app.yaml declares them. Default:
+   * none.
+   */
   readonly events?: EventDeclarations;
   /**
-   * Handlers of Express that run, in this order, before the endpoints of the application, `/sealed`, `GET /` and the
-   * router. They see what the host sees: a sealed request before it is opened. They must leave the body to the endpoints.
-   * Default: none.
+   * Handlers of Express that run, in this order, before the endpoints of the application, `/sealed`, `GET /`
+   * and the router. They see what the host sees: a sealed request before it is opened. They must leave the
+   * body to the endpoints. Default: none.
    */
   readonly before?: readonly RequestHandler[];
   /** Called once at the start. @throws ConfigError if the application's configuration is invalid */
@@ -39,8 +42,8 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
   /**
-   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start, so that a
-   * missing host stops the start.
+   * A client for an endpoint that app.yaml names, an instance of axios: see Upstreams. Call it at the start,
+   * so that a missing host stops the start.
    */
   readonly upstream: Upstreams;
   /** Signs with the enclave's key: see Signer.sign. */
@@ -50,8 +53,8 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
     data: Data & Input,
   ): SignedAnswer;
   /**
-   * Sends an event, which the parent instance can read, if `EVENTS` is set. During a sealed request, and in what it leaves
-   * behind, nothing is sent. Never waits; events beyond the server's bounds are dropped.
+   * Sends an event, which the parent instance can read, if `EVENTS` is set. During a sealed request, and in
+   * what it leaves behind, nothing is sent. Never waits; events beyond the server's bounds are dropped.
    *
    * @param fields each a finite number
    * @throws ApplicationMistake if app.yaml does not declare the event so
@@ -74,22 +77,30 @@ export interface Application {
 }
 
 /**
- * An Express router for what an endpoint can't express, such as files, streams and other media types. It is not part of
- * what is sealed: with `REQUESTS=sealed` its requests are refused.
+ * An Express router for what an endpoint can't express, such as files, streams and other media types. It is
+ * not part of what is sealed: with `REQUESTS=sealed` its requests are refused.
  */
 export interface Routes {
-  /** A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints. */
+  /**
+   * A fixed path such as `/x`. The router sees requests for it and for what is below it, after all endpoints.
+   */
   readonly prefix: string;
   /**
-   * Its requests have arrived whole, within the server's limits. As in any router, `request.body` is what a parser of the
-   * router's own makes of the body, such as `express.json()`.
+   * Its requests have arrived whole, within the server's limits. As in any router, `request.body` is what a
+   * parser of the router's own makes of the body, such as `express.json()`.
    */
   readonly router: Router;
-  /** 'own': the router answers preflights and sets the headers of CORS itself. Default: as `CORS_ORIGINS` has it. */
+  /**
+   * 'own': the router answers preflights and sets the headers of CORS itself. Default: as `CORS_ORIGINS` has
+   * it.
+   */
   readonly cors?: 'own';
 }
 
-/** Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of `events`. */
+/**
+ * Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of
+ * `events`.
+ */
 export function defineApp<
   const Signs extends readonly DeclaredStruct[],
   const Events extends EventDeclarations = EventDeclarations,
@@ -124,8 +135,8 @@ type Schema<Output> = v.GenericSchema<unknown, Output>;
 
 interface Handler<Input, Output = Answer> {
   /**
-   * False: repeating a request has another effect, such as a second payment. A sealed request is then refused, since
-   * the host could repeat it, and a copy does not differ from the original. Default: true.
+   * False: repeating a request has another effect, such as a second payment. A sealed request is then
+   * refused, since the host could repeat it, and a copy does not differ from the original. Default: true.
    */
   readonly idempotent?: boolean;
   /** @param input the validated body or query; undefined for a GET without a schema */
@@ -137,8 +148,8 @@ interface Get<Input> extends Handler<Input> {
   /** A fixed path such as `/latest`, without parameters. */
   readonly path: string;
   /**
-   * The schema of the query: an object with a string for each parameter, or a list of strings for one that is given
-   * more than once. Without a schema the query is ignored.
+   * The schema of the query: an object with a string for each parameter, or a list of strings for one that is
+   * given more than once. Without a schema the query is ignored.
    */
   readonly query?: Schema<Input> | undefined;
   readonly body?: never;
@@ -224,8 +235,8 @@ export function processData<Payload>(definition: ProcessData<Payload>): Endpoint
 /** The sender of a request. */
 export interface Caller {
   /**
-   * The address that the outermost trusted proxy saw. Undefined without `TRUSTED_PROXIES`, since behind the enclave's
-   * bridge every peer is 127.0.0.1.
+   * The address that the outermost trusted proxy saw. Undefined without `TRUSTED_PROXIES`, since behind the
+   * enclave's bridge every peer is 127.0.0.1.
    */
   readonly address: string | undefined;
 }

@@ -52,10 +52,11 @@ export function nameOfFolder(folder: string, expectedName?: string): string {
 }
 
 /**
- * `app.yaml` of a folder, and the name of the application, which an image measures: that of `app.yaml`, which it may leave
- * out where it is given otherwise.
+ * `app.yaml` of a folder, and the name of the application, which an image measures: that of `app.yaml`, which
+ * it may leave out where it is given otherwise.
  *
- * @param expectedName the name of the folder, where the folder is one of several applications; else it may have any
+ * @param expectedName the name of the folder, where the folder is one of several applications; else it may
+ *   have any
  * @throws ConfigError if neither is there, or they differ
  */
 export function readManifest(

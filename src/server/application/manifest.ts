@@ -1,6 +1,6 @@
 /**
- * `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. An image has it as
- * `app.json`, so that it needs no parser of YAML.
+ * `app.yaml`: what an application may connect to, which secrets it needs, and who may send them. An image has
+ * it as `app.json`, so that it needs no parser of YAML.
  */
 import { X509Certificate } from 'node:crypto';
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -9,11 +9,16 @@ import { namedEntries } from 'sui-enclave-service/named_entries';
 import * as v from 'valibot';
 import { parseYaml } from './parse_yaml.ts';
 
-/** The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a map. */
+/**
+ * The most bytes that `app.yaml` may have: the parser takes time by the square of the number of names in a
+ * map.
+ */
 export const MAX_MANIFEST_BYTES = 64 * 1024;
 /** Maximum number of endpoints of an application. */
 const MAX_ENDPOINTS = 64;
-/** The most bytes that `app.json` may have: aliases of YAML can repeat a text of `app.yaml` for each endpoint. */
+/**
+ * The most bytes that `app.json` may have: aliases of YAML can repeat a text of `app.yaml` for each endpoint.
+ */
 const MAX_JSON_BYTES = MAX_ENDPOINTS * MAX_MANIFEST_BYTES;
 
 const Hostname = v.pipe(
@@ -108,11 +113,14 @@ export interface Manifest {
   /** Names of the secrets that it needs. */
   readonly secrets: readonly string[];
   /**
-   * ed25519 keys in hexadecimal: who may send them. If there is one, each set of secrets must be sealed and signed by
-   * one of these keys, and `POST /secrets` accepts it too.
+   * ed25519 keys in hexadecimal: who may send them. If there is one, each set of secrets must be sealed and
+   * signed by one of these keys, and `POST /secrets` accepts it too.
    */
   readonly provisioners?: readonly string[];
-  /** Allows a start with `REQUESTS=sealed`, which refuses the application's routes. Without it, such a start fails. */
+  /**
+   * Allows a start with `REQUESTS=sealed`, which refuses the application's routes. Without it, such a start
+   * fails.
+   */
   readonly plain?: true;
   /** Events that the application may send with `EVENTS`, and the names of their fields, which are numbers. */
   readonly events?: Readonly<Record<string, readonly string[]>>;
@@ -137,7 +145,8 @@ export function parseManifest(yaml: string): Manifest {
 /**
  * Parses `app.json` of an image.
  *
- * @throws ConfigError that names the invalid property; if it is not as `formatManifest` writes it, such as with a name twice
+ * @throws ConfigError that names the invalid property; if it is not as `formatManifest` writes it, such as
+ *   with a name twice
  */
 export function parseManifestJson(json: string): Manifest {
   if (Buffer.byteLength(json) > MAX_JSON_BYTES) {
@@ -156,7 +165,10 @@ export function parseManifestJson(json: string): Manifest {
   return manifest;
 }
 
-/** Formats `app.json`: the same text for each `app.yaml` that says the same. The order of its properties is fixed. */
+/**
+ * Formats `app.json`: the same text for each `app.yaml` that says the same. The order of its properties is
+ * fixed.
+ */
 export function formatManifest(manifest: Manifest): string {
   const { name, endpoints, authorities = {}, secrets, provisioners, plain, events, files } = manifest;
   const entries = endpoints.map((host) => {

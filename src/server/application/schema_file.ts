@@ -4,7 +4,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { ConfigError } from 'sui-enclave/errors';
 import { isTooDeep, MAX_SCHEMA_DEPTH, MAX_SCHEMA_SIZE } from 'sui-enclave/wire/schema_bounds';
 
-/** @returns undefined if there is no such file @throws ConfigError if it is not JSON, too large, or nests too deep */
+/**
+ * @returns undefined if there is no such file
+ *
+ * @throws ConfigError if it is not JSON, too large, or nests too deep
+ */
 export function readSchemaFile(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const bytes = readFileSync(path);

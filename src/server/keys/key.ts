@@ -6,8 +6,8 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
 /**
- * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this process. It
- * can't be printed or exported: it is a private field without an accessor.
+ * The enclave's ed25519 key (RFC 8032). It is generated at boot and exists only in the memory of this
+ * process. It can't be printed or exported: it is a private field without an accessor.
  */
 export class EphemeralKey {
   readonly #privateKey: KeyObject;
@@ -33,7 +33,9 @@ export class EphemeralKey {
     }
   }
 
-  /** @param seed 32 bytes, which the caller wipes; for development and test vectors. Otherwise use `create` */
+  /**
+   * @param seed 32 bytes, which the caller wipes; for development and test vectors. Otherwise use `create`
+   */
   static of(seed: Uint8Array): EphemeralKey {
     if (seed.length !== SEED_BYTES)
       throw new RangeError(`the seed of an ed25519 key has ${SEED_BYTES} bytes`);

@@ -6,9 +6,9 @@ const SEED_BYTES = 32;
 const MIN_NSM_RANDOM_BYTES = 32;
 
 /**
- * The seed of a key that is generated at boot: HKDF-SHA256 (RFC 5869) over 32 bytes of OpenSSL's generator, which
- * getrandom(2) seeds once the kernel's pool is ready, followed by the NSM's bytes if there is an NSM. The key is as
- * strong as the stronger of the two sources.
+ * The seed of a key that is generated at boot: HKDF-SHA256 (RFC 5869) over 32 bytes of OpenSSL's generator,
+ * which getrandom(2) seeds once the kernel's pool is ready, followed by the NSM's bytes if there is an NSM.
+ * The key is as strong as the stronger of the two sources.
  *
  * @param label differs for each key of one boot
  * @param nsmRandom at least 32 bytes from GetRandom, which the caller wipes

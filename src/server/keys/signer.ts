@@ -7,14 +7,14 @@ import type { EphemeralKey } from './key.ts';
 import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
 
 /**
- * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always results in
- * the same bytes.
+ * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always
+ * results in the same bytes.
  */
 export class SignedAnswer extends JsonText {
   /**
    * @param json `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`
-   * @param publicKey the key that signed it, in hex. Behind one URL for several enclaves, the header spares the caller to
-   *   try the keys that it knows.
+   * @param publicKey the key that signed it, in hex. Behind one URL for several enclaves, the header spares
+   *   the caller to try the keys that it knows.
    */
   constructor(json: string, publicKey: string) {
     super(json, [ENCLAVE_KEY_HEADER, publicKey]);
@@ -45,9 +45,10 @@ export class Signer {
   }
 
   /**
-   * @param timestampMs when the data was valid, not when it was requested; in milliseconds since the Unix epoch
-   * @throws ApplicationMistake if the type was not declared, or if `data` changes when it is encoded as BCS and
-   *   decoded again, so that nothing is signed that differs from what the application meant
+   * @param timestampMs when the data was valid, not when it was requested; in milliseconds since the Unix
+   *   epoch
+   * @throws ApplicationMistake if the type was not declared, or if `data` changes when it is encoded as BCS
+   *   and decoded again, so that nothing is signed that differs from what the application meant
    */
   sign<Data, Input>(type: SignedType<Data, Input>, timestampMs: bigint, data: Data & Input): SignedAnswer {
     if (!this.#types.has(type)) {
@@ -85,8 +86,8 @@ function unfit({ payload }: DeclaredType, path: string): ApplicationMistake {
 }
 
 /**
- * Encodes a u64 as a JSON number up to 2^53 - 1, which JavaScript represents exactly, and as a decimal string beyond;
- * bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
+ * Encodes a u64 as a JSON number up to 2^53 - 1, which JavaScript represents exactly, and as a decimal string
+ * beyond; bytes as an array of numbers and a map as an array of its entries, so that nothing is lost.
  */
 function exactIntegers(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') {

@@ -1,9 +1,12 @@
-/** Finds the property of a value that a BCS type can't hold, for an application's author. Never reveals values. */
+/**
+ * Finds the property of a value that a BCS type can't hold, for an application's author. Never reveals
+ * values.
+ */
 import { isDeepStrictEqual } from 'node:util';
 
 /**
- * The path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads properties one after
- * another, so the last one that it read is the one. An empty string where it read none.
+ * The path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads properties one
+ * after another, so the last one that it read is the one. An empty string where it read none.
  */
 export function propertyThatFails(serialize: (value: object) => void, value: object): string {
   let last = '';
@@ -27,7 +30,10 @@ function recordReads<T extends object>(value: T, prefix: string, record: (path: 
   });
 }
 
-/** The path of the first property that two values don't have in common. An empty string: the values themselves. */
+/**
+ * The path of the first property that two values don't have in common. An empty string: the values
+ * themselves.
+ */
 export function propertyThatDiffers(original: unknown, read: unknown): string {
   if (!isPlain(original) || !isPlain(read)) return '';
   const keys = new Set([...Object.keys(original), ...Object.keys(read)]);

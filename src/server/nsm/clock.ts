@@ -23,9 +23,9 @@ const State = v.union([
 export type ClockState = v.InferOutput<typeof State> | { readonly source: 'unknown' };
 
 /**
- * Judges whether the system clock is right, by init's report (the clock's source, and its error when init last
- * corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing corrects
- * the clock.
+ * Judges whether the system clock is right, by init's report (the clock's source, and its error when init
+ * last corrected it) and by the time in the NSM's documents. Outside an image there is no report, and nothing
+ * corrects the clock.
  */
 export class Clock {
   readonly #path: string | undefined;
@@ -60,8 +60,8 @@ export class Clock {
   }
 
   /**
-   * Compares the clock with the time in a document from the NSM. Only the latest document counts. All parameters
-   * are in milliseconds since the Unix epoch.
+   * Compares the clock with the time in a document from the NSM. Only the latest document counts. All
+   * parameters are in milliseconds since the Unix epoch.
    *
    * @param documentMs the time in the document
    * @param askedMs the clock before the document was requested

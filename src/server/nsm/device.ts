@@ -41,10 +41,10 @@ interface Call {
 /**
  * The NSM's device node, through the Linux driver (`linux/nsm.h`, kernel 6.8 and later).
  *
- * Calls are sent one at a time, in the order in which they were made. The first call opens the descriptor, and so
- * does the first call after a failed one. The driver can block a call for up to two minutes, and nothing can cancel
- * it: its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind it. The device continues with the
- * next call when the driver returns; until then `process.exit()` blocks too.
+ * Calls are sent one at a time, in the order in which they were made. The first call opens the descriptor,
+ * and so does the first call after a failed one. The driver can block a call for up to two minutes, and
+ * nothing can cancel it: its caller gets `NSM_TIMEOUT` at the deadline, and so do the callers behind it. The
+ * device continues with the next call when the driver returns; until then `process.exit()` blocks too.
  */
 export class NsmDevice implements NsmTransport {
   readonly #path: string;
@@ -102,8 +102,8 @@ export class NsmDevice implements NsmTransport {
   }
 
   /**
-   * Rejects unanswered calls with `NSM_CLOSED`. The descriptor is released now, or when the call in flight returns.
-   * The device can't be opened again.
+   * Rejects unanswered calls with `NSM_CLOSED`. The descriptor is released now, or when the call in flight
+   * returns. The device can't be opened again.
    */
   close(): void {
     this.#closed = true;
@@ -173,7 +173,9 @@ export class NsmDevice implements NsmTransport {
   }
 }
 
-/** Turns the errors that the addon documents into `NsmError`s. Any other error is a bug here and is passed on. */
+/**
+ * Turns the errors that the addon documents into `NsmError`s. Any other error is a bug here and is passed on.
+ */
 function typed(error: unknown): unknown {
   const code = errorCode(error);
   const syscall = error instanceof Error && 'syscall' in error ? error.syscall : undefined;

@@ -19,9 +19,9 @@ interface Waiting {
 }
 
 /**
- * The attestation documents of one public key and its user data, requested one at a time: an NSM takes tens of milliseconds for
- * each, and anyone may ask. Callers without a nonce share a document; callers with one wait in a queue, in which
- * each owner (a connection) has at most one place.
+ * The attestation documents of one public key and its user data, requested one at a time: an NSM takes tens
+ * of milliseconds for each, and anyone may ask. Callers without a nonce share a document; callers with one
+ * wait in a queue, in which each owner (a connection) has at most one place.
  */
 export class Documents {
   readonly #nsm: Nsm;
@@ -125,8 +125,8 @@ export class Documents {
 }
 
 /**
- * Reads the time at which the NSM made a document, in milliseconds since the Unix epoch. The signature is not verified: inside the
- * enclave, the document is trusted because it was read from the device.
+ * Reads the time at which the NSM made a document, in milliseconds since the Unix epoch. The signature is not
+ * verified: inside the enclave, the document is trusted because it was read from the device.
  *
  * @throws NSM_PROTOCOL
  */

@@ -4,7 +4,9 @@ import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 /** Whatever is wrong with the NSM, the server can't answer now. */
 const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
-/** Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s. */
+/**
+ * Everything that can go wrong between a caller and the NSM. The last eight are the NSM's own `ErrorCode`s.
+ */
 export const NSM_ERRORS = {
   NSM_UNAVAILABLE: cannotAnswer(
     'there is no NSM driver, since the native addon or the device is missing: expected outside an enclave',
@@ -86,8 +88,8 @@ const REFUSALS: ReadonlyMap<string, NsmCode> = new Map([
 ]);
 
 /**
- * The error for `{"Error": name}` in answer to `operation`; the names are those of `ErrorCode` in AWS's NSM API.
- * The message does not repeat a name outside that list: it could be anything.
+ * The error for `{"Error": name}` in answer to `operation`; the names are those of `ErrorCode` in AWS's NSM
+ * API. The message does not repeat a name outside that list: it could be anything.
  */
 export function refusal(operation: string, name: string): NsmError {
   const code = REFUSALS.get(name);

@@ -1,6 +1,6 @@
 /**
- * The CBOR messages of the NSM: one object per operation, with an encoder for the request and a decoder for the
- * answer.
+ * The CBOR messages of the NSM: one object per operation, with an encoder for the request and a decoder for
+ * the answer.
  *
  * Names, types and limits are those of AWS's NSM API (`Request`, `Response`) and its description of the
  * attestation document. A decoder returns only what it has checked and rejects unknown fields, except in
@@ -164,8 +164,8 @@ function optionalBytes(name: string, value: Uint8Array | null, min: number, max:
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Rejects what cborg reads too leniently: it turns the float 1.0 and the integer 1 into the same number, and drops a
- * byte order mark or replaces invalid UTF-8 in a string, so that two different strings become equal.
+ * Rejects what cborg reads too leniently: it turns the float 1.0 and the integer 1 into the same number, and
+ * drops a byte order mark or replaces invalid UTF-8 in a string, so that two different strings become equal.
  */
 class AnswerTokenizer extends Tokenizer {
   override next() {

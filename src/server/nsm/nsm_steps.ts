@@ -1,4 +1,7 @@
-/** The start's requests to the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM exists. */
+/**
+ * The start's requests to the NSM: random bytes, a confirmed clock, registers. Outside an enclave, no NSM
+ * exists.
+ */
 import { randomBytes } from 'node:crypto';
 import type { EnclaveState } from 'sui-enclave/sealing/secrets';
 import type { Logger } from 'sui-enclave-service/log';
@@ -28,8 +31,8 @@ export async function readRandom(nsm: Nsm, required: boolean): Promise<Uint8Arra
 /**
  * Compares the clock with the NSM's now, and then every minute.
  *
- * @param required Callers need the attestation of the key: an NSM that can't attest is useless, so a required one that fails
- *   stops the start. Otherwise it is logged.
+ * @param required Callers need the attestation of the key: an NSM that can't attest is useless, so a required
+ *   one that fails stops the start. Otherwise it is logged.
  * @returns ends the comparisons
  * @throws NsmError
  */

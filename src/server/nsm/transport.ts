@@ -1,5 +1,6 @@
 /**
- * One exchange with a Nitro Secure Module: the bytes of one CBOR request in, the bytes of its CBOR answer out.
+ * One exchange with a Nitro Secure Module: the bytes of one CBOR request in, the bytes of its CBOR answer
+ * out.
  *
  * `NsmDevice` is the real one; development and tests use others. A transport does not interpret CBOR:
  * `messages.ts` encodes the requests and checks the answers.

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import type { ClockState } from '../nsm/clock.ts';
 
-/** A start as `GET /boot`, the console and the parent's log port report it: fixed fields, nothing from a request. */
+/**
+ * A start as `GET /boot`, the console and the parent's log port report it: fixed fields, nothing from a
+ * request.
+ */
 export interface BootReport {
   readonly event: 'boot';
   readonly version: string;
@@ -41,9 +44,10 @@ export function makeBootReport(parts: {
 }
 
 /**
- * Reads the reason why a part of this enclave (a bridge, the console, the clock) last ended, such as `the inbound bridge was
- * ended by signal 9`; init has restarted it. Null if none has ended, or outside an image, where nothing records it.
- * The parent's log port reports why an enclave as a whole ended: an enclave can't know its predecessor.
+ * Reads the reason why a part of this enclave (a bridge, the console, the clock) last ended, such as `the
+ * inbound bridge was ended by signal 9`; init has restarted it. Null if none has ended, or outside an image,
+ * where nothing records it. The parent's log port reports why an enclave as a whole ended: an enclave can't
+ * know its predecessor.
  */
 export function readLastEnd(path: string | undefined): string | null {
   if (path === undefined) return null;

@@ -1,7 +1,7 @@
 /**
- * The only output of a production enclave beside its answers: events with fixed fields, one line of JSON each, for the parent
- * instance. An event never contains a line of the log, in which an application may have written anything, and of a sealed
- * request it reports only the arrival.
+ * The only output of a production enclave beside its answers: events with fixed fields, one line of JSON
+ * each, for the parent instance. An event never contains a line of the log, in which an application may have
+ * written anything, and of a sealed request it reports only the arrival.
  */
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -16,7 +16,10 @@ import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
 export interface ServerEvents {
   /** The server listens, so long after the start of its process. */
   listening: { readonly ms: number };
-  /** A plain request was answered with an error, or its caller has left. `code` is null for an error without one. */
+  /**
+   * A plain request was answered with an error, or its caller has left. `code` is null for an error without
+   * one.
+   */
   request: {
     readonly request_id: string;
     readonly status: number;
@@ -178,7 +181,11 @@ export function declaredEvent(
   );
 }
 
-/** The names are in app.yaml, where everybody can read and measure them, and in app.ts for their types. @throws ConfigError */
+/**
+ * The names are in app.yaml, where everybody can read and measure them, and in app.ts for their types.
+ *
+ * @throws ConfigError
+ */
 export function requireSameEvents(measured: EventDeclarations = {}, typed: EventDeclarations = {}): void {
   const formatEvents = (events: EventDeclarations) =>
     Object.entries(events)

@@ -3,14 +3,18 @@ import { isUpstreamError, type Upstreams } from 'sui-enclave-service/upstream';
 import { startShared, waitForShared } from 'sui-enclave-service/waiting';
 
 const PROBE_TIMEOUT_MS = 5000;
-/** Minimum time between the starts of two rounds, in milliseconds, so that a GET can't serve as an amplifier. */
+/**
+ * Minimum time between the starts of two rounds, in milliseconds, so that a GET can't serve as an amplifier.
+ */
 const ROUND_MS = 10_000;
 /** Maximum age of a finished round that answers while the next one runs, in milliseconds. */
 const MAX_AGE_MS = 20_000;
 
 type Statuses = Record<string, boolean>;
 
-/** Checks whether each endpoint of the application is reachable: any HTTP answer counts, even an error status. */
+/**
+ * Checks whether each endpoint of the application is reachable: any HTTP answer counts, even an error status.
+ */
 export class EndpointHealth {
   readonly #clients: readonly (readonly [host: string, client: AxiosInstance])[];
   #round: Promise<Statuses> | undefined;

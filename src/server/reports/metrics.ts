@@ -1,6 +1,7 @@
 /**
- * The figures of an enclave's server, which the parent instance reads. It must learn nothing of a sealed request but that
- * one arrived: whatever a sealed request causes is in no figure, and no label is made from input.
+ * The figures of an enclave's server, which the parent instance reads. It must learn nothing of a sealed
+ * request but that one arrived: whatever a sealed request causes is in no figure, and no label is made from
+ * input.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { RequestEnd } from 'sui-enclave-service/http/in_flight';

@@ -1,4 +1,7 @@
-/** The text format of OpenMetrics 1.0 (openmetrics.io), for a few figures whose names and labels are constants. */
+/**
+ * The text format of OpenMetrics 1.0 (openmetrics.io), for a few figures whose names and labels are
+ * constants.
+ */
 
 export interface Family {
   /** Name without `_total`, the suffix of the samples of a counter. */

@@ -7,7 +7,11 @@ import { wrapAnswers } from 'sui-enclave-service/http/respond';
 import { EnclaveServerError } from '../enclave_errors.ts';
 import { sealAesGcm } from './sealing_key.ts';
 
-/** Makes every further answer to this request sealed, errors too. @param padding see `SEALED_PADDING_BYTES` */
+/**
+ * Makes every further answer to this request sealed, errors too.
+ *
+ * @param padding see `SEALED_PADDING_BYTES`
+ */
 export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padding: number): void {
   wrapAnswers(response, {
     mediaType: SEALED_TYPE,
@@ -15,7 +19,11 @@ export function sealAnswers(response: ServerResponse, secret: AnswerSecret, padd
   });
 }
 
-/** Turns an error about a sealed message into one for callers. @throws EnclaveServerError, or the error itself */
+/**
+ * Turns an error about a sealed message into one for callers.
+ *
+ * @throws EnclaveServerError, or the error itself
+ */
 export function asEnclaveServerError(error: unknown): never {
   if (!(error instanceof SealingError)) throw error;
   const { code, message } = error;

@@ -13,8 +13,8 @@ import type { SealingKey } from './sealing_key.ts';
 export type CallEndpoint = (request: Request, response: Response, input: unknown) => Promise<void>;
 
 /**
- * `POST /sealed`: requests to the application's endpoints that only this process can read, and their answers. What
- * happens before the request is opened is answered in clear, and everything after it sealed, errors too.
+ * `POST /sealed`: requests to the application's endpoints that only this process can read, and their answers.
+ * What happens before the request is opened is answered in clear, and everything after it sealed, errors too.
  */
 export class SealedEndpoint {
   readonly #key: SealingKey;

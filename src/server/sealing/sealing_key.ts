@@ -1,4 +1,7 @@
-/** The enclave's sealing key, and HPKE's algorithms by Node's crypto: by Web Crypto they take ten times as long. */
+/**
+ * The enclave's sealing key, and HPKE's algorithms by Node's crypto: by Web Crypto they take ten times as
+ * long.
+ */
 import {
   createCipheriv,
   createDecipheriv,
@@ -31,13 +34,16 @@ import { bootSeed } from '../keys/seed.ts';
 
 /** RFC 8410, section 7: PKCS #8 of an X25519 private key, up to its 32 bytes. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
-/** RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. 12 bytes are 16 of base64. */
+/**
+ * RFC 8410, section 4: SubjectPublicKeyInfo of an X25519 public key, up to its 32 bytes. 12 bytes are 16 of
+ * base64.
+ */
 const SPKI_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
 const SPKI_PREFIX_BASE64 = SPKI_PREFIX.toString('base64');
 
 /**
- * The enclave's X25519 key (RFC 7748), which requests are sealed to. Like the signing key, it is generated at boot,
- * exists only in the memory of this process, and has no accessor.
+ * The enclave's X25519 key (RFC 7748), which requests are sealed to. Like the signing key, it is generated at
+ * boot, exists only in the memory of this process, and has no accessor.
  */
 export class SealingKey {
   readonly #key: AgreementKey;
@@ -56,7 +62,9 @@ export class SealingKey {
     }
   }
 
-  /** @param bytes the private key, 32 bytes, which the caller wipes; for test vectors. Otherwise use `create` */
+  /**
+   * @param bytes the private key, 32 bytes, which the caller wipes; for test vectors. Otherwise use `create`
+   */
   static of(bytes: Uint8Array): SealingKey {
     const pkcs8 = Buffer.alloc(PKCS8_PREFIX.length + KEY_SIZE);
     pkcs8.set(PKCS8_PREFIX);

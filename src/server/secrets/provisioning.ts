@@ -38,8 +38,8 @@ export class Provisioning {
   }
 
   /**
-   * A hand-off: plain secrets if they are allowed, or sealed ones, which need a signature only if app.yaml names
-   * provisioners.
+   * A hand-off: plain secrets if they are allowed, or sealed ones, which need a signature only if app.yaml
+   * names provisioners.
    *
    * @throws ConfigError, EnclaveServerError; none repeats a value
    */
@@ -60,7 +60,8 @@ export class Provisioning {
   }
 
   /**
-   * Opens a message of `POST /secrets`. The cheap checks come first: only a provisioner can cause a key agreement.
+   * Opens a message of `POST /secrets`. The cheap checks come first: only a provisioner can cause a key
+   * agreement.
    *
    * @throws EnclaveServerError, NsmError
    */
@@ -73,7 +74,11 @@ export class Provisioning {
     return await this.#open(json);
   }
 
-  /** Accepts a set that `open` returned. @throws EnclaveServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT */
+  /**
+   * Accepts a set that `open` returned.
+   *
+   * @throws EnclaveServerError: SECRETS_FINAL, SECRETS_REFUSED, SEALED_CONTENT
+   */
   accept({ content, receiptKey }: OpenedSecrets): Receipt {
     const values = parseContent(content);
     this.#requireMissing();

@@ -1,4 +1,7 @@
-/** Sources of the secrets: the environment, files, options of `boot`, a hand-off, or sealed from a provisioner. */
+/**
+ * Sources of the secrets: the environment, files, options of `boot`, a hand-off, or sealed from a
+ * provisioner.
+ */
 
 import { ConfigError } from 'sui-enclave/errors';
 import type { Env } from 'sui-enclave-service/settings';

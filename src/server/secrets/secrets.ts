@@ -36,15 +36,18 @@ export class SecretsMissing extends EnclaveServerError {
 export type SecretsCheck = (values: Readonly<Record<string, string>>) => void;
 
 /**
- * The secrets that the application names in its app.yaml. They may arrive after the start. The first complete set
- * is final, so that nobody can replace a secret at run time.
+ * The secrets that the application names in its app.yaml. They may arrive after the start. The first complete
+ * set is final, so that nobody can replace a secret at run time.
  */
 export class Secrets {
   readonly #names: readonly string[];
   #values: ReadonlyMap<string, string> | undefined;
   #check: SecretsCheck = () => {};
   #completed: () => void = () => {};
-  /** Reason for which the last hand-off was refused: the message of a ConfigError, which never contains a value. */
+  /**
+   * Reason for which the last hand-off was refused: the message of a ConfigError, which never contains a
+   * value.
+   */
   refused: string | undefined;
 
   constructor(names: readonly string[]) {
@@ -168,8 +171,8 @@ function fromEnv(name: string, env: Env): string | undefined {
 export type HandOff = (json: unknown) => Promise<void> | void;
 
 /**
- * Reads hand-offs from the process that started the server, one JSON object per line, until one is valid. Logs an
- * invalid one without its content and waits for the next.
+ * Reads hand-offs from the process that started the server, one JSON object per line, until one is valid.
+ * Logs an invalid one without its content and waits for the next.
  *
  * @param handOff default: a plain set
  * @returns when the secrets are complete, or the source has ended without them

@@ -16,8 +16,8 @@ export interface SecretsParts {
 }
 
 /**
- * `POST /secrets`: sealed secrets from a provisioner, and the receipt for them. What happens before the message is
- * opened is answered in clear, and everything after it sealed for the provisioner, errors too.
+ * `POST /secrets`: sealed secrets from a provisioner, and the receipt for them. What happens before the
+ * message is opened is answered in clear, and everything after it sealed for the provisioner, errors too.
  */
 export async function answerSecrets(
   request: Request,

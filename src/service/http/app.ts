@@ -70,13 +70,14 @@ export function configure(app: Express, { trustedProxies }: Pick<AppOptions, 'tr
 const INVALID_TARGET = '/\0';
 
 /**
- * Hands requests to the application in a form that its router can read: it would parse any other target with Node's
- * legacy URL parser, which throws for some and prints others.
+ * Hands requests to the application in a form that its router can read: it would parse any other target with
+ * Node's legacy URL parser, which throws for some and prints others.
  */
 export function createListener(app: Express): RequestListener {
   return (request, response) => {
     request.url = originForm(request.method, request.url ?? '') ?? INVALID_TARGET;
-    // `unanswered` and `handleError` answer everything. Express would make its own last handler for each request.
+    // `unanswered` and `handleError` answer everything. Express would make its own last handler for each
+    // request.
     app(request as Request, response as Response, () => response.destroy());
   };
 }

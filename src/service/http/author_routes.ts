@@ -1,4 +1,7 @@
-/** An application's own handlers of Express, within the server's limits: its router, and what runs before its endpoints. */
+/**
+ * An application's own handlers of Express, within the server's limits: its router, and what runs before its
+ * endpoints.
+ */
 import express, {
   type Express,
   type NextFunction,
@@ -174,7 +177,10 @@ function sendSignedAsJson(response: Response, admit: (answer: JsonText) => void)
   };
 }
 
-/** Headers of content that an error replaces. `Content-Range` gives the size of content without the requested range. */
+/**
+ * Headers of content that an error replaces. `Content-Range` gives the size of content without the requested
+ * range.
+ */
 const CONTENT_HEADERS = [
   'accept-ranges',
   'content-disposition',

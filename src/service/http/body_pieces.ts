@@ -3,8 +3,8 @@ import { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * A body may arrive in this many pieces, plus one for every BYTES_PER_PIECE bytes. Each piece costs the same work
- * regardless of its size, which the caller chooses (RFC 9112, section 7.1).
+ * A body may arrive in this many pieces, plus one for every BYTES_PER_PIECE bytes. Each piece costs the same
+ * work regardless of its size, which the caller chooses (RFC 9112, section 7.1).
  */
 const MAX_PIECES = 256;
 const BYTES_PER_PIECE = 16;
@@ -41,10 +41,10 @@ function countPieces(this: Counted, piece: Buffer | null): boolean {
 }
 
 /**
- * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces, though the
- * connection is closed. Node offers no means to stop it, but it calls back only functions. It will serve other
- * connections, so it gets its function back at the end of this request, or else of this turn of the event loop, before it
- * can be used again.
+ * Makes the parser drop the rest of its present read: otherwise it would hand over up to 11,000 more pieces,
+ * though the connection is closed. Node offers no means to stop it, but it calls back only functions. It will
+ * serve other connections, so it gets its function back at the end of this request, or else of this turn of
+ * the event loop, before it can be used again.
  */
 function stopParser(request: Counted): void {
   const { parser } = request.socket as Socket & { parser?: Record<string, unknown> | null };

@@ -4,8 +4,8 @@ import { type Listed, OrderedList } from '../ordered_list.ts';
 import { BoundedRequest } from './body_pieces.ts';
 
 /**
- * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one read, and
- * each costs far more memory than its bytes.
+ * Maximum number of pipelined requests of one connection. Clients send one at a time; thousands fit into one
+ * read, and each costs far more memory than its bytes.
  */
 const MAX_PIPELINED = 8;
 
@@ -31,17 +31,20 @@ export interface Connection extends Listed<Connection> {
 }
 
 /**
- * The open connections, at most `max` of them. At the limit, a new connection replaces the one that has been idle
- * longest, or else the one whose request has been incomplete longest. A connection with a complete request is never
- * closed in favour of another. Behind the enclave's bridge every peer is 127.0.0.1, so there is no limit per
- * address.
+ * The open connections, at most `max` of them. At the limit, a new connection replaces the one that has been
+ * idle longest, or else the one whose request has been incomplete longest. A connection with a complete
+ * request is never closed in favour of another. Behind the enclave's bridge every peer is 127.0.0.1, so there
+ * is no limit per address.
  */
 export class Connections {
   readonly #max: number;
   readonly #open = new Map<unknown, Connection>();
   /** Connections between two requests, in the order in which they became idle. */
   readonly #idle = new OrderedList<Connection>();
-  /** Connections whose request is incomplete or has not begun, in the order in which the request or they began. */
+  /**
+   * Connections whose request is incomplete or has not begun, in the order in which the request or they
+   * began.
+   */
   readonly #receiving = new OrderedList<Connection>();
   /** Sum over all connections. */
   #pending = 0;
@@ -64,8 +67,9 @@ export class Connections {
   }
 
   /**
-   * Returns whether the connection must not send further requests: it is closed, or too many of its requests wait for an
-   * answer. While more requests wait than connections are allowed, the limit is one per connection.
+   * Returns whether the connection must not send further requests: it is closed, or too many of its requests
+   * wait for an answer. While more requests wait than connections are allowed, the limit is one per
+   * connection.
    */
   isFull(socket: unknown): boolean {
     const connection = this.#open.get(socket);
@@ -134,7 +138,10 @@ export class Connections {
     }
   }
 
-  /** Closes all, also those that Node no longer counts as its server's: it stops parsing a connection after CONNECT. */
+  /**
+   * Closes all, also those that Node no longer counts as its server's: it stops parsing a connection after
+   * CONNECT.
+   */
   closeAll(): void {
     for (const connection of this.#open.values()) this.#end(connection);
   }
@@ -167,8 +174,8 @@ export class Connections {
 }
 
 /**
- * Ends a request of a closed connection. Node does so for the answer whose turn it is, but not for those that wait behind
- * it, nor for any request of a connection that it stopped parsing (an upgrade, CONNECT).
+ * Ends a request of a closed connection. Node does so for the answer whose turn it is, but not for those that
+ * wait behind it, nor for any request of a connection that it stopped parsing (an upgrade, CONNECT).
  */
 function abandon({ request, response }: Pending): void {
   if (!response.socket) response.emit('close');
@@ -176,9 +183,9 @@ function abandon({ request, response }: Pending): void {
 }
 
 /**
- * The class of a server's requests. A request over its connection's limit claims to be an upgrade without a listener,
- * so that Node stops parsing and closes the connection. Closing it later, in a handler, would first cost the memory of
- * all requests in the same read.
+ * The class of a server's requests. A request over its connection's limit claims to be an upgrade without a
+ * listener, so that Node stops parsing and closes the connection. Closing it later, in a handler, would first
+ * cost the memory of all requests in the same read.
  */
 export function createRequestClass(connections: Connections): typeof IncomingMessage {
   return class extends BoundedRequest {

@@ -27,9 +27,9 @@ export interface RoutePaths {
 const MAX_AGE_SECONDS = '600';
 
 /**
- * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials, and
- * answers their preflights. (The package `cors` recomputes its headers for each request, which would take a sixth of
- * the time of a request here. The policy is fixed, so the headers are too.)
+ * Allows pages of these origins to read answers (Fetch Standard, "CORS protocol"), never with credentials,
+ * and answers their preflights. (The package `cors` recomputes its headers for each request, which would take
+ * a sixth of the time of a request here. The policy is fixed, so the headers are too.)
  *
  * @param exposed the service's own headers that pages may read
  */
@@ -65,7 +65,9 @@ export function cors(
   };
 }
 
-/** @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development */
+/**
+ * @throws ServerError: INVALID_INPUT, for a request from another machine's page to a server of development
+ */
 function requireAdmission(origins: '*' | Origins, request: Request): void {
   if (origins !== '*' && origins.admits?.(request) === false) {
     throw new ServerError(
@@ -78,7 +80,8 @@ function requireAdmission(origins: '*' | Origins, request: Request): void {
 /** Adds the headers by which a preflight allows the request that follows it. */
 function allowRequest(request: Request, response: Response, methods: readonly string[]): void {
   addHeader(response, 'access-control-allow-methods', methods.join(', '));
-  // Any header: this server interprets none of them, and a front end may add its own, for example for tracing.
+  // Any header: this server interprets none of them, and a front end may add its own, for example for
+  // tracing.
   const headers = request.headers['access-control-request-headers'];
   if (headers !== undefined) addHeader(response, 'access-control-allow-headers', headers);
   addHeader(response, 'access-control-max-age', MAX_AGE_SECONDS);

@@ -20,7 +20,9 @@ type WriteError = (response: ServerResponse, error: VisibleError) => void;
 /** The part of an error that callers see. */
 type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 'retryAfterSeconds'>;
 
-/** An error of any other class is a bug, and so is one that can't be read: its message is for the log alone. */
+/**
+ * An error of any other class is a bug, and so is one that can't be read: its message is for the log alone.
+ */
 function visibleError(thrown: unknown): VisibleError {
   try {
     if (thrown instanceof HttpError) {
@@ -85,7 +87,8 @@ function sendError(
 /**
  * Answers malformed HTTP, which never reaches a route, in the same form.
  *
- * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one for it
+ * @param pending an unsent answer to an earlier request of the connection: the client would mistake this one
+ *   for it
  * @returns the error that was sent as the answer, if one was
  */
 export function onClientError(
@@ -119,8 +122,9 @@ export function refuseConnect(socket: Duplex, pending?: ServerResponse): ServerE
 }
 
 /**
- * Time for which a connection stays open after the answer to malformed HTTP, in milliseconds. If it were closed immediately, data that the
- * peer has sent meanwhile would reset it, and the peer might never read the answer.
+ * Time for which a connection stays open after the answer to malformed HTTP, in milliseconds. If it were
+ * closed immediately, data that the peer has sent meanwhile would reset it, and the peer might never read the
+ * answer.
  */
 const LINGER_MS = 1000;
 const lingering = new WeakSet<Duplex>();

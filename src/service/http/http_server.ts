@@ -1,4 +1,7 @@
-/** The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place for errors. */
+/**
+ * The HTTP server that every service here shares: limits on connections, requests, bodies and time, one place
+ * for errors.
+ */
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -102,8 +105,8 @@ function logRefusal(log: Logger, socket: Duplex, refusal: ServerError | undefine
 }
 
 /**
- * A class whose instances have Express' prototype from the start, so that Express need not change it: that would make
- * all later accesses to their properties slow, and cost as much as its routing.
+ * A class whose instances have Express' prototype from the start, so that Express need not change it: that
+ * would make all later accesses to their properties slow, and cost as much as its routing.
  */
 function withPrototype<Message extends typeof IncomingMessage | typeof ServerResponse>(
   message: Message,
@@ -149,8 +152,8 @@ export function listen(
 /** Refuses new connections and waits for the requests in flight, at most `graceMs`. */
 export function shutDown(server: Server, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // Otherwise a connection would stay open for its next request after its last answer was sent, or for its first:
-    // browsers open some to be prepared, and Node no longer looks for slow headers.
+    // Otherwise a connection would stay open for its next request after its last answer was sent, or for its
+    // first: browsers open some to be prepared, and Node no longer looks for slow headers.
     const idle = setInterval(() => {
       server.closeIdleConnections();
       connectionsOf.get(server)?.closeUnused();

@@ -12,13 +12,17 @@ import { addHeader, isAnswered, isWrapped } from './respond.ts';
 /** Interval at which deadlines are checked, in milliseconds. */
 const SWEEP_MS = 250;
 /**
- * A connection is closed after this many answers, and after its next answer once it is older than this age, so that
- * no connection lasts without limit. (Node's `maxRequestsPerSocket` announces the end but leaves the connection open.)
+ * A connection is closed after this many answers, and after its next answer once it is older than this age,
+ * so that no connection lasts without limit. (Node's `maxRequestsPerSocket` announces the end but leaves the
+ * connection open.)
  */
 const MAX_REQUESTS_PER_CONNECTION = 1000;
 const MAX_CONNECTION_AGE_MS = 10 * 60_000;
 
-/** Key under which a response keeps its entry: a WeakMap would cost the garbage collector more than the rest of a request. */
+/**
+ * Key under which a response keeps its entry: a WeakMap would cost the garbage collector more than the rest
+ * of a request.
+ */
 const ENTRY = Symbol('entry');
 type Tracked = ServerResponse & { [ENTRY]?: Entry };
 
@@ -30,8 +34,8 @@ interface Entry extends Listed<Entry> {
   readonly connection: Connection;
   readonly fail: (error: unknown) => void;
   /**
-   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot, `waiting` for
-   * the call of another request does not.
+   * Whether the handler is at work, which may take longer than the caller waits: `running` holds a slot,
+   * `waiting` for the call of another request does not.
    */
   work: 'none' | 'running' | 'waiting';
   closed: boolean;
@@ -65,8 +69,8 @@ export interface RequestEnd {
 }
 
 /**
- * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with one
- * listener does all of it, since this is most of the cost of a request.
+ * The requests in flight, each with a generated id, a deadline and a log line when it ends. One class with
+ * one listener does all of it, since this is most of the cost of a request.
  */
 export class InFlight {
   readonly #log: Logger;
@@ -110,9 +114,9 @@ export class InFlight {
   }
 
   /**
-   * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it failed,
-   * otherwise at debug. The line contains only the method and the route of the request, and the code of the error that
-   * answered it: the caller controls paths, queries and bodies, which may contain anything.
+   * Assigns the request an id (header `x-request-id`) and logs a line when it ends: at level info if it
+   * failed, otherwise at debug. The line contains only the method and the route of the request, and the code
+   * of the error that answered it: the caller controls paths, queries and bodies, which may contain anything.
    *
    * @param fail answers the request with an error; called when the deadline has passed
    * @returns false if the request must not be handled because its connection is closed
@@ -157,9 +161,9 @@ export class InFlight {
   }
 
   /**
-   * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has passed,
-   * even if its caller has disconnected. Call this only for complete requests: incomplete ones could otherwise block
-   * the others. Within the handler of the same request it takes no second place.
+   * Runs a handler, at most `maxRunning` at a time. A handler counts until it finishes or its deadline has
+   * passed, even if its caller has disconnected. Call this only for complete requests: incomplete ones could
+   * otherwise block the others. Within the handler of the same request it takes no second place.
    *
    * @throws OVERLOADED immediately, without a queue
    */
@@ -185,7 +189,9 @@ export class InFlight {
     }
   }
 
-  /** Does the same as `work` for a handler that is done when it returns: it never waits, and needs no slot. */
+  /**
+   * Does the same as `work` for a handler that is done when it returns: it never waits, and needs no slot.
+   */
   workAtOnce(response: ServerResponse, handler: () => void): void {
     if (this.#admit(response)) handler();
   }

@@ -1,6 +1,6 @@
 /**
- * Serves figures for Prometheus on loopback, over a listener of its own: one path, few connections, and nothing read of a
- * request but its head.
+ * Serves figures for Prometheus on loopback, over a listener of its own: one path, few connections, and
+ * nothing read of a request but its head.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -31,7 +31,10 @@ export interface MetricsListenerOptions {
   readonly maxAgeMs?: number;
 }
 
-/** Nobody needs more than one or two. A further one takes the place of the oldest, so that idle ones keep nobody out. */
+/**
+ * Nobody needs more than one or two. A further one takes the place of the oldest, so that idle ones keep
+ * nobody out.
+ */
 const MAX_CONNECTIONS = 16;
 
 /** @throws ConfigError if it can't listen there */

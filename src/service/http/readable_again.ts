@@ -22,8 +22,8 @@ const COPIED = [
 ] as const satisfies readonly (keyof Request)[];
 
 /**
- * A request like this one, on the same socket, whose stream begins anew with the body. (`unshift` can't give a body back
- * to a stream that has ended.)
+ * A request like this one, on the same socket, whose stream begins anew with the body. (`unshift` can't give
+ * a body back to a stream that has ended.)
  *
  * @param body the whole body
  */

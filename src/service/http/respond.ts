@@ -48,7 +48,10 @@ const ANSWER_HEADERS = ['retry-after', 'www-authenticate', 'allow'];
 const HEADERS = Symbol('headers');
 type Prepared = ServerResponse & { [HEADERS]?: string[] };
 
-/** Adds a header to the answer. (Node's `setHeader` costs more: it makes `writeHead` check and copy every header.) */
+/**
+ * Adds a header to the answer. (Node's `setHeader` costs more: it makes `writeHead` check and copy every
+ * header.)
+ */
 export function addHeader(response: ServerResponse, name: string, value: string): void {
   const headers = (response as Prepared)[HEADERS];
   if (headers) headers.push(name, value);
@@ -70,8 +73,9 @@ export function writeHead(response: ServerResponse, status: number, headers: rea
 }
 
 /**
- * Writes the answer with its length and in one piece (which Node does for a string, but not for a Buffer). Express'
- * helpers would hash every body for an ETag and look up its type, which costs more than the rest of a request.
+ * Writes the answer with its length and in one piece (which Node does for a string, but not for a Buffer).
+ * Express' helpers would hash every body for an ETag and look up its type, which costs more than the rest of
+ * a request.
  */
 function send(
   response: ServerResponse,
@@ -104,8 +108,9 @@ type Answered = ServerResponse & { [BODY]?: string | Uint8Array | undefined };
 let answered: Answered[] = [];
 
 /**
- * Writes the answers of one turn of the event loop one after the other at its end. Between two requests, each write would
- * wake the peer, which costs more than the rest of a request; in a row, the first write wakes it for all.
+ * Writes the answers of one turn of the event loop one after the other at its end. Between two requests, each
+ * write would wake the peer, which costs more than the rest of a request; in a row, the first write wakes it
+ * for all.
  */
 function endWithTurn(response: Answered, body: string | Uint8Array): void {
   response[BODY] = body;

@@ -16,8 +16,8 @@ const CODES: Readonly<Record<number, ServerCode>> = {
 };
 
 /**
- * Properties of HTTP clients' errors: an upstream's 404 is not the caller's. (`createError(404, error)` of http-errors
- * returns that same error.)
+ * Properties of HTTP clients' errors: an upstream's 404 is not the caller's. (`createError(404, error)` of
+ * http-errors returns that same error.)
  */
 const MARKS_OF_CLIENTS = ['response', 'request', 'config', 'cause', 'reason', 'isAxiosError'];
 
@@ -32,7 +32,8 @@ class RouteRefusal extends ServerError {
 }
 
 /**
- * An error that Express or http-errors made with a status of 400 to 499, as one that callers see; any other unchanged.
+ * An error that Express or http-errors made with a status of 400 to 499, as one that callers see; any other
+ * unchanged.
  *
  * @param redact removes secrets from a message that the error exposes
  */
@@ -58,7 +59,8 @@ function findStatus(thrown: unknown): number | undefined {
   };
   if (typeof status !== 'number' || status !== statusCode || !(status >= 400 && status <= 499))
     return undefined;
-  // As `isHttpError` of http-errors has it. Express' router gives a status alone to a path that it can't decode.
+  // As `isHttpError` of http-errors has it. Express' router gives a status alone to a path that it can't
+  // decode.
   if (typeof expose !== 'boolean' && !isInstance(thrown, URIError)) return undefined;
   if (!Number.isInteger(status) || MARKS_OF_CLIENTS.some((name) => name in thrown)) return undefined;
   return status;

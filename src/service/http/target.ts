@@ -6,11 +6,11 @@ const ORIGIN_FORM = /^\/[!"$-~]*$/;
 const ABSOLUTE_FORM = /^(https?:\/\/[^/?]+)([/?].*)?$/i;
 
 /**
- * Normalises a request target to the form that the router expects: a path with an optional query. An absolute target
- * (`http://host/path`) becomes its path; `OPTIONS *` stays unchanged.
+ * Normalises a request target to the form that the router expects: a path with an optional query. An absolute
+ * target (`http://host/path`) becomes its path; `OPTIONS *` stays unchanged.
  *
- * The router would parse any other form with Node's legacy URL parser, which throws for some targets and prints
- * others.
+ * The router would parse any other form with Node's legacy URL parser, which throws for some targets and
+ * prints others.
  *
  * @returns null if the target is invalid
  */

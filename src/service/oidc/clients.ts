@@ -11,7 +11,9 @@ export interface Client {
   readonly issuer: string;
   readonly clientId: string;
   readonly jwksUrl: URL;
-  /** Accepted values of a token's `azp` besides the client id: for example the client ids of its mobile apps. */
+  /**
+   * Accepted values of a token's `azp` besides the client id: for example the client ids of its mobile apps.
+   */
   readonly presenters: readonly string[];
 }
 

@@ -1,4 +1,7 @@
-/** Errors of token verification. Internal: each area answers with codes of its own. No message contains a claim. */
+/**
+ * Errors of token verification. Internal: each area answers with codes of its own. No message contains a
+ * claim.
+ */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of an OidcError, and what it means. */

@@ -11,7 +11,10 @@ const MAX_EXPONENT_BYTES = 8;
 /** The properties that identify a key. `issuer` is not defined by RFC 7517; Microsoft uses it. */
 const Rsa = v.looseObject({ kty: v.literal('RSA'), kid: v.string(), issuer: v.optional(v.unknown()) });
 
-/** A nonzero integer in base64url (RFC 7518, section 2). Some issuers add padding, which Sui's validators ignore too. */
+/**
+ * A nonzero integer in base64url (RFC 7518, section 2). Some issuers add padding, which Sui's validators
+ * ignore too.
+ */
 const Number64 = v.pipe(
   v.string(),
   v.regex(/^[A-Za-z0-9_-]+={0,2}$/),
@@ -58,7 +61,10 @@ interface UsableKey {
 
 /** The key with one key id in a set. */
 export interface KeyOfId extends UsableKey {
-  /** The only issuers whose tokens it signs; empty if the set doesn't specify them. `{tenantid}` matches any tenant. */
+  /**
+   * The only issuers whose tokens it signs; empty if the set doesn't specify them. `{tenantid}` matches any
+   * tenant.
+   */
   readonly issuers: readonly string[];
 }
 

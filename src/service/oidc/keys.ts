@@ -44,11 +44,11 @@ export class IssuerKeys {
   }
 
   /**
-   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent callers
-   * share one request.
+   * The key with this id. Fetches the keys only if the key is unknown or the known keys are old; concurrent
+   * callers share one request.
    *
-   * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch the
-   *   keys; whatever else the upstream throws
+   * @throws OidcError: TOKEN_KEY_UNKNOWN, ISSUER_MALFORMED if the key is malformed, or the failure to fetch
+   *   the keys; whatever else the upstream throws
    */
   async with(kid: string): Promise<KeyOfId> {
     const key = this.#known(kid, FRESH_MS);

@@ -79,8 +79,9 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
 }
 
 /**
- * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"): anyone's service account can obtain
- * a token for any `aud`, whereas a mobile app legitimately obtains one for the client id of its server.
+ * Checks to whom the token was issued (OpenID Connect Core 1.0, section 2, "azp"): anyone's service account
+ * can obtain a token for any `aud`, whereas a mobile app legitimately obtains one for the client id of its
+ * server.
  */
 function requirePresenter({ clientId, presenters }: AcceptedClient, azp: string | undefined): void {
   if (clientId === undefined || azp === undefined || azp === clientId || presenters.includes(azp)) return;
@@ -122,11 +123,12 @@ export function readToken(jwt: string): UnverifiedToken {
 }
 
 /**
- * Verifies signature and times, and that the token has the claims of an ID token (OpenID Connect Core 1.0, section 2).
+ * Verifies signature and times, and that the token has the claims of an ID token (OpenID Connect Core 1.0,
+ * section 2).
  *
  * @param token what readToken returned for `jwt`
- * @throws OidcError: TOKEN_KEY_UNKNOWN if the key is for tokens of another issuer, TOKEN_MALFORMED, TOKEN_SIGNATURE,
- *   TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM
+ * @throws OidcError: TOKEN_KEY_UNKNOWN if the key is for tokens of another issuer, TOKEN_MALFORMED,
+ *   TOKEN_SIGNATURE, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID, TOKEN_CLAIM
  */
 export async function verifySignature(
   jwt: string,

@@ -1,4 +1,7 @@
-/** Whom an audit asks for sources: the admin wrote the address on chain, and the auditor's machine would be the one that asks. */
+/**
+ * Whom an audit asks for sources: the admin wrote the address on chain, and the auditor's machine would be
+ * the one that asks.
+ */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
 import { UsageError } from 'sui-enclave-cli/command_line';
@@ -8,7 +11,10 @@ import { AuditError } from './errors.ts';
 /** Where a repository is fetched from. */
 export interface Address {
   readonly url: string;
-  /** `<host>:443:<address>,…` for curl, so that git asks the addresses that were checked; undefined: as the resolver says. */
+  /**
+   * `<host>:443:<address>,…` for curl, so that git asks the addresses that were checked; undefined: as the
+   * resolver says.
+   */
   readonly resolved: string | undefined;
 }
 
@@ -67,7 +73,8 @@ const refused = (url: string, why: string) =>
  * The address of a repository.
  *
  * @param isNamed whether the auditor named it: then it may have a port, and be in a private network
- * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that the auditor named
+ * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that
+ *   the auditor named
  */
 export async function sourceAddress(
   text: string,

@@ -1,6 +1,6 @@
 /**
- * Runs a function of this program in a process of its own. What an author wrote may print, run for hours or take all memory
- * there: only printable lines, plain data and known errors come back.
+ * Runs a function of this program in a process of its own. What an author wrote may print, run for hours or
+ * take all memory there: only printable lines, plain data and known errors come back.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

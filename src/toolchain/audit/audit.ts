@@ -1,4 +1,6 @@
-/** `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody. */
+/**
+ * `sui-enclave audit`: from the object on chain that a contract trusts to the sources behind it, for anybody.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -99,7 +101,9 @@ node did not answer); 3 nothing differs, but not everything was checked: --quick
   });
 }
 
-/** Reports every error: only a difference ends with the exit code of one, and no fault of this program does. */
+/**
+ * Reports every error: only a difference ends with the exit code of one, and no fault of this program does.
+ */
 function report(error: unknown, failure: Failure | undefined): Failure {
   if (failure !== undefined && error instanceof AuditError) return failure;
   const { code, error: message } = failure?.json ?? {
@@ -327,7 +331,11 @@ async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
 const OTHERS = 'other configs of the application';
 const LISTED = 'the registers of this one';
 
-/** A contract that does not pin a config accepts the enclaves of all. @returns undefined where they are not known */
+/**
+ * A contract that does not pin a config accepts the enclaves of all.
+ *
+ * @returns undefined where they are not known
+ */
 async function compareConfigs({ config, chain, checks }: Audit) {
   const otherConfigsFound = await checks.compare(OTHERS, LISTED, () => otherConfigs(config, chain));
   if (otherConfigsFound === undefined) return undefined;

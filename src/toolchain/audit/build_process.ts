@@ -1,6 +1,6 @@
 /**
- * Builds an image in a process of its own: what builders and bundlers print may have texts of an author, which reach the
- * terminal as printable lines alone.
+ * Builds an image in a process of its own: what builders and bundlers print may have texts of an author,
+ * which reach the terminal as printable lines alone.
  */
 
 import { IMAGE_CODES, type ImageCode, ImageError } from 'sui-enclave-cli/image/errors';

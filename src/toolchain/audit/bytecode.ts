@@ -1,4 +1,7 @@
-/** Compares every version of the packages that an application runs with, byte for byte but for the packages' own ids. */
+/**
+ * Compares every version of the packages that an application runs with, byte for byte but for the packages'
+ * own ids.
+ */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { printable } from 'sui-enclave-cli/printable';

@@ -85,7 +85,10 @@ export class MoveCommit {
     return { folders: parts, modules };
   }
 
-  /** The folder with the main module; else the one from which all others with modules of the package are reached. */
+  /**
+   * The folder with the main module; else the one from which all others with modules of the package are
+   * reached.
+   */
   #root({ modules, main }: Wanted): string {
     const names = new Set(main === undefined ? modules : [main, ...modules]);
     const declaring = new Set([...names].flatMap((module) => this.#only(module) ?? []));

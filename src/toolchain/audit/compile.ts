@@ -1,6 +1,6 @@
 /**
- * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own, and gets its files
- * from here alone.
+ * Compiles Move packages as they were published. The compiler runs in WebAssembly, in a process of its own,
+ * and gets its files from here alone.
  */
 import type { MovePackageFetcher } from '@zktx.io/sui-move-builder/full';
 import { printable } from 'sui-enclave-cli/printable';
@@ -73,7 +73,10 @@ function filterRequests(fetcher: MovePackageFetcher, check: (request: string) =>
   };
 }
 
-/** The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the framework. */
+/**
+ * The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the
+ * framework.
+ */
 export function folderAt(path: string): string | undefined {
   // Of a clone, or of the installed program.
   if (/^(?:\.\.|.*\/sui-enclave-toolchain\/move)\/enclave\/?$/.test(path)) return 'enclave';
@@ -84,7 +87,10 @@ export function folderAt(path: string): string | undefined {
 export interface Linked {
   /** Of all packages that the compiler may read. */
   readonly folders: ReadonlyMap<string, Sources>;
-  /** The original ids of those that are packages of their own on chain, by folder: the others become part of the compiled one. */
+  /**
+   * The original ids of those that are packages of their own on chain, by folder: the others become part of
+   * the compiled one.
+   */
   readonly published: ReadonlyMap<string, string>;
 }
 
@@ -113,12 +119,12 @@ export class Compiler {
   /**
    * The modules of one package, without those of its dependencies.
    *
-   * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at any time. So
-   * nothing is fetched that `enclave` did not need.
+   * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at
+   * any time. So nothing is fetched that `enclave` did not need.
    *
    * @param name of its folder in `move/`
-   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the framework, or
-   *   it depends on what the commit does not contain
+   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the
+   *   framework, or it depends on what the commit does not contain
    */
   async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
     const { fetcher, isFetched } = this.framework;

@@ -1,4 +1,7 @@
-/** Runs the Move compiler in a process of its own: macros that call macros take it hours, and a file of 1 KB is enough. */
+/**
+ * Runs the Move compiler in a process of its own: macros that call macros take it hours, and a file of 1 KB
+ * is enough.
+ */
 import {
   dumpMovePackage,
   initMovePackageBuilder,

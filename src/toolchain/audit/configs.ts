@@ -101,7 +101,9 @@ async function readIds(
   return ids;
 }
 
-/** @throws AuditError: NOT_FULLY_CHECKED, if the node does not show it: no config ever ends to exist; SuiError */
+/**
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show it: no config ever ends to exist; SuiError
+ */
 async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promise<EnclaveConfig> {
   let otherConfig: EnclaveConfig;
   try {

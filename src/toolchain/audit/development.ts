@@ -1,6 +1,6 @@
 /**
- * Configs of a development network that allow an emulated enclave: there is no image to build, so an audit of one takes
- * seconds, compares all else, and never agrees.
+ * Configs of a development network that allow an emulated enclave: there is no image to build, so an audit of
+ * one takes seconds, compares all else, and never agrees.
  */
 import { createHash } from 'node:crypto';
 import { toHex } from '@mysten/sui/utils';

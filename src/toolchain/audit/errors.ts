@@ -1,4 +1,7 @@
-/** What an audit finds: one `code` for each difference. The message says what was found, and never more of an enemy's text than a line. */
+/**
+ * What an audit finds: one `code` for each difference. The message says what was found, and never more of an
+ * enemy's text than a line.
+ */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from 'sui-enclave-cli/command';
 

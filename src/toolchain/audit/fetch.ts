@@ -39,7 +39,9 @@ export async function openSource(
   return { repository: await fetchCommit(address, request), address };
 }
 
-/** @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer */
+/**
+ * @throws AuditError: COMMIT_MISSING, SOURCE_TOO_LARGE; NOT_FULLY_CHECKED, if the repository does not answer
+ */
 export async function fetchCommit(
   { url, resolved }: Address,
   { commit, work, env, limits = LIMITS }: Wanted,
@@ -55,8 +57,8 @@ export async function fetchCommit(
 }
 
 /**
- * Whether a branch or a tag of the repository leads to the commit: a host of repositories may give, at the address of one,
- * commits of its forks too.
+ * Whether a branch or a tag of the repository leads to the commit: a host of repositories may give, at the
+ * address of one, commits of its forks too.
  *
  * @throws AuditError: COMMIT_NOT_ON_BRANCH; NOT_FULLY_CHECKED
  */
@@ -145,8 +147,9 @@ export async function openClone(folder: string, { commit, work, env }: Wanted): 
 const NAMED_MS = 60_000;
 
 /**
- * What the repository that the config names has to say of a commit that came from elsewhere: that is no part of the verdict,
- * since a commit is the same wherever it comes from, but without it nobody else can do this audit.
+ * What the repository that the config names has to say of a commit that came from elsewhere: that is no part
+ * of the verdict, since a commit is the same wherever it comes from, but without it nobody else can do this
+ * audit.
  *
  * @param find for tests: the address of that repository
  */

@@ -1,6 +1,6 @@
 /**
- * Runs git for an audit: with no settings, hooks, credentials or helpers of this machine, and with none of the repository
- * either, which is bare and empty until it holds what was fetched.
+ * Runs git for an audit: with no settings, hooks, credentials or helpers of this machine, and with none of
+ * the repository either, which is bare and empty until it holds what was fetched.
  */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';

@@ -67,7 +67,9 @@ export async function readContracts(
   }
 }
 
-/** The packages of Sui's framework, which validators alone upgrade: std, sui, sui_system, bridge, deepbook. */
+/**
+ * The packages of Sui's framework, which validators alone upgrade: std, sui, sui_system, bridge, deepbook.
+ */
 const FRAMEWORK = new Set(['0x1', '0x2', '0x3', '0xb', '0xdee9'].map((id) => normalizeSuiAddress(id)));
 
 /** Of all packages that an audit reads. */
@@ -111,9 +113,9 @@ export class Lineages {
   }
 
   /**
-   * The other packages that versions of an application may run with, but for those of Sui's framework. The version that one
-   * is linked to is its minimum, and that of each version of a dependency that it may run with counts for what it is not
-   * linked to itself.
+   * The other packages that versions of an application may run with, but for those of Sui's framework. The
+   * version that one is linked to is its minimum, and that of each version of a dependency that it may run
+   * with counts for what it is not linked to itself.
    *
    * @throws as `of` does
    */

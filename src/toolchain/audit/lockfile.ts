@@ -1,6 +1,6 @@
 /**
- * Reads the lock file of an application for an audit. npm never gets it: what an entry names is fetched by name, version and
- * SHA-512 alone, so an entry that says anything else is refused.
+ * Reads the lock file of an application for an audit. npm never gets it: what an entry names is fetched by
+ * name, version and SHA-512 alone, so an entry that says anything else is refused.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -7,7 +7,11 @@ import { AuditError } from './errors.ts';
 /** Of a Move package: the chain takes far smaller ones alone. */
 const MAX_SOURCE_BYTES = 2_000_000;
 
-/** Of a package, without its tests and without what was noted of its publications. @throws AuditError: BYTECODE_UNKNOWN */
+/**
+ * Of a package, without its tests and without what was noted of its publications.
+ *
+ * @throws AuditError: BYTECODE_UNKNOWN
+ */
 export function sourcesIn(folder: string): Sources {
   const root = existsSync(folder) ? realpathSync(folder) : resolve(folder);
   const paths = globSync(['Move.toml', 'sources/**/*.move'], { cwd: root }).sort();
@@ -28,7 +32,10 @@ export function localPaths(sources: Sources): string[] {
   return [...paths].map(([, path = '']) => path);
 }
 
-/** The names of the modules that sources declare: perhaps more than the compiler finds, such as those for tests. */
+/**
+ * The names of the modules that sources declare: perhaps more than the compiler finds, such as those for
+ * tests.
+ */
 export function modulesIn(sources: Sources): ReadonlySet<string> {
   const names = new Set<string>();
   for (const [path, text] of Object.entries(sources)) {

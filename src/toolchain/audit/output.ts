@@ -1,4 +1,6 @@
-/** The only writer of a process that audits: what libraries print, warn of or throw may have an enemy's text. */
+/**
+ * The only writer of a process that audits: what libraries print, warn of or throw may have an enemy's text.
+ */
 import { EXIT, type Io } from 'sui-enclave-cli/command';
 import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable';
 
@@ -12,9 +14,9 @@ const MAX_TEXT = { lines: 2000, characters: 2000 };
 type Callback = (error?: Error | null) => void;
 
 /**
- * Takes standard output and standard error for the command. From now on, whatever else writes there gets to standard error,
- * on a bounded number of bounded lines of printable ASCII; so do warnings. An error that nobody catches ends the process
- * without a verdict.
+ * Takes standard output and standard error for the command. From now on, whatever else writes there gets to
+ * standard error, on a bounded number of bounded lines of printable ASCII; so do warnings. An error that
+ * nobody catches ends the process without a verdict.
  *
  * @param asJson whether standard output has one JSON document, which is not cut
  */

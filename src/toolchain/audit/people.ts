@@ -115,8 +115,8 @@ async function findObject(objectId: string, chain: Chain) {
 }
 
 /**
- * Who can upgrade a package, all of whose versions have one capability: the one that its publication made. That nobody can
- * is only said where the publication, or a later transaction, did it visibly.
+ * Who can upgrade a package, all of whose versions have one capability: the one that its publication made.
+ * That nobody can is only said where the publication, or a later transaction, did it visibly.
  *
  * @param original id of the first version
  * @throws SuiError

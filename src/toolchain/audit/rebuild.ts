@@ -1,4 +1,7 @@
-/** Builds the image of a commit again, with the auditor's framework, and compares it with what the config names. */
+/**
+ * Builds the image of a commit again, with the auditor's framework, and compares it with what the config
+ * names.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -63,7 +66,10 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   }
 };
 
-/** For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its settings. */
+/**
+ * For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its
+ * settings.
+ */
 export function createNpmRegistry(work: string, env: Environment): NpmRegistry {
   const folder = join(work, 'npm');
   mkdirSync(folder);

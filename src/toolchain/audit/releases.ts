@@ -6,15 +6,18 @@ import { ENCLAVE_PACKAGE } from '../places.ts';
 import type { Modules } from './compile.ts';
 
 /**
- * A release. Its tables follow from it: it links to Sui's framework alone, and each of its types has the id of the version
- * that introduced it.
+ * A release. Its tables follow from it: it links to Sui's framework alone, and each of its types has the id
+ * of the version that introduced it.
  */
 export interface Release {
   /** Such as `0.1.0`. */
   readonly name: string;
   /** Its constant PACKAGE_VERSION. */
   readonly packageVersion: bigint;
-  /** By name, the SHA-256 of each module, compiled against Sui's framework, with zeros in place of the package's id. */
+  /**
+   * By name, the SHA-256 of each module, compiled against Sui's framework, with zeros in place of the
+   * package's id.
+   */
   readonly modules: Readonly<Record<string, string>>;
 }
 
@@ -35,8 +38,8 @@ function ownPackageVersion(): bigint {
 }
 
 /**
- * The release whose modules a package has, each of them. If it has others too, these can't call what is internal to the
- * release: its modules name their friends.
+ * The release whose modules a package has, each of them. If it has others too, these can't call what is
+ * internal to the release: its modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
   return releases.find(({ modules: digests }) =>

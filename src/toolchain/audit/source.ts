@@ -60,8 +60,8 @@ const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
- * How to get the program of a version: from files, since its names are in no registry yet, and whoever took them there would
- * run code here.
+ * How to get the program of a version: from files, since its names are in no registry yet, and whoever took
+ * them there would run code here.
  */
 export function programLine(version: string): string {
   const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(
@@ -213,7 +213,8 @@ const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `packag
 
 /** An application in a clone of the framework: the framework of the commit must be the auditor's. */
 function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
-  // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a tool.
+  // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a
+  // tool.
   if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
     throw invalid(
       `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,

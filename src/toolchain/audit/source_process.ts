@@ -1,4 +1,6 @@
-/** Reads the files of a commit in a process of its own: parsers of YAML and JSON take hours for some of them. */
+/**
+ * Reads the files of a commit in a process of its own: parsers of YAML and JSON take hours for some of them.
+ */
 import { type Bounds, computeApart } from './apart.ts';
 import { type AuditedSource, type OwnFramework, readSource } from './source.ts';
 import type { Tree } from './tree.ts';

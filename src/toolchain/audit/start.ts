@@ -1,4 +1,7 @@
-/** Where an audit starts: what a stranger has of an application leads to its config. Nothing here is trusted: the audit is of the config. */
+/**
+ * Where an audit starts: what a stranger has of an application leads to its config. Nothing here is trusted:
+ * the audit is of the config.
+ */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { requestJson } from 'sui-enclave/client/http';
@@ -87,7 +90,10 @@ async function only(subject: string, ids: Iterable<string>, chain: Chain): Promi
   );
 }
 
-/** What a host says is untrusted: the audit then asks whether the key at the URL is registered under that config. */
+/**
+ * What a host says is untrusted: the audit then asks whether the key at the URL is registered under that
+ * config.
+ */
 async function requestHint(url: string): Promise<string> {
   const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);
   const hint = v.safeParse(Hint, answer?.json);
@@ -105,7 +111,10 @@ async function configsOfObject(id: string, type: string, chain: Chain): Promise<
   return [];
 }
 
-/** The configs that a transaction used, created or changed; else those of the packages that it published or called. */
+/**
+ * The configs that a transaction used, created or changed; else those of the packages that it published or
+ * called.
+ */
 async function configsOfTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
   const include = { effects: true, bcs: true } as const;
   const answer = await fromNode(chain.client.core.getTransaction({ digest, include }));
@@ -148,7 +157,8 @@ async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> 
 const isOfUsers = (id: string) => !/^0x0{60}/.test(id);
 
 /**
- * The configs of the applications of a package, or of all that use it if it is that of `enclave`, by the events of their creation.
+ * The configs of the applications of a package, or of all that use it if it is that of `enclave`, by the
+ * events of their creation.
  *
  * @throws AuditError: START_UNKNOWN; SuiError
  */

@@ -1,6 +1,6 @@
 /**
- * Writes the files of a commit to a folder, by the objects alone: no filter, attribute, link or hook of the repository has
- * an effect. Each object is what its hash says.
+ * Writes the files of a commit to a folder, by the objects alone: no filter, attribute, link or hook of the
+ * repository has an effect. Each object is what its hash says.
  */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';

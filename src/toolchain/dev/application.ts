@@ -1,4 +1,7 @@
-/** What development needs of an application beside its code: its settings in an image, and the fakes of its hosts. */
+/**
+ * What development needs of an application beside its code: its settings in an image, and the fakes of its
+ * hosts.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +12,11 @@ import { reportFile } from './loaded_files.ts';
 /** The fakes of an application, in its folder. */
 export const STAND_IN = 'stand_in.ts';
 
-/** The settings that the image's build would put into the environment of the application. @throws ConfigError */
+/**
+ * The settings that the image's build would put into the environment of the application.
+ *
+ * @throws ConfigError
+ */
 export function settingsInImage(folder: string, secrets: readonly string[]): Record<string, string> {
   const file = join(folder, 'server.env');
   reportFile(pathToFileURL(file));

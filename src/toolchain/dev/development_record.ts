@@ -1,4 +1,6 @@
-/** Records what an emulated enclave runs, as a build records an image, so that a config can name its source. */
+/**
+ * Records what an emulated enclave runs, as a build records an image, so that a config can name its source.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -12,7 +12,9 @@ export type ServerMessage =
 export interface ForkOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly execArgv?: readonly string[];
-  /** Of its signing key under ATTEST=emulated, when it asks for one: in no file and no environment. 32 bytes. */
+  /**
+   * Of its signing key under ATTEST=emulated, when it asks for one: in no file and no environment. 32 bytes.
+   */
   readonly seed: Uint8Array;
   /** Without the log on standard output. */
   readonly quiet?: boolean;

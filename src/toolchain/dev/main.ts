@@ -1,6 +1,6 @@
 /**
- * `sui-enclave dev`, or `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has loaded
- * changes. A start that fails ends this process too; a restart that fails waits for the next change.
+ * `sui-enclave dev`, or `make dev`: runs `serve.ts`, and restarts it on the same port when a file that it has
+ * loaded changes. A start that fails ends this process too; a restart that fails waits for the next change.
  */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -23,8 +23,8 @@ const STOP_MS = 2000;
 /** The server that runs, and what must be the same after a restart. */
 class RestartedServer {
   /**
-   * Of the signing key under ATTEST=emulated: what was registered with it stays registered after a restart. It lasts as
-   * long as this process, and is in no file and no environment.
+   * Of the signing key under ATTEST=emulated: what was registered with it stays registered after a restart.
+   * It lasts as long as this process, and is in no file and no environment.
    */
   readonly #seed = randomBytes(32);
   readonly #files = new WatchedFiles((file) => this.#onChange(file));

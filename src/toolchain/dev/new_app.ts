@@ -1,6 +1,6 @@
 /**
- * `sui-enclave new_app <name>`: writes the application of a template of `create-sui-enclave` into a clone. src/apps/README.md
- * shows the files of the price feed, so that the page's tests are theirs.
+ * `sui-enclave new_app <name>`: writes the application of a template of `create-sui-enclave` into a clone.
+ * src/apps/README.md shows the files of the price feed, so that the page's tests are theirs.
  */
 import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** `sui-enclave play`, or `make play`: contract, enclaves, console, wallet and dapp at once, in one terminal, on loopback. */
+/**
+ * `sui-enclave play`, or `make play`: contract, enclaves, console, wallet and dapp at once, in one terminal,
+ * on loopback.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -96,7 +96,10 @@ function withinThisMachine(config: Config): Config {
   return { ...config, corsOrigins: originsOnLoopback(config.corsOrigins, isSet) };
 }
 
-/** The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without `main.ts`. */
+/**
+ * The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without
+ * `main.ts`.
+ */
 async function keptSeed(): Promise<Uint8Array | undefined> {
   if (!process.send) return undefined;
   process.send({ wants: 'seed' });

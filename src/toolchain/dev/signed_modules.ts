@@ -1,6 +1,6 @@
 /**
- * Answers that an application signed, as Move modules for the tests of its contract: a test that reads them needs no bytes
- * that somebody copied, and fails when the two sides differ.
+ * Answers that an application signed, as Move modules for the tests of its contract: a test that reads them
+ * needs no bytes that somebody copied, and fails when the two sides differ.
  */
 import { toHex } from '@mysten/sui/utils';
 import { ConfigError } from 'sui-enclave/errors';

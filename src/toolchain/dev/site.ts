@@ -1,6 +1,7 @@
 /**
- * A page of this repository, as `src/console/build.ts` makes static files of it. In a clone they are built by a process of
- * its own when they are missing or older than their sources, so that nothing waits for them but the page itself.
+ * A page of this repository, as `src/console/build.ts` makes static files of it. In a clone they are built by
+ * a process of its own when they are missing or older than their sources, so that nothing waits for them but
+ * the page itself.
  */
 import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';

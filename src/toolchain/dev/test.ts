@@ -1,6 +1,6 @@
 /**
- * `sui-enclave test`: the types and the tests of an application, what other commands wrote of it, and the tests of its Move
- * packages with answers that the application itself signed.
+ * `sui-enclave test`: the types and the tests of an application, what other commands wrote of it, and the
+ * tests of its Move packages with answers that the application itself signed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,7 +48,8 @@ function listPackages(project: Project, { name }: ApplicationFolder): [name: str
 }
 
 /**
- * Tests a Move package. If its tests use a module of answers that the application signs, the module is written first.
+ * Tests a Move package. If its tests use a module of answers that the application signs, the module is
+ * written first.
  *
  * @throws ConfigError if a file of the name is there that this did not write
  */

@@ -1,10 +1,13 @@
-/** Watches files for `make dev`, however a program saves them: in place, or by renaming a new file over the old one. */
+/**
+ * Watches files for `make dev`, however a program saves them: in place, or by renaming a new file over the
+ * old one.
+ */
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 
 /**
- * Watches the folders of the files, not the files: a watcher of a file goes deaf when another file takes its name,
- * which is how `sed -i`, git and many editors save.
+ * Watches the folders of the files, not the files: a watcher of a file goes deaf when another file takes its
+ * name, which is how `sed -i`, git and many editors save.
  */
 export class WatchedFiles {
   readonly #onChange: (file: string) => void;
@@ -14,7 +17,10 @@ export class WatchedFiles {
   readonly #folders = new Map<string, { readonly watcher: FSWatcher; readonly round: number }>();
   #round = 0;
 
-  /** @param onChange called with the path of a file that was saved, created or deleted; several times for one save */
+  /**
+   * @param onChange called with the path of a file that was saved, created or deleted; several times for one
+   *   save
+   */
   constructor(onChange: (file: string) => void) {
     this.#onChange = onChange;
   }

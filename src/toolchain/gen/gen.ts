@@ -1,4 +1,7 @@
-/** `sui-enclave gen [application]`: writes what a contract and a dapp need of the types that an application signs. */
+/**
+ * `sui-enclave gen [application]`: writes what a contract and a dapp need of the types that an application
+ * signs.
+ */
 import { join, resolve } from 'node:path';
 import { command, runAsProcess, UsageError } from 'sui-enclave-cli/command';
 import { path, text } from 'sui-enclave-cli/values';
@@ -11,7 +14,8 @@ import { writeGenerated } from './generated_file.ts';
  *
  * @param name which one; an author's repository has one application, and no name is necessary
  * @param move the folder of the Move package; default: `move/<name>`
- * @throws UsageError if a clone's application is not named; ConfigError for an unknown application; the errors of `generate`
+ * @throws UsageError if a clone's application is not named; ConfigError for an unknown application; the
+ *   errors of `generate`
  */
 export async function generatedFiles(
   project: Project,

@@ -1,6 +1,6 @@
 /**
- * The packages of lock files as one tar archive of a root file system, without running any of their scripts. It
- * is made of the packages' own archives, one after the other; nothing of this machine is in it.
+ * The packages of lock files as one tar archive of a root file system, without running any of their scripts.
+ * It is made of the packages' own archives, one after the other; nothing of this machine is in it.
  */
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,4 +1,7 @@
-/** `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers out/<name>.pcrs. */
+/**
+ * `sui-enclave build`: builds the enclave image of an application, out/<name>.eif, with its registers
+ * out/<name>.pcrs.
+ */
 import {
   constants,
   copyFileSync,

@@ -1,6 +1,7 @@
 /**
- * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application without node_modules, STAGE/server.js
- * and the files of `LAZY_PACKAGES`, and the packages that these contain code of, STAGE/bundled.json.
+ * Inside the image's build, `bundle.ts APP_DIR STAGE`: the server and its application without node_modules,
+ * STAGE/server.js and the files of `LAZY_PACKAGES`, and the packages that these contain code of,
+ * STAGE/bundled.json.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -16,10 +17,15 @@ import { readImageVersion } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Relative paths of an application begin in its folder. Loaded first: its modules may use such a path at once. */
+/**
+ * Relative paths of an application begin in its folder. Loaded first: its modules may use such a path at
+ * once.
+ */
 const FOLDER = 'process.chdir(import.meta.dirname);';
 
-/** The image's own entry: the application is part of the bundle, app.json and schema.json are files beside it. */
+/**
+ * The image's own entry: the application is part of the bundle, app.json and schema.json are files beside it.
+ */
 const formatEntry = (version: string, folder: string, application: string) => `
 import ${JSON.stringify(folder)};
 import { readFileSync } from 'node:fs';
@@ -102,7 +108,8 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
     platform: 'node',
     // Nor the settings of a compiler that happen to lie in a folder above.
     tsconfig: false,
-    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no node_modules.
+    // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no
+    // node_modules.
     onLog(level, log, handler) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new ImageError('ARCHIVE_INVALID', log.message);
       handler(level, log);
@@ -112,8 +119,8 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
   const {
     output: [{ code, moduleIds }],
   } = await bundler.generate({
-    // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a seventh of the
-    // start.
+    // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a
+    // seventh of the start.
     format: 'cjs',
     strict: true,
     codeSplitting: false,

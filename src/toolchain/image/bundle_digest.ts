@@ -1,4 +1,7 @@
-/** `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the image. */
+/**
+ * `sui-enclave bundle_digest`: the SHA-256 of each application's bundle, to see whether a change reaches the
+ * image.
+ */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +17,10 @@ import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 
 const APPS = ['weather', 'salt'];
 
-/** Of the list of the bundle's files that sha256sum writes. The version is the same for all, since it changes with each release. */
+/**
+ * Of the list of the bundle's files that sha256sum writes. The version is the same for all, since it changes
+ * with each release.
+ */
 export async function computeDigest(root: string, appDir: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {

@@ -1,4 +1,7 @@
-/** `sui-enclave check_locks`: fetches every locked file into the cache, to find versions that are gone before a build does. */
+/**
+ * `sui-enclave check_locks`: fetches every locked file into the cache, to find versions that are gone before
+ * a build does.
+ */
 import { quantity } from 'sui-enclave/wording';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { path } from 'sui-enclave-cli/values';

@@ -40,8 +40,9 @@ const buildah = (build: ContainerBuild) => [
 ];
 
 /**
- * Runs a command in a network namespace of its own, where it can reach nothing, not even this machine. `--network=none`
- * excludes the isolation above. Without root, the program itself makes the namespace of users that this takes.
+ * Runs a command in a network namespace of its own, where it can reach nothing, not even this machine.
+ * `--network=none` excludes the isolation above. Without root, the program itself makes the namespace of
+ * users that this takes.
  */
 const withoutNetwork = (program: string) => (command: readonly string[]) => [
   ...(process.getuid?.() === 0 ? [] : [program, 'unshare']),
@@ -88,8 +89,8 @@ export function findBuilder(): Builder {
 /**
  * Builds without a network: everything comes from the context.
  *
- * @throws ImageError: NO_BUILDER, also if the program can't be kept from the network here; COMMAND_FAILED if the build
- * fails
+ * @throws ImageError: NO_BUILDER, also if the program can't be kept from the network here; COMMAND_FAILED if
+ *   the build fails
  */
 export function buildContainer(build: ContainerBuild): void {
   const builder = findBuilder();

@@ -114,8 +114,8 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
 }
 
 /**
- * What an application in a repository of its own depends on, beside the framework. A package that the framework has at the
- * same place, with the same bytes, is the framework's.
+ * What an application in a repository of its own depends on, beside the framework. A package that the
+ * framework has at the same place, with the same bytes, is the framework's.
  *
  * @throws ImageError: LOCK_INVALID where it would have another copy of what it shares with the framework
  */
@@ -153,8 +153,8 @@ function ownPackages(
 }
 
 /**
- * What the server needs with an application. Without a package.json of its own, an application has the packages of the
- * server; one that is no workspace may name packages that are installed at the root.
+ * What the server needs with an application. Without a package.json of its own, an application has the
+ * packages of the server; one that is no workspace may name packages that are installed at the root.
  *
  * @param appDir its folder in a clone
  */
@@ -207,7 +207,10 @@ export function folderInContext({ needed }: ImageInputs, path: string): string {
   return join(needed.modules.includes(path) ? '' : APPLICATION, path);
 }
 
-/** Where a context has the application, from its root: a layer of its own, since the others are the same for all. */
+/**
+ * Where a context has the application, from its root: a layer of its own, since the others are the same for
+ * all.
+ */
 export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
 
 /**
@@ -251,8 +254,8 @@ function copyApplication(from: string, to: string): void {
 }
 
 /**
- * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit. A layer is
- * found again by its files and their times.
+ * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit.
+ * A layer is found again by its files and their times.
  */
 export function copySources(from: string, to: string): void {
   const filter = (path: string) => basename(path) !== 'node_modules';
@@ -268,8 +271,8 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
 }
 
 /**
- * What these workspaces need, by npm's own lock file: their dependencies and what these need in turn. What a package
- * expects of its user, its peers, counts for the workspaces that are named: they are the users.
+ * What these workspaces need, by npm's own lock file: their dependencies and what these need in turn. What a
+ * package expects of its user, its peers, counts for the workspaces that are named: they are the users.
  *
  * @param tools other packages that are needed
  */

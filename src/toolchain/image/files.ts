@@ -1,4 +1,7 @@
-/** The folders of `app.yaml`'s `files`, as an image has them: below /app, at the paths that they have beside app.yaml. */
+/**
+ * The folders of `app.yaml`'s `files`, as an image has them: below /app, at the paths that they have beside
+ * app.yaml.
+ */
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
@@ -36,8 +39,8 @@ export const BESIDE: ReadonlySet<string> = new Set([
  *
  * @param app folder with app.yaml
  * @returns content by path, from the folder of app.yaml
- * @throws ConfigError that names the folder or file: it is missing, a link or a device, has a name that no image takes, is
- * never part of an image, or all together have more than 20,000,000 bytes
+ * @throws ConfigError that names the folder or file: it is missing, a link or a device, has a name that no
+ *   image takes, is never part of an image, or all together have more than 20,000,000 bytes
  */
 export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>): Map<string, Buffer> {
   const contents = new Map<string, Buffer>();

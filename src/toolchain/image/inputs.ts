@@ -1,4 +1,7 @@
-/** `out/inputs.tar`: every package that an image was built from, by its digest, since mirrors keep versions for weeks only. */
+/**
+ * `out/inputs.tar`: every package that an image was built from, by its digest, since mirrors keep versions
+ * for weeks only.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Packages that a server needs late, or never. In an image each is a file of its own beside server.js, with all that it
- * needs itself: a start neither reads nor compiles it, and its first use loads it.
+ * Packages that a server needs late, or never. In an image each is a file of its own beside server.js, with
+ * all that it needs itself: a start neither reads nor compiles it, and its first use loads it.
  */
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,10 @@ export interface LazyPackage {
   readonly module: string;
   /** The file in the image. */
   readonly file: string;
-  /** Whether others load it when they need it. Otherwise it stands for itself until one of its properties is used. */
+  /**
+   * Whether others load it when they need it. Otherwise it stands for itself until one of its properties is
+   * used.
+   */
   readonly isLoadedLate?: true;
 }
 

@@ -11,7 +11,10 @@ const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
-/** What an image takes from Debian, beside Node: each with the licence of the binary, and its package with the texts. */
+/**
+ * What an image takes from Debian, beside Node: each with the licence of the binary, and its package with the
+ * texts.
+ */
 export const SYSTEM = [
   { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },
   { name: 'glibc', package: 'libc6', license: 'LGPL-2.1-or-later', texts: 'libc6' },

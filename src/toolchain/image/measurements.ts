@@ -63,7 +63,10 @@ function readOrigin(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> 
   };
 }
 
-/** Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the image's then. */
+/**
+ * Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the
+ * image's then.
+ */
 function hasIgnoredFiles({ app }: BuildSource): boolean {
   const { files = [] } = manifestIn(app);
   const ignored = files.length > 0 && git(app, 'status', '--porcelain', '--ignored', '--', ...files);

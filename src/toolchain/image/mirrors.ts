@@ -1,4 +1,7 @@
-/** Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name them. */
+/**
+ * Finds the mirrors of Debian's packages. No host is written here: the machine's own apt, or variables, name
+ * them.
+ */
 import { execFileSync } from 'node:child_process';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 import type { LockedFile } from './lock.ts';
@@ -49,7 +52,9 @@ function address(env: NodeJS.ProcessEnv, name: string): string | undefined {
   return value.replace(/\/+$/, '');
 }
 
-/** A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed. */
+/**
+ * A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed.
+ */
 function readAptSources(): string {
   const format = ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages'];
   try {

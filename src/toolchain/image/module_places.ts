@@ -1,4 +1,7 @@
-/** All modules of an application are in one file of the image. Each keeps its own place there for `import.meta`. */
+/**
+ * All modules of an application are in one file of the image. Each keeps its own place there for
+ * `import.meta`.
+ */
 import { extname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Plugin } from 'rolldown';
@@ -12,8 +15,9 @@ const LANGUAGES: Readonly<Record<string, 'ts' | 'tsx' | 'jsx'>> = {
 };
 
 /**
- * A plugin for the bundler: `import.meta` of a module below the folder of the application is that of a file at the same
- * path below /app, where the image has the folders of app.yaml's `files`. Modules of packages stay as they are.
+ * A plugin for the bundler: `import.meta` of a module below the folder of the application is that of a file
+ * at the same path below /app, where the image has the folders of app.yaml's `files`. Modules of packages
+ * stay as they are.
  *
  * @param appDir absolute
  */

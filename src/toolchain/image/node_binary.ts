@@ -33,7 +33,8 @@ export interface NodeBinary {
  */
 export function readNodeBinary(file: string, framework: string): NodeBinary {
   const bytes = read(file);
-  // ELF-64 in little-endian byte order, for x86-64 (System V ABI, "ELF Header"): not a script that starts a Node.
+  // ELF-64 in little-endian byte order, for x86-64 (System V ABI, "ELF Header"): not a script that starts a
+  // Node.
   const isElf = bytes.subarray(0, 6).equals(Buffer.from('\x7fELF\x02\x01', 'latin1'));
   if (!isElf || bytes.length < 20 || bytes.readUInt16LE(18) !== 62)
     throw invalid(file, 'is not an ELF binary');

@@ -1,4 +1,6 @@
-/** `sui-enclave notice`: NOTICE, with the licences of what is in the images of this repository's applications. */
+/**
+ * `sui-enclave notice`: NOTICE, with the licences of what is in the images of this repository's applications.
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +52,8 @@ async function makeNotice(): Promise<string> {
     for (const app of APPS) {
       const { packages } = imageInputs(findSource(app), false);
       const bundled = packageFolders(ROOT, await bundle(ROOT, '0', app, stage));
-      // Here the bundler also finds packages of this repository's tools, as optional dependencies. An image has none of them.
+      // Here the bundler also finds packages of this repository's tools, as optional dependencies. An image
+      // has none of them.
       for (const folder of bundled.filter((path) => packages.has(path))) folders.add(folder);
     }
     return formatNotice(packageLicenses([...folders].map((folder) => join(ROOT, folder))));

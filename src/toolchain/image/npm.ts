@@ -1,4 +1,7 @@
-/** Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's script runs. */
+/**
+ * Fetches npm's packages by the integrity of a lock file into the cache, and lays them out. No package's
+ * script runs.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {

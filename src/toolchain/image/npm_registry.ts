@@ -1,6 +1,6 @@
 /**
- * Fetches packages of an author's lock file from a registry, by name, version and SHA-512 alone. Nothing of the author says
- * where they are, and nothing of them runs.
+ * Fetches packages of an author's lock file from a registry, by name, version and SHA-512 alone. Nothing of
+ * the author says where they are, and nothing of them runs.
  */
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
@@ -23,7 +23,10 @@ export interface NpmRegistry {
 
 /** What is used of pacote, which declares no types. */
 interface Pacote {
-  /** Asks a registry, whatever the kind of the specifier: `pacote.tarball` would run a script of git and of folders. */
+  /**
+   * Asks a registry, whatever the kind of the specifier: `pacote.tarball` would run a script of git and of
+   * folders.
+   */
   readonly RegistryFetcher: new (
     specifier: string,
     options: object,

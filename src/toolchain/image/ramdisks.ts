@@ -57,7 +57,8 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   const json = formatManifest(parseManifest(readFileSync(join(appDir, 'app.yaml'), 'utf8')));
   // As the server of the image reads it.
   const manifest = parseManifestJson(json);
-  // An application may bring an authority of its own, for endpoints whose certificate no public authority signed.
+  // An application may bring an authority of its own, for endpoints whose certificate no public authority
+  // signed.
   const ca = join(appDir, 'ca.pem');
   const serverEnv = ['enclave/server.env', join(appDir, 'server.env')]
     .filter((path) => existsSync(path))
@@ -84,7 +85,11 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   writeFileSync(join(stage, 'app.cpio'), writeCpio(application));
 }
 
-/** schema.json as it is beside app.ts, if it is: nothing of the application runs to make it. @throws ConfigError */
+/**
+ * schema.json as it is beside app.ts, if it is: nothing of the application runs to make it.
+ *
+ * @throws ConfigError
+ */
 export function schemaEntry(appDir: string): [path: string, file: { readonly data: Buffer }][] {
   const schema = readSchemaFile(join(appDir, 'schema.json'));
   return schema === undefined ? [] : [['app/schema.json', { data: Buffer.from(schema) }]];

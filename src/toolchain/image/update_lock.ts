@@ -1,7 +1,7 @@
 /**
- * `sui-enclave update_lock`: writes the lock files with the current versions of the wanted packages, and prints the
- * changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's signatures, in a state of its
- * own.
+ * `sui-enclave update_lock`: writes the lock files with the current versions of the wanted packages, and
+ * prints the changes. Needs a Debian machine: apt resolves the dependencies and checks the archive's
+ * signatures, in a state of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

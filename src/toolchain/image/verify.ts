@@ -1,6 +1,6 @@
 /**
- * `sui-enclave verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with everything
- * about the machine changed that can be, and compares both byte for byte.
+ * `sui-enclave verify-build`: builds out/nitro.eif a second time, with nothing kept from the first and with
+ * everything about the machine changed that can be, and compares both byte for byte.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

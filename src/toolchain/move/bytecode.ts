@@ -9,12 +9,13 @@ export const BUILD_NETWORKS = ['mainnet', 'testnet', 'devnet'] as const;
 export type BuildNetwork = (typeof BUILD_NETWORKS)[number];
 
 /**
- * Compiles a package together with its local dependencies. Those that are published on the network are linked, all others
- * become part of the package.
+ * Compiles a package together with its local dependencies. Those that are published on the network are
+ * linked, all others become part of the package.
  *
  * @param again whether the package may be published already: then it is compiled as if it were not
  *
- * @throws SuiCommandError: MOVE, with the compiler's message or warnings, ALREADY_PUBLISHED or FRAMEWORK_UNREACHABLE
+ * @throws SuiCommandError: MOVE, with the compiler's message or warnings, ALREADY_PUBLISHED or
+ *   FRAMEWORK_UNREACHABLE
  */
 export async function compileForPublishing(
   name: string,

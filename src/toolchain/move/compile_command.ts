@@ -1,4 +1,7 @@
-/** `sui-enclave compile`: compiles a package of `move/` to a file, for a machine that has the key and no compiler. */
+/**
+ * `sui-enclave compile`: compiles a package of `move/` to a file, for a machine that has the key and no
+ * compiler.
+ */
 import { mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { command, runAsProcess } from 'sui-enclave-cli/command';

@@ -1,6 +1,6 @@
 /**
- * Compiles and tests the packages in `move/` of the project without the Sui CLI: Sui's own compiler and Move VM, in
- * WebAssembly (`@zktx.io/sui-move-builder`).
+ * Compiles and tests the packages in `move/` of the project without the Sui CLI: Sui's own compiler and Move
+ * VM, in WebAssembly (`@zktx.io/sui-move-builder`).
  */
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

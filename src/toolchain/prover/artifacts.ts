@@ -65,7 +65,10 @@ export function builtArtifacts(size: CircuitSize): Artifacts {
   return artifacts;
 }
 
-/** What a proving service on the development key needs, or undefined if `make prover-dev` has not built all of it. */
+/**
+ * What a proving service on the development key needs, or undefined if `make prover-dev` has not built all of
+ * it.
+ */
 export function builtProver(size: CircuitSize): Artifacts | undefined {
   const artifacts = locateArtifacts(size);
   return existsSync(artifacts.key) && existsSync(ENGINE) ? artifacts : undefined;

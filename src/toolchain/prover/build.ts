@@ -1,6 +1,6 @@
 /**
- * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key. Results are
- * cached by a hash of their sources.
+ * `make prover-dev`: compiles the circuit, builds its witness generators, and makes the development key.
+ * Results are cached by a hash of their sources.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
@@ -60,7 +60,10 @@ const STEPS = {
   key: { what: 'making the development key', seconds: { small: 10, full: 20 } },
 } as const;
 
-/** Says which step runs and how long it takes: each is one program, which prints nothing until it has finished. */
+/**
+ * Says which step runs and how long it takes: each is one program, which prints nothing until it has
+ * finished.
+ */
 class Steps {
   readonly #size: CircuitSize;
   readonly #io: Io;
@@ -89,7 +92,9 @@ function compile(folder: string, { size }: Artifacts): void {
   compileCircuit(folder, mainComponent(PROFILES[size]), ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }
 
-/** Builds circom's generator in C++, under the name of the production one: optional, and six times as fast. */
+/**
+ * Builds circom's generator in C++, under the name of the production one: optional, and six times as fast.
+ */
 function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io): void {
   if (existsSync(join(circuit, 'zkLogin'))) return;
   const folder = join(circuit, 'circuit_cpp');
@@ -113,8 +118,8 @@ function buildNativeGenerator({ circuit, size }: Artifacts, steps: Steps, io: Io
 function compileGenerator(folder: string, size: CircuitSize): void {
   runTool('nasm', ['-felf64', 'fr.asm', '-o', 'fr_asm.o'], folder);
   const sources = ['main.cpp', 'calcwit.cpp', 'fr.cpp', 'circuit.cpp', 'fr_asm.o'];
-  // Optimisation doubles the compile time, which pays for the full size only. -O2 and -O3 take two and three times as
-  // long, and gain nothing: 0.17, 0.16 and 0.16 s of CPU at the small size.
+  // Optimisation doubles the compile time, which pays for the full size only. -O2 and -O3 take two and three
+  // times as long, and gain nothing: 0.17, 0.16 and 0.16 s of CPU at the small size.
   const level = size === 'full' ? '-O1' : '-O0';
   runTool(
     'g++',

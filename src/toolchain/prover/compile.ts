@@ -6,8 +6,8 @@ import { ConfigError } from 'sui-enclave/errors';
 import { CIRCUIT_SOURCES } from './artifacts.ts';
 
 /**
- * Compiles a circuit into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the small size needs 1.2 GB
- * of memory, the full one 3.3 GB.
+ * Compiles a circuit into `folder`, as `circuit.*`. The compiler is circom in WebAssembly: the small size
+ * needs 1.2 GB of memory, the full one 3.3 GB.
  *
  * @param main the source of the main component, such as mainComponent returns
  * @throws ConfigError
@@ -34,7 +34,8 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
     try {
       renameSync(partial, folder);
     } catch (error) {
-      // A concurrent build may have finished first, with the same bytes. A folder with content is not replaced.
+      // A concurrent build may have finished first, with the same bytes. A folder with content is not
+      // replaced.
       if (!existsSync(folder)) throw error;
     }
   } finally {
@@ -42,7 +43,9 @@ export function buildWhole(folder: string, build: (partial: string) => void): vo
   }
 }
 
-/** Number of versions of a folder to keep, such as those of two checkouts. One of the full size has 900 MB. */
+/**
+ * Number of versions of a folder to keep, such as those of two checkouts. One of the full size has 900 MB.
+ */
 const KEPT = 2;
 
 /** Removes older folders whose name differs from this one only in the hash at its end. */

@@ -57,7 +57,10 @@ const FORCED = ['.', './internal/groth16', './internal/worker'];
 /** What has no code of its own for a processor, and takes seconds where one is emulated. */
 const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
 
-/** Servers with ARM processors run the portable code. Its tests run where QEMU's emulator of programs is installed. */
+/**
+ * Servers with ARM processors run the portable code. Its tests run where QEMU's emulator of programs is
+ * installed.
+ */
 function testForArm(go: string): void {
   const arm = { GOARCH: 'arm64' };
   run(go, ['vet', './...'], arm);
@@ -87,7 +90,11 @@ function isNewEnough(go: string): boolean {
   return installedVersion !== null;
 }
 
-/** Returns the locked toolchain, after installing it if necessary; several processes may do so at once. @throws ConfigError */
+/**
+ * Returns the locked toolchain, after installing it if necessary; several processes may do so at once.
+ *
+ * @throws ConfigError
+ */
 export function installedGo(): string {
   const go = join(TOOLCHAIN, 'go/bin/go');
   const lock = join(SOURCES, 'go.lock');

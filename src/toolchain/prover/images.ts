@@ -1,4 +1,7 @@
-/** `sui-enclave prover_images`: the container images of deploy/, from Debian's packages, npm's and Go's modules alone. */
+/**
+ * `sui-enclave prover_images`: the container images of deploy/, from Debian's packages, npm's and Go's
+ * modules alone.
+ */
 import { cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { command, runAsProcess } from 'sui-enclave-cli/command';

@@ -1,7 +1,8 @@
 /**
- * Takes files out of a container image in an OCI archive (OCI image layout in a tar, as `skopeo copy … oci-archive:` and
- * `docker save` since version 25 write it), without running or unpacking the rest. The archive is untrusted: blobs must
- * have their digests, and links, paths that lead out and sizes beyond any image are refused.
+ * Takes files out of a container image in an OCI archive (OCI image layout in a tar, as `skopeo copy …
+ * oci-archive:` and `docker save` since version 25 write it), without running or unpacking the rest. The
+ * archive is untrusted: blobs must have their digests, and links, paths that lead out and sizes beyond any
+ * image are refused.
  */
 import { createHash, type Hash } from 'node:crypto';
 import { on } from 'node:events';

@@ -20,10 +20,12 @@ export const SCHEMA_FILE = 'schema.json';
 const FAKES_FILE = 'stand_in.ts';
 
 /**
- * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the environment.
+ * Runs `create` of the application, with the settings of its server.env and of its fakes, and none of the
+ * environment.
  *
  * @returns the content of its schema.json, always the same
- * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too deep
+ * @throws ConfigError of the application; ClientError: CLIENT_SCHEMA, if the schema is too large or nests too
+ *   deep
  */
 export async function createSchemaFile({ name, folder }: ApplicationFolder): Promise<string> {
   const { manifest, module } = await loadFolder(folder, name);

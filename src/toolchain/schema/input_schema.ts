@@ -1,6 +1,6 @@
 /**
- * JSON Schemas (draft 7) of valibot's: of what a caller may send, not of what a handler gets. A rule that JSON Schema
- * can't express stands in `description`, as the name of valibot's action and its message.
+ * JSON Schemas (draft 7) of valibot's: of what a caller may send, not of what a handler gets. A rule that
+ * JSON Schema can't express stands in `description`, as the name of valibot's action and its message.
  */
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
@@ -41,7 +41,8 @@ export function inputSchema(schema: Schema): JsonSchema {
 }
 
 /**
- * The same schema up to its first transformation. What follows is about other values than the caller's: as rules in words.
+ * The same schema up to its first transformation. What follows is about other values than the caller's: as
+ * rules in words.
  *
  * @param converted those that were done, by the original: a lazy schema may contain itself
  */

@@ -1,4 +1,7 @@
-/** Lies on chain, and nodes that hide: other configs of an application, and capabilities that nobody seems to have. */
+/**
+ * Lies on chain, and nodes that hide: other configs of an application, and capabilities that nobody seems to
+ * have.
+ */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder, type TransactionResult } from '@mysten/sui/transactions';
 import { normalizeSuiAddress } from '@mysten/sui/utils';

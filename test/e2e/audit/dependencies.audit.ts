@@ -39,7 +39,11 @@ function helped(toml = HELPER_TOML): Application {
   return { ...calling, files: { ...calling.files, ...helper, [MANIFEST]: manifest } };
 }
 
-/** Publishes that with `enclave` in one package. @param helper the original id of the helper; undefined: in the package too */
+/**
+ * Publishes that with `enclave` in one package.
+ *
+ * @param helper the original id of the helper; undefined: in the package too
+ */
 async function helpedModules(helper: string | undefined, application = helped()): Promise<Uint8Array[]> {
   const published = helper === undefined ? {} : { helper };
   const folders = { helper: packageIn(application, 'helper') };

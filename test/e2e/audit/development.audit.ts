@@ -1,4 +1,7 @@
-/** A config of a development network, whose image is an emulated enclave: all else is compared, and it never agrees. */
+/**
+ * A config of a development network, whose image is an emulated enclave: all else is compared, and it never
+ * agrees.
+ */
 import { createHash } from 'node:crypto';
 import { Transaction } from '@mysten/sui/transactions';
 import { toHex } from '@mysten/sui/utils';

@@ -1,4 +1,7 @@
-/** An audit of a hostile repository, as a process that strace watches: it runs git alone, and writes to its own folder alone. */
+/**
+ * An audit of a hostile repository, as a process that strace watches: it runs git alone, and writes to its
+ * own folder alone.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

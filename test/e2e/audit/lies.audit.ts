@@ -1,4 +1,7 @@
-/** An audit agrees with what is so, and names what is not: two honest configs, and sixteen lies, each with its own code. */
+/**
+ * An audit agrees with what is so, and names what is not: two honest configs, and sixteen lies, each with its
+ * own code.
+ */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -13,7 +13,11 @@ export async function genuineModules(): Promise<Uint8Array[]> {
   return [...(await ENCLAVE.enclave()).values()];
 }
 
-/** @param published the original ids of packages, by folder @param folders of other packages that it depends on */
+/**
+ * @param published the original ids of packages, by folder
+ *
+ * @param folders of other packages that it depends on
+ */
 export async function compile(
   name: string,
   sources: Sources,

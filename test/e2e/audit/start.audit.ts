@@ -1,4 +1,7 @@
-/** An audit starts from what a stranger may have of an application: a package, a transaction, an enclave or its URL. */
+/**
+ * An audit starts from what a stranger may have of an application: a package, a transaction, an enclave or
+ * its URL.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Transaction } from '@mysten/sui/transactions';

@@ -1,4 +1,7 @@
-/** Every version of every package that contracts can be made to run counts: those that are linked, and those that are older or newer. */
+/**
+ * Every version of every package that contracts can be made to run counts: those that are linked, and those
+ * that are older or newer.
+ */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { updatePcrs } from '../../../src/library/sui/transactions.ts';
@@ -64,7 +67,11 @@ const extended = (count: number) =>
 const weatherLinked = (enclave: string, application = WEATHER) =>
   compile('weather', packageIn(application, 'weather'), { enclave });
 
-/** Mints a reading that no enclave signed. @param target of the function, in the application or in another package */
+/**
+ * Mints a reading that no enclave signed.
+ *
+ * @param target of the function, in the application or in another package
+ */
 async function forge({ configId, application }: Deployed, target: string): Promise<string[]> {
   const enclave = [...world.node.ledger.objects.values()].findLast(({ type }) =>
     type.endsWith(`::enclave::Enclave<${application}>`),

@@ -1,4 +1,7 @@
-/** The surroundings of an audit: a model of Sui with an application, repositories behind https, enclaves; and a build that takes no time. */
+/**
+ * The surroundings of an audit: a model of Sui with an application, repositories behind https, enclaves; and
+ * a build that takes no time.
+ */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -189,7 +192,9 @@ export class World {
     return done;
   }
 
-  /** Publishes the contract of an application with `enclave` in one package: what it was at the first time. */
+  /**
+   * Publishes the contract of an application with `enclave` in one package: what it was at the first time.
+   */
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
     const modules = this.#compiled.get(module) ?? [
       ...(await ENCLAVE.enclave()).values(),

@@ -1,4 +1,7 @@
-/** `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own, in build/e2e/boot, as deep as their sources. */
+/**
+ * `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own,
+ * in build/e2e/boot, as deep as their sources.
+ */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -112,8 +112,9 @@ export class Machine {
     const acpi = this.#acpi ? 'on' : 'off';
     await this.#spawn(emulator, [
       ...['-M', `nitro-enclave,vsock=parent,id=boot-test,acpi=${acpi}`, '-kernel', eif],
-      // The only clock of such a machine is the processor's. Hardware says how fast that is, and the emulator doesn't: beside
-      // a load, the kernel fails to measure it, and waits for ever. This is in no register: the image is booted as it is.
+      // The only clock of such a machine is the processor's. Hardware says how fast that is, and the emulator
+      // doesn't: beside a load, the kernel fails to measure it, and waits for ever. This is in no register:
+      // the image is booted as it is.
       ...(this.#acpi ? ['-append', `tsc_early_khz=${processorKhz()}`] : []),
     ]);
   }

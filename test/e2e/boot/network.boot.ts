@@ -7,7 +7,10 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { buildContainer } from '../../../src/toolchain/image/container.ts';
 
-/** Connects to a port of 127.0.0.1 and to an address elsewhere, which nothing has to answer, and writes what came of it. */
+/**
+ * Connects to a port of 127.0.0.1 and to an address elsewhere, which nothing has to answer, and writes what
+ * came of it.
+ */
 const PROGRAM = `
 #include <arpa/inet.h>
 #include <errno.h>

@@ -46,7 +46,10 @@ async function publicKey(of: Machine): Promise<string> {
   return ((await of.request('/health_check')).json() as { pk: string }).pk;
 }
 
-/** A flood is one that the enclave was given: connections whose bytes begin so, and more of these than a request has. */
+/**
+ * A flood is one that the enclave was given: connections whose bytes begin so, and more of these than a
+ * request has.
+ */
 function expectArrived(of: Machine, start: string, connections: number): void {
   const floods = of
     .traffic()

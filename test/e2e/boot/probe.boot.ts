@@ -241,11 +241,13 @@ describe('the test image', () => {
     for (const tickCount of ticks) expect(tickCount).toBeGreaterThan(0);
   });
 
-  // Both drivers of virtio-vsock hold replies back while the other side takes nothing, which can end in a deadlock.
+  // Both drivers of virtio-vsock hold replies back while the other side takes nothing, which can end in a
+  // deadlock.
   test('carries 100 MB out and in, four times at once, unharmed, though the parent takes nothing for 10 s', async () => {
     const times = 4;
     const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
-    // All are under way: a connection that opens now would time out in the pause. Health checks are short ones.
+    // All are under way: a connection that opens now would time out in the pause. Health checks are short
+    // ones.
     const underWay = () => bulk.filter(({ received }) => received > 100_000);
     await vi.waitUntil(() => underWay().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);

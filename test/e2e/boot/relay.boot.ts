@@ -1,6 +1,6 @@
 /**
- * Several enclaves beside each other on one parent, whose relay leads their connections: out/test.eif twice, and
- * out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's vsock.
+ * Several enclaves beside each other on one parent, whose relay leads their connections: out/test.eif twice,
+ * and out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's vsock.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

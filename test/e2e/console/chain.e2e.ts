@@ -1,4 +1,7 @@
-/** The view Chain, against `make dev-sui` with the enclave of `make dev`, and against a node that tests can change. */
+/**
+ * The view Chain, against `make dev-sui` with the enclave of `make dev`, and against a node that tests can
+ * change.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

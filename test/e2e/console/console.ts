@@ -66,8 +66,8 @@ export interface Looked {
 }
 
 /**
- * A page at an address. When the test is over, it has broken its content security policy nowhere, has thrown nothing, and
- * has asked no origin but its own and those that the test names.
+ * A page at an address. When the test is over, it has broken its content security policy nowhere, has thrown
+ * nothing, and has asked no origin but its own and those that the test names.
  */
 export async function look(
   browser: Browser,
@@ -118,8 +118,8 @@ const WIDTHS = [1280, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;
 
 /**
- * A screenshot in each width and scheme, no horizontal scroll at 360 px, and WCAG 2.1 AA by axe: in each width once and in
- * each scheme once, since it takes most of the time, and no rule is about both.
+ * A screenshot in each width and scheme, no horizontal scroll at 360 px, and WCAG 2.1 AA by axe: in each
+ * width once and in each scheme once, since it takes most of the time, and no rule is about both.
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   mkdirSync(SHOTS, { recursive: true });

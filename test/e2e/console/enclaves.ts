@@ -69,7 +69,11 @@ export interface Forged {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A host that forwards everything to an enclave, and changes what comes back. @param forge undefined: as it is */
+/**
+ * A host that forwards everything to an enclave, and changes what comes back.
+ *
+ * @param forge undefined: as it is
+ */
 export async function createHost(
   enclave: string,
   forge: (path: string, text: string) => Forged | undefined,

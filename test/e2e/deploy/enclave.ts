@@ -1,6 +1,6 @@
 /**
- * An emulated enclave as a process: the real server with the emulated NSM, and the application `tally`, which prints what
- * it executes. It prints `listening` once it serves, and drains at SIGTERM, as in production.
+ * An emulated enclave as a process: the real server with the emulated NSM, and the application `tally`, which
+ * prints what it executes. It prints `listening` once it serves, and drains at SIGTERM, as in production.
  *
  * Arguments: a folder (a URL that ends in a slash) with the root that the enclaves share, port.
  */
@@ -13,7 +13,8 @@ import { endOnSignal } from '../../../src/service/signals.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const [folder = '', port = ''] = process.argv.slice(2);
-// Long enough that a call is still under way when the process that saw it begin has this one killed, on a busy machine too.
+// Long enough that a call is still under way when the process that saw it begin has this one killed, on a
+// busy machine too.
 const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn', TALLY_MS: '150' };
 const config = readServerConfig(env);
 const server = await boot({

@@ -1,4 +1,7 @@
-/** Debian's HAProxy before two emulated enclaves: 1,000 calls, while one of them is drained and the other killed. */
+/**
+ * Debian's HAProxy before two emulated enclaves: 1,000 calls, while one of them is drained and the other
+ * killed.
+ */
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

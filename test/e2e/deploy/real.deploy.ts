@@ -1,4 +1,7 @@
-/** The real backends behind HAProxy, with the small circuit and its development key: `make prover-dev SIZE=small`. */
+/**
+ * The real backends behind HAProxy, with the small circuit and its development key: `make prover-dev
+ * SIZE=small`.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';

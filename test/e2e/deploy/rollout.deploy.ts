@@ -1,6 +1,6 @@
 /**
- * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind Debian's HAProxy and on a model of a
- * Sui node: 1,000 calls meanwhile, whose answers are submitted on chain.
+ * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind Debian's HAProxy and on a
+ * model of a Sui node: 1,000 calls meanwhile, whose answers are submitted on chain.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -110,7 +110,9 @@ function roll(plan: string): Program {
 
 type Reading = RegisteredAnswer<WeatherReading['data']>;
 
-/** Submits what was answered, a batch after the other, until `isOver` and nothing is left. Returns the errors. */
+/**
+ * Submits what was answered, a batch after the other, until `isOver` and nothing is left. Returns the errors.
+ */
 async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unknown[]> {
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
   const errors: unknown[] = [];

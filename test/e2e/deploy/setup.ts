@@ -1,4 +1,6 @@
-/** HAProxy with the very configuration of deploy/, and backends as processes of their own, all on loopback. */
+/**
+ * HAProxy with the very configuration of deploy/, and backends as processes of their own, all on loopback.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -57,7 +59,10 @@ export async function freePort(): Promise<number> {
 /** Returns the tag that a backend gives the proof of a body. */
 export const computeTag = (body: string) => createHash('sha256').update(body).digest('hex');
 
-/** The requests that a fake has begun and ended, those whose callers left before, and how many there were at once. */
+/**
+ * The requests that a fake has begun and ended, those whose callers left before, and how many there were at
+ * once.
+ */
 export function readWork({ output }: Program) {
   const lines = output().split('\n');
   const tags = (word: string) =>

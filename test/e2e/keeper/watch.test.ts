@@ -1,4 +1,6 @@
-/** `sui-enclave keep` as a process of its own: enclaves that restart, a node that goes away, metrics, SIGTERM. */
+/**
+ * `sui-enclave keep` as a process of its own: enclaves that restart, a node that goes away, metrics, SIGTERM.
+ */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';

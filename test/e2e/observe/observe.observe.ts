@@ -1,4 +1,7 @@
-/** Metrics and alerts of an operator: each alert fires for its fault alone, and every expression of the board finds something. */
+/**
+ * Metrics and alerts of an operator: each alert fires for its fault alone, and every expression of the board
+ * finds something.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

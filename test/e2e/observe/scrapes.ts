@@ -18,7 +18,10 @@ export const KEEPER_CODES = Object.keys(ALERTS);
 
 const read = async (url: string | undefined) => await (await fetch(url as string)).text();
 
-/** Recorded: the first from the relay as it is built for tests, with two enclaves, the second from HAProxy 2.6. */
+/**
+ * Recorded: the first from the relay as it is built for tests, with two enclaves, the second from HAProxy
+ * 2.6.
+ */
 const recorded = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
 
 /** Returns the answers by the jobs of `deploy/observe/prometheus.yml`. */

@@ -1,4 +1,7 @@
-/** The application of src/apps/README.md, followed to the letter: in a copy of the repository, by the commands that it names. */
+/**
+ * The application of src/apps/README.md, followed to the letter: in a copy of the repository, by the commands
+ * that it names.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The commands of src/library/sui/README.md, run exactly as written, against a Sui node and enclaves on loopback. */
+/**
+ * The commands of src/library/sui/README.md, run exactly as written, against a Sui node and enclaves on
+ * loopback.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as library from '../../../src/library/sui/index.ts';

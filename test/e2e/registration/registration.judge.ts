@@ -1,6 +1,6 @@
 /**
- * The independent judge of `predictRegistration`: every case of the attestation's tests, given to the verifier that Sui's
- * validators run, as published.
+ * The independent judge of `predictRegistration`: every case of the attestation's tests, given to the
+ * verifier that Sui's validators run, as published.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -1,7 +1,8 @@
 /**
- * Stands in for nitro-cli in the machine of the units. As with the real one, a helper process stays in the group of
- * processes that started it, and its enclave lives as long as the helper. An enclave's vsock is TCP on loopback, as for
- * the test build of the relay (test/enclave/vsock_stand_in.cc); its server answers with a key that each start makes anew.
+ * Stands in for nitro-cli in the machine of the units. As with the real one, a helper process stays in the
+ * group of processes that started it, and its enclave lives as long as the helper. An enclave's vsock is TCP
+ * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc); its server answers with a
+ * key that each start makes anew.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** An object from an enclave's answer, under an address of zkLogin: the wallet's page with a chain and an enclave that it is given. */
+/**
+ * An object from an enclave's answer, under an address of zkLogin: the wallet's page with a chain and an
+ * enclave that it is given.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

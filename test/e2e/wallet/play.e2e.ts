@@ -1,4 +1,7 @@
-/** `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of it. */
+/**
+ * `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of
+ * it.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -85,7 +88,11 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   expect(output.includes('DEVELOPMENT KEY')).toBe(builtProver('small') !== undefined);
 });
 
-/** Has the page's own wallet sign messages, as any script of the page can. @returns how many were signed so far */
+/**
+ * Has the page's own wallet sign messages, as any script of the page can.
+ *
+ * @returns how many were signed so far
+ */
 async function askToSign(page: Page, texts: readonly string[]): Promise<() => Promise<number>> {
   await page.evaluate((texts) => {
     interface Registered {
@@ -121,7 +128,9 @@ async function readQuestion(page: Page, text: string) {
   return { dialog, sign, x, y, focused: await page.evaluate(() => document.activeElement?.textContent) };
 }
 
-/** Moves the clock until the wallet's own pause is over, and no more than the half second of the question's. */
+/**
+ * Moves the clock until the wallet's own pause is over, and no more than the half second of the question's.
+ */
 async function readNextQuestion(page: Page, text: string) {
   const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
   const isAsked = async () => {

@@ -1,4 +1,7 @@
-/** The page of src/library/zklogin/README.md as somebody serves it on a port of their own, with the services of make dev-wallet. */
+/**
+ * The page of src/library/zklogin/README.md as somebody serves it on a port of their own, with the services
+ * of make dev-wallet.
+ */
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright';

@@ -1,6 +1,6 @@
 /**
- * `getSalt` of the published library in a page of headless Chromium, as its bundler makes it, sealed to the salt service
- * of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and lies.
+ * `getSalt` of the published library in a page of headless Chromium, as its bundler makes it, sealed to the
+ * salt service of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and lies.
  */
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';

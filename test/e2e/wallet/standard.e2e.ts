@@ -1,6 +1,6 @@
 /**
- * zkLogin as a wallet of the Wallet Standard in headless Chromium: login windows, redirects, signatures, and whoever
- * interferes, against a real OpenID provider.
+ * zkLogin as a wallet of the Wallet Standard in headless Chromium: login windows, redirects, signatures, and
+ * whoever interferes, against a real OpenID provider.
  */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
@@ -67,7 +67,8 @@ async function newContext(by: Browser = browser): Promise<BrowserContext> {
     await context.close();
     expect(failures).toEqual([]);
   });
-  // Playwright gives every page the focus. In a browser one window has it: the tests say which, by this variable.
+  // Playwright gives every page the focus. In a browser one window has it: the tests say which, by this
+  // variable.
   await context.addInitScript(() => {
     Document.prototype.hasFocus = () => !Reflect.has(globalThis, 'userIsElsewhere');
   });

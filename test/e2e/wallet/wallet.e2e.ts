@@ -1,6 +1,6 @@
 /**
- * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real salt service,
- * first with a fake of the proving service, which can fail.
+ * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real
+ * salt service, first with a fake of the proving service, which can fail.
  */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

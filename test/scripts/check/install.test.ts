@@ -22,7 +22,10 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const COPIED = ['Makefile', 'scripts/check/install.cjs', 'scripts/check/node.cjs'];
 const WAITING = /^Another command installs packages here: waiting until it ends\.$/m;
 
-/** Removes what is installed, as `npm ci` does, and installs it once it is let. `overlap` says that two did it at once. */
+/**
+ * Removes what is installed, as `npm ci` does, and installs it once it is let. `overlap` says that two did it
+ * at once.
+ */
 const NPM = `#!/bin/sh
 mkdir running 2>/dev/null || echo overlap >> "$LOG"
 echo "begin $*" >> "$LOG"
@@ -110,7 +113,10 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** The first of three in the middle of its installation, which goes on after `release`, and the others, which wait. */
+/**
+ * The first of three in the middle of its installation, which goes on after `release`, and the others, which
+ * wait.
+ */
 async function threeStarters() {
   writeFileSync(path('hold'), '');
   const first = make('install');

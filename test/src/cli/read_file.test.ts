@@ -1,4 +1,7 @@
-/** Files that commands are given: a FIFO, whose reader would wait for a writer, and a device are refused at once. */
+/**
+ * Files that commands are given: a FIFO, whose reader would wait for a writer, and a device are refused at
+ * once.
+ */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -25,7 +25,10 @@ export async function enclaveModules(): Promise<readonly Uint8Array[]> {
   return (await weatherModules()).filter((module) => readModule(module).name !== 'weather');
 }
 
-/** Compiles one module of the address `own`. Where it names the address `enclave`, its package must hold `move/enclave` too. */
+/**
+ * Compiles one module of the address `own`. Where it names the address `enclave`, its package must hold
+ * `move/enclave` too.
+ */
 export async function compileModule(source: string): Promise<readonly Uint8Array[]> {
   await initMovePackageBuilder();
   const dependency = source.includes('enclave::enclave::')

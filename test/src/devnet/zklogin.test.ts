@@ -1,4 +1,7 @@
-/** The loopback node's check of zkLogin signatures, with proofs that are simulated for a key with known secrets. */
+/**
+ * The loopback node's check of zkLogin signatures, with proofs that are simulated for a key with known
+ * secrets.
+ */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { computeZkLoginAddressFromSeed, getZkLoginSignature } from '@mysten/sui/zklogin';
 import { beforeAll, expect, test } from 'vitest';

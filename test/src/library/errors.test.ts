@@ -54,7 +54,10 @@ describe('a number in a message', () => {
   const UNITS =
     'application|byte|call|character|core|certificate|connection|field|file|hour|input|item|key|line|minute|module|object|package|path|request|second|share|snippet|version|wire';
 
-  /** Values that are never 1: constants, sizes of a protocol, and what a message says because it exceeds a limit. */
+  /**
+   * Values that are never 1: constants, sizes of a protocol, and what a message says because it exceeds a
+   * limit.
+   */
   const NEVER_ONE = [
     ...[/^[A-Z][A-Z0-9_]*$/, /^[A-Z_]+ [*/] \w+$/, /^Math\.max/, /^alternatives\(sizes\)/, /^length > size/],
     /^(shares|least|connections|size|sizes|length|limit|maxSize|\w+\.maxSize|maxQuoted - 2|this\.#limitBytes|count)$/,

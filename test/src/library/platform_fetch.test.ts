@@ -1,4 +1,7 @@
-/** What sends the library's requests in Node, beside Node's own fetch: they differ in what their tests say alone. */
+/**
+ * What sends the library's requests in Node, beside Node's own fetch: they differ in what their tests say
+ * alone.
+ */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';

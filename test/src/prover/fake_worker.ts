@@ -1,4 +1,6 @@
-/** Fakes of the proving engine: real processes that speak its framed protocol, and misbehave as a test asks. */
+/**
+ * Fakes of the proving engine: real processes that speak its framed protocol, and misbehave as a test asks.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,8 +43,9 @@ if (type === 4) return write(frame(255, id, JSON.stringify({ code: 'PROVER_CANCE
 /**
  * Writes a worker's program, which is removed after the test.
  *
- * @param onFrame JavaScript that handles a request other than for the status. It has `type`, `id`, `body`, `folder` (the program's, which
- *   outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id, text)`, `write(bytes)` and `status`
+ * @param onFrame JavaScript that handles a request other than for the status. It has `type`, `id`, `body`,
+ *   `folder` (the program's, which outlives each run), `answer(json)`, `refuse(code)`, `frame(type, id, text)`,
+ *   `write(bytes)` and `status`
  * @returns its path
  */
 export function fakeWorker(onFrame: string): string {

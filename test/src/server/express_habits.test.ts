@@ -1,4 +1,7 @@
-/** The table of Express' habits in src/apps/README.md, row by row: as `make dev` loads an application, and bundled as in an image. */
+/**
+ * The table of Express' habits in src/apps/README.md, row by row: as `make dev` loads an application, and
+ * bundled as in an image.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What users of Express do, each as the rows of src/apps/README.md have it, tried on a server of `fixtures/apps/habits`. */
+/**
+ * What users of Express do, each as the rows of src/apps/README.md have it, tried on a server of
+ * `fixtures/apps/habits`.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect } from 'vitest';

@@ -1,4 +1,6 @@
-/** What authors import: the compiler refuses what they may get wrong. `npm run types` checks these tests too. */
+/**
+ * What authors import: the compiler refuses what they may get wrong. `npm run types` checks these tests too.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bcs } from '@mysten/bcs';

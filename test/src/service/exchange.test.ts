@@ -1,4 +1,7 @@
-/** How requests to an upstream are sent, asked by its client: bounded, without proxies, only to hosts of app.yaml. */
+/**
+ * How requests to an upstream are sent, asked by its client: bounded, without proxies, only to hosts of
+ * app.yaml.
+ */
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';

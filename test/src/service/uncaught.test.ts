@@ -1,4 +1,6 @@
-/** Nothing that is thrown outside of a request ends a running process, and one that starts ends in one line. */
+/**
+ * Nothing that is thrown outside of a request ends a running process, and one that starts ends in one line.
+ */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { HOSTILE_THROWN } from './hostile_thrown.ts';

@@ -1,4 +1,7 @@
-/** What users of axios write: each call works as its documentation says, or is refused by an error that says why. */
+/**
+ * What users of axios write: each call works as its documentation says, or is refused by an error that says
+ * why.
+ */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';

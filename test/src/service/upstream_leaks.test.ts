@@ -1,4 +1,6 @@
-/** Nothing that a client of an upstream throws or returns carries a part of its request, whoever prints it. */
+/**
+ * Nothing that a client of an upstream throws or returns carries a part of its request, whoever prints it.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer as createTlsServer } from 'node:https';

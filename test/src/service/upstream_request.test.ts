@@ -1,6 +1,6 @@
 /**
- * Attacks on what a request to an upstream may say: by its options, the defaults of its client and its interceptors,
- * which may come from code or data that the application's author has not written.
+ * Attacks on what a request to an upstream may say: by its options, the defaults of its client and its
+ * interceptors, which may come from code or data that the application's author has not written.
  */
 import { createServer } from 'node:http';
 import { inspect } from 'node:util';

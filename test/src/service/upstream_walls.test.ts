@@ -1,4 +1,7 @@
-/** Attacks on the walls below axios: its own adapters, bodies without bounds, and what may not reach the application. */
+/**
+ * Attacks on the walls below axios: its own adapters, bodies without bounds, and what may not reach the
+ * application.
+ */
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import type { AxiosInstance, InternalAxiosRequestConfig } from 'axios';

@@ -1,4 +1,6 @@
-/** What usual calls send, byte for byte: recorded before axios built the requests itself, and the same since. */
+/**
+ * What usual calls send, byte for byte: recorded before axios built the requests itself, and the same since.
+ */
 import { createServer } from 'node:net';
 import type { AxiosInstance } from 'axios';
 import { describe, expect, test } from 'vitest';
@@ -9,7 +11,10 @@ const DEFAULTS = 'accept: */*|accept-encoding: identity|user-agent: sui-enclave'
 
 type Call = (client: AxiosInstance) => Promise<unknown>;
 
-/** The request that a call sends, as text, with the lines of its head joined by `|`, without `Host` and `Connection`. */
+/**
+ * The request that a call sends, as text, with the lines of its head joined by `|`, without `Host` and
+ * `Connection`.
+ */
 async function record(call: Call): Promise<string> {
   const recorded = Promise.withResolvers<string>();
   const server = createServer((socket) => {

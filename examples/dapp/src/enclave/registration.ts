@@ -1,4 +1,7 @@
-/** Checks whether the contract accepts signatures of a key: attested is not enough, it must be registered on Sui. */
+/**
+ * Checks whether the contract accepts signatures of a key: attested is not enough, it must be registered on
+ * Sui.
+ */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { useEffect, useState } from 'react';
 import { findRegistration, isKeyTooOld, readConfig, readEnclave } from 'sui-enclave/sui';
@@ -30,7 +33,11 @@ async function readRegistration(
   return { state: 'registered', enclaveId };
 }
 
-/** Asks the chain about a key, and again when `again` is called. @param publicKey undefined as long as no key is known */
+/**
+ * Asks the chain about a key, and again when `again` is called.
+ *
+ * @param publicKey undefined as long as no key is known
+ */
 export function useRegistration(
   client: ClientWithCoreApi,
   configId: string,

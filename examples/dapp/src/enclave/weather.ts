@@ -9,7 +9,9 @@ import type { Settings } from '../settings.ts';
 const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
 const Temperature = signedType(1, bcs.struct('Temperature', { location: text, tenths_plus_100000: u64 }));
 
-/** Unit of a reading: whole degrees, from the first version of the contract, or tenths, which may be negative. */
+/**
+ * Unit of a reading: whole degrees, from the first version of the contract, or tenths, which may be negative.
+ */
 export type Precision = 'degrees' | 'tenths';
 
 export type Reading =

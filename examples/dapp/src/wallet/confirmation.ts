@@ -1,4 +1,7 @@
-/** The question that the wallet asks before it signs, between the wallet, which knows no React, and the dialog. */
+/**
+ * The question that the wallet asks before it signs, between the wallet, which knows no React, and the
+ * dialog.
+ */
 import { useSyncExternalStore } from 'react';
 import type { ConfirmRequest } from 'sui-enclave/wallet';
 

@@ -4,8 +4,8 @@ import { useEffect, useState } from 'react';
 export const ARMING_MS = 500;
 
 /**
- * Returns whether the component has been shown for ARMING_MS: a question may open under a click that was meant for something else,
- * such as the second one of a double click.
+ * Returns whether the component has been shown for ARMING_MS: a question may open under a click that was
+ * meant for something else, such as the second one of a double click.
  */
 export function useArmed(): boolean {
   const [isArmed, setArmed] = useState(false);

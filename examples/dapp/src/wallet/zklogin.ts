@@ -1,4 +1,7 @@
-/** The page's own wallet: a login at an OpenID provider, listed by the connect button beside the installed wallets. */
+/**
+ * The page's own wallet: a login at an OpenID provider, listed by the connect button beside the installed
+ * wallets.
+ */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { registerZkLoginWallet } from 'sui-enclave/wallet';
 import { discoverProvider } from 'sui-enclave/zklogin';

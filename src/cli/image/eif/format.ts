@@ -33,7 +33,9 @@ export interface Metadata {
     readonly OperatingSystem: string;
     readonly KernelVersion: string;
   };
-  /** Any JSON. Here null; `nitro-cli build-enclave` writes what Docker says about the image that it converts. */
+  /**
+   * Any JSON. Here null; `nitro-cli build-enclave` writes what Docker says about the image that it converts.
+   */
   readonly DockerInfo: unknown;
   /** Any JSON. Here null; nitro-cli copies a file of its user's. */
   readonly CustomMetadata: unknown;

@@ -1,4 +1,7 @@
-/** `sui-enclave dev_prover`, of `make prover`: the proving service on the development key, for wallets under development. */
+/**
+ * `sui-enclave dev_prover`, of `make prover`: the proving service on the development key, for wallets under
+ * development.
+ */
 import pretty from 'pino-pretty';
 import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
 import { discoverProvider, PROVIDERS } from 'sui-enclave/zklogin';

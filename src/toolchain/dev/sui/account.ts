@@ -1,4 +1,7 @@
-/** The account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or a development key that stays from start to start. */
+/**
+ * The account of `make dev-sui`: the one of SUI_PRIVATE_KEY, or a development key that stays from start to
+ * start.
+ */
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
@@ -16,7 +19,8 @@ export interface Account {
 const NAME = 'dev-sui.key';
 
 /**
- * @param folder ends in a slash; it need not exist. The file in it is readable by its owner only, and kept if there is one
+ * @param folder ends in a slash; it need not exist. The file in it is readable by its owner only, and kept if
+ *   there is one
  * @throws ConfigError if the file can't be used; SuiCommandError: SIGNER
  */
 export function developmentAccount(folder: URL, env: Readonly<Record<string, string | undefined>>): Account {

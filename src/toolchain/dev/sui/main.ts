@@ -1,4 +1,7 @@
-/** `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts offline. */
+/**
+ * `make dev-sui`: the Sui node of the tests as a service, to walk the path of admins, dapps and contracts
+ * offline.
+ */
 import { join, relative, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';

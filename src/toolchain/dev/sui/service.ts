@@ -24,7 +24,9 @@ export interface DevSuiOptions {
   /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
   readonly folder: URL;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times. */
+  /**
+   * How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times.
+   */
   readonly lagMs?: number;
 }
 

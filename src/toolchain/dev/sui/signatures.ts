@@ -1,4 +1,7 @@
-/** The signatures that `make dev-sui` accepts: those of keys, and those of zkLogin with what is built to check proofs. */
+/**
+ * The signatures that `make dev-sui` accepts: those of keys, and those of zkLogin with what is built to check
+ * proofs.
+ */
 import { readFileSync } from 'node:fs';
 import { parseSerializedSignature } from '@mysten/sui/cryptography';
 import { PROVIDERS } from 'sui-enclave/zklogin';
@@ -14,7 +17,9 @@ const PROVIDERS_KEYS = Object.fromEntries(
   Object.values(PROVIDERS).map(({ issuer, jwksUrl }) => [issuer, jwksUrl]),
 );
 
-/** The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one. */
+/**
+ * The keys of known providers, and of issuers on this machine: `make prover` and `make dev-wallet` start one.
+ */
 const fetchKey: ProofTrust['fetchKey'] = (issuer, kid) => {
   return issuerKeys(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
 };

@@ -1,4 +1,7 @@
-/** `sui-enclave dev_wallet`, or `make dev-wallet`: a wallet's page and everything that it talks to, on loopback, to try zkLogin by hand. */
+/**
+ * `sui-enclave dev_wallet`, or `make dev-wallet`: a wallet's page and everything that it talks to, on
+ * loopback, to try zkLogin by hand.
+ */
 import { isEnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { integer } from 'sui-enclave-service/env';

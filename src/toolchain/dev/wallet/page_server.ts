@@ -1,4 +1,6 @@
-/** The server behind the wallet's page, `examples/wallet`: its static files, and what a provider posts to it. */
+/**
+ * The server behind the wallet's page, `examples/wallet`: its static files, and what a provider posts to it.
+ */
 import { createServer, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { DiscoveryOptions } from 'sui-enclave/zklogin';

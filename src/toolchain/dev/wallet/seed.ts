@@ -14,8 +14,8 @@ export function seedFolder(env: Env): string {
 }
 
 /**
- * The seed in this folder; writes both where there is none. The file says that the seed is one for development, by which
- * the salt service refuses it.
+ * The seed in this folder; writes both where there is none. The file says that the seed is one for
+ * development, by which the salt service refuses it.
  *
  * @returns 64 hex characters, without that mark
  * @throws ConfigError if others can read file or folder, or the file holds something else

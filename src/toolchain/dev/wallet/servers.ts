@@ -36,8 +36,8 @@ export const listen = async (server: Server, port = 0): Promise<string> =>
   await listenOn(server, 'PORT', port);
 
 /**
- * `oidc-provider` with its own pages for login and consent; any name is a user. It sends users back to any page of this
- * machine, at any path, so that a wallet under development needs no registration.
+ * `oidc-provider` with its own pages for login and consent; any name is a user. It sends users back to any
+ * page of this machine, at any path, so that a wallet under development needs no registration.
  *
  * @param port 0 lets the system choose
  */

@@ -1,6 +1,6 @@
 /**
- * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a fake
- * of it, and fakes of provider and Sui node. All of them answer every page of this machine.
+ * Starts everything that a wallet talks to on loopback: the real salt service, the real proving service or a
+ * fake of it, and fakes of provider and Sui node. All of them answer every page of this machine.
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
@@ -44,7 +44,10 @@ export interface WalletServices {
 
 export interface WalletOptions {
   readonly log: Logger;
-  /** Of the salt service, in hex. The addresses follow from it, the client id and the issuer, and so from the port of that. */
+  /**
+   * Of the salt service, in hex. The addresses follow from it, the client id and the issuer, and so from the
+   * port of that.
+   */
   readonly seed: string;
   /** Default: the system chooses. */
   readonly ports?: Ports;

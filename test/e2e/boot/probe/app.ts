@@ -1,4 +1,7 @@
-/** The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif alone. */
+/**
+ * The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif
+ * alone.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash, pbkdf2 } from 'node:crypto';
 import { closeSync, constants, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -71,7 +74,9 @@ function exchange(bytes: number): Promise<object> {
   });
 }
 
-/** Occupies every thread of the pool, and reports how long each processor has worked since, in ticks of 10 ms. */
+/**
+ * Occupies every thread of the pool, and reports how long each processor has worked since, in ticks of 10 ms.
+ */
 async function useProcessors(): Promise<object> {
   const before = busyTicks();
   const work = promisify(pbkdf2);

@@ -1,4 +1,7 @@
-/** The part that the README's page leaves to the wallet: the addresses of its services, and its user interface. */
+/**
+ * The part that the README's page leaves to the wallet: the addresses of its services, and its user
+ * interface.
+ */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { discoverProvider, type ZkLoginSession } from 'sui-enclave/zklogin';
 

@@ -1,4 +1,7 @@
-/** Random histories: whatever happens, keepers end with the right enclaves registered, and never do what they must not. */
+/**
+ * Random histories: whatever happens, keepers end with the right enclaves registered, and never do what they
+ * must not.
+ */
 import { fromHex, toHex } from '@mysten/sui/utils';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -17,7 +17,9 @@ import {
 } from './lying_node.ts';
 
 const BUDGET = 50_000_000n;
-/** For 5 transactions: in as many rounds and 2 more, a node that could get one in each round gets them all. */
+/**
+ * For 5 transactions: in as many rounds and 2 more, a node that could get one in each round gets them all.
+ */
 const GAS_A_DAY = 250_000_000;
 const MANY_ROUNDS = 7;
 const { signal } = new AbortController();

@@ -1,4 +1,7 @@
-/** A Sui node that lies: a proxy on loopback in front of a model of a node, which changes the answers of its methods. */
+/**
+ * A Sui node that lies: a proxy on loopback in front of a model of a node, which changes the answers of its
+ * methods.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { bcs } from '@mysten/sui/bcs';

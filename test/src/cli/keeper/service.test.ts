@@ -1,4 +1,7 @@
-/** The systemd unit of the keeper: its command is one that the command accepts, and it has no more rights than needed. */
+/**
+ * The systemd unit of the keeper: its command is one that the command accepts, and it has no more rights than
+ * needed.
+ */
 import {
   chmodSync,
   copyFileSync,

@@ -1,4 +1,7 @@
-/** What SECURITY.md says of a stolen keeper: its thief registers genuine enclaves of the present image, and nothing else. */
+/**
+ * What SECURITY.md says of a stolen keeper: its thief registers genuine enclaves of the present image, and
+ * nothing else.
+ */
 import { writeFileSync } from 'node:fs';
 import { Transaction } from '@mysten/sui/transactions';
 import { fromHex } from '@mysten/sui/utils';

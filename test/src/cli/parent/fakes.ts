@@ -1,6 +1,6 @@
 /**
- * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the real ones
- * show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
+ * Fakes of the parent's programs on PATH: they record how they were called, and keep as much state as the
+ * real ones show. Tests have neither nitro-cli nor aws. The relay is the real one, with a stand-in for vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
@@ -30,7 +30,9 @@ import { callScript, type Result } from '../run.ts';
 
 const SCRIPTS = fileURLToPath(new URL('../../../../src/cli/parent', import.meta.url));
 
-/** The functions that all fakes share. `$FAKES` is the folder of its state; a file that is not there is empty. */
+/**
+ * The functions that all fakes share. `$FAKES` is the folder of its state; a file that is not there is empty.
+ */
 const COMMON = String.raw`
 # In one write, since several fakes may start at the same time.
 call=$(printf '%s\001' "$(basename "$0")" "$@")

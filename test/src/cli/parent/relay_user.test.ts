@@ -1,6 +1,6 @@
 /**
- * What the relay's user can do to the rest of a parent instance, if the relay was taken over: SECURITY.md. Needs root, for
- * the two users of the units; `make test-units` has the real ones.
+ * What the relay's user can do to the rest of a parent instance, if the relay was taken over: SECURITY.md.
+ * Needs root, for the two users of the units; `make test-units` has the real ones.
  */
 import { spawnSync } from 'node:child_process';
 import {

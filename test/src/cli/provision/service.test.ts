@@ -1,4 +1,7 @@
-/** The systemd unit of the watcher: its command is one that the command accepts, and it has no more rights than needed. */
+/**
+ * The systemd unit of the watcher: its command is one that the command accepts, and it has no more rights
+ * than needed.
+ */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -15,7 +15,9 @@ import { newProvisioner, nsm, startVault, VALUES } from '../../server/provisione
 
 const INTERVAL_MS = 10_000;
 
-/** Watches for a time on a clock of the test's own, with what the enclave says in turn; the last is repeated. */
+/**
+ * Watches for a time on a clock of the test's own, with what the enclave says in turn; the last is repeated.
+ */
 async function watchFor(states: readonly (boolean | Error)[], provision: () => Promise<void>, ms: number) {
   vi.useFakeTimers();
   const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);

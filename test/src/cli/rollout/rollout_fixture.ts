@@ -1,4 +1,7 @@
-/** A chain, the enclaves of two images, and a control in the operator's place, which the commands of a plan call. */
+/**
+ * A chain, the enclaves of two images, and a control in the operator's place, which the commands of a plan
+ * call.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,7 @@
-/** A fleet, its callers and its config in memory, with a rollout that can be stopped before and after each effect. */
+/**
+ * A fleet, its callers and its config in memory, with a rollout that can be stopped before and after each
+ * effect.
+ */
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { CommandName, Plan, SideName } from '../../../../src/cli/rollout/plan.ts';
 import type { Found, KeyState, World } from '../../../../src/cli/rollout/world.ts';

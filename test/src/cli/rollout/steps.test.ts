@@ -1,4 +1,7 @@
-/** A rollout that is stopped anywhere and run again ends in the same state, and callers are never without an enclave. */
+/**
+ * A rollout that is stopped anywhere and run again ends in the same state, and callers are never without an
+ * enclave.
+ */
 import { describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../src/cli/rollout/memory.ts';
 import type { Plan } from '../../../../src/cli/rollout/plan.ts';

@@ -1,4 +1,7 @@
-/** The bytecode of a package from a file: only the file that `compile` wrote for this package and network is published. */
+/**
+ * The bytecode of a package from a file: only the file that `compile` wrote for this package and network is
+ * published.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { digestBytecodeFile } from '../../../../src/cli/sui/bytecode_file.ts';

@@ -15,7 +15,9 @@ const OBJECTS = [
   `&mut ${at('2')}::tx_context::TxContext`,
 ];
 
-/** A module with one function, and structs by name: their fields, and their abilities if not copy and drop. */
+/**
+ * A module with one function, and structs by name: their fields, and their abilities if not copy and drop.
+ */
 function createModule(
   parameters: readonly string[],
   structs: Record<string, readonly [fields: string, abilities?: number]> = {},

@@ -85,7 +85,9 @@ describe('the validity', () => {
 describe('is refused', () => {
   const SERIAL = '021100f93175681b90afe11d46ccb4e4e7f856';
   const VERSION = `a003020102${SERIAL}`;
-  /** The list of extensions up to the end of the first one, basicConstraints; and the same with a byte more. */
+  /**
+   * The list of extensions up to the end of the first one, basicConstraints; and the same with a byte more.
+   */
   const EXTENSIONS = 'a3423040300f0603551d130101ff040530030101ff';
   const LONGER = 'a343304130100603551d130101ff040630030101ff00';
   test.each([

@@ -1,4 +1,7 @@
-/** The list of rules against the codes of the library and the cases: that checks name them, the compiler shows. */
+/**
+ * The list of rules against the codes of the library and the cases: that checks name them, the compiler
+ * shows.
+ */
 import { describe, expect, test } from 'vitest';
 import { ATTESTATION_CODES, RULES } from '../../../../src/library/attestation/index.ts';
 import type { Case } from './cases/case.ts';

@@ -1,4 +1,7 @@
-/** An enclave on loopback: the emulated NSM attests its key, and the project's own code signs. Tests can make it lie. */
+/**
+ * An enclave on loopback: the emulated NSM attests its key, and the project's own code signs. Tests can make
+ * it lie.
+ */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';

@@ -1,4 +1,7 @@
-/** A host in the parent instance's place: everything passes it in clear TCP, it keeps a record, and tests make it lie. */
+/**
+ * A host in the parent instance's place: everything passes it in clear TCP, it keeps a record, and tests make
+ * it lie.
+ */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';

@@ -1,4 +1,6 @@
-/** Runs a hook in React, without a browser: its component renders nothing, so React asks little of the page. */
+/**
+ * Runs a hook in React, without a browser: its component renders nothing, so React asks little of the page.
+ */
 import { act, createElement, StrictMode } from 'react';
 import { onTestFinished, vi } from 'vitest';
 

@@ -1,4 +1,7 @@
-/** What nodes of Sui 1.63 say in place of a structured failure, when they build a transaction without a gas budget. */
+/**
+ * What nodes of Sui 1.63 say in place of a structured failure, when they build a transaction without a gas
+ * budget.
+ */
 import { SimulationError } from '@mysten/sui/client';
 import { describe, expect, test } from 'vitest';
 import { toExecutionError, toSuiError } from '../../../../src/library/sui/index.ts';

@@ -1,4 +1,7 @@
-/** Objects for the builders in every form that `@mysten/sui` has: built offline, so that each form must be complete. */
+/**
+ * Objects for the builders in every form that `@mysten/sui` has: built offline, so that each form must be
+ * complete.
+ */
 import { Inputs, Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { describe, expect, test } from 'vitest';
 import { updateTemperature, updateWeather } from '../../../../src/apps/weather/calls.ts';

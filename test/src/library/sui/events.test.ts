@@ -1,4 +1,7 @@
-/** The events of a config's life, read from the loopback node page by page. Their bytes: test/move/layout.test.ts. */
+/**
+ * The events of a config's life, read from the loopback node page by page. Their bytes:
+ * test/move/layout.test.ts.
+ */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { afterAll, afterEach, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import * as sui from '../../../../src/library/sui/index.ts';

@@ -1,4 +1,7 @@
-/** The snippets of src/library/sui/README.md for contracts, events and the extension, run as they stand against a loopback node. */
+/**
+ * The snippets of src/library/sui/README.md for contracts, events and the extension, run as they stand
+ * against a loopback node.
+ */
 import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import * as bcsModule from '@mysten/sui/bcs';
@@ -32,7 +35,10 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Runs the snippet that follows a heading, with the values of the application around it; returns one of its values. */
+/**
+ * Runs the snippet that follows a heading, with the values of the application around it; returns one of its
+ * values.
+ */
 async function run(heading: string, bindings: object, result: string): Promise<unknown> {
   const section = README.split(/^#+ /m).find((part) => part.startsWith(heading)) ?? '';
   const [, snippet = ''] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];

@@ -1,4 +1,7 @@
-/** An instruction without a result has one code on every way to it, and an abort with 0, which looks alike, another. */
+/**
+ * An instruction without a result has one code on every way to it, and an abort with 0, which looks alike,
+ * another.
+ */
 import { parseTransactionEffectsBcs, type SuiClientTypes } from '@mysten/sui/client';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction } from '@mysten/sui/transactions';

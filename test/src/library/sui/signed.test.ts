@@ -1,4 +1,7 @@
-/** The arguments for any contract, compared with the signed bytes: together they are the payload, field by field. */
+/**
+ * The arguments for any contract, compared with the signed bytes: together they are the payload, field by
+ * field.
+ */
 import { bcs } from '@mysten/bcs';
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
 import { fromBase64 } from '@mysten/sui/utils';

@@ -41,7 +41,9 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it. */
+/**
+ * The calls of a transaction; each argument as the id of its object, its bytes or the call that returns it.
+ */
 async function buildCalls(build: (tx: Transaction) => void) {
   const tx = new Transaction();
   build(tx);

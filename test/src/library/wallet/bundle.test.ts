@@ -1,4 +1,7 @@
-/** What a page loads with the entries of the wallet, later chunks included, and that the others don't grow by it. */
+/**
+ * What a page loads with the entries of the wallet, later chunks included, and that the others don't grow by
+ * it.
+ */
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';

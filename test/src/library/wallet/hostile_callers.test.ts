@@ -1,4 +1,7 @@
-/** Callers whose values answer differently each time that they are read: what is signed is what the user was shown. */
+/**
+ * Callers whose values answer differently each time that they are read: what is signed is what the user was
+ * shown.
+ */
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';
 import { fromBase64, toBase64 } from '@mysten/sui/utils';
 import type { WalletAccount } from '@mysten/wallet-standard';

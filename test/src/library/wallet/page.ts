@@ -1,4 +1,7 @@
-/** What Node lacks of a page: window, document, location, history, session storage, and the origin of messages. */
+/**
+ * What Node lacks of a page: window, document, location, history, session storage, and the origin of
+ * messages.
+ */
 import { beforeEach, vi } from 'vitest';
 
 export const ORIGIN = 'https://dapp.example';

@@ -1,4 +1,7 @@
-/** Tokens and logins for tests. The tokens' signatures are invalid: the salt service and the proof check those, not wallets. */
+/**
+ * Tokens and logins for tests. The tokens' signatures are invalid: the salt service and the proof check
+ * those, not wallets.
+ */
 import { readFileSync } from 'node:fs';
 import { decodeSuiPrivateKey } from '@mysten/sui/cryptography';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
@@ -30,8 +33,8 @@ export function createJwt(
 }
 
 /**
- * The part of a proof that shows the issuer: the base64 characters that hold this piece of the payload, from the name's
- * opening quote through the `,` or `}` that ends the claim.
+ * The part of a proof that shows the issuer: the base64 characters that hold this piece of the payload, from
+ * the name's opening quote through the `,` or `}` that ends the claim.
  */
 export function issuerDetails(jwt: string, claim: string): { value: string; indexMod4: number } {
   const [, payload = ''] = jwt.split('.');
@@ -41,7 +44,10 @@ export function issuerDetails(jwt: string, claim: string): { value: string; inde
   return { value: payload.slice(index, end + 1), indexMod4: index % 4 };
 }
 
-/** Parses it like validators (fastcrypto-zkp): the bytes between its outer bits, without the last one, as JSON. */
+/**
+ * Parses it like validators (fastcrypto-zkp): the bytes between its outer bits, without the last one, as
+ * JSON.
+ */
 export function validatorsIssuer({ value, indexMod4 }: { value: string; indexMod4: number }): unknown {
   const bits = [...Buffer.from(value)].map((character) => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

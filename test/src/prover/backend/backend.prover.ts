@@ -1,4 +1,6 @@
-/** The backend with the real engine, circom's generators and the small circuit's development key, end to end. */
+/**
+ * The backend with the real engine, circom's generators and the small circuit's development key, end to end.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, copyFileSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
@@ -203,7 +205,10 @@ describe('the real generators', () => {
   });
 });
 
-/** In snarkjs' format: 12 bytes of head, the protocol's section of 16 bytes, and the header's of which 12 are its head. */
+/**
+ * In snarkjs' format: 12 bytes of head, the protocol's section of 16 bytes, and the header's of which 12 are
+ * its head.
+ */
 function countWires(zkey: string): number {
   const header = Buffer.alloc(256);
   const fd = openSync(zkey, 'r');

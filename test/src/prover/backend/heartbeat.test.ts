@@ -1,4 +1,7 @@
-/** A worker that hangs is ended; one that works for long, or has nothing to do, is not. supervisor.test.ts has processes. */
+/**
+ * A worker that hangs is ended; one that works for long, or has nothing to do, is not. supervisor.test.ts has
+ * processes.
+ */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { watch } from '../../../../src/prover/backend/heartbeat.ts';
 import type { EngineError, EngineStatus } from '../../../../src/prover/engine.ts';

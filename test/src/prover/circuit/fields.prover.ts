@@ -1,6 +1,6 @@
 /**
- * The inputs built for the given real tokens satisfy every constraint, and no longer do when any one field is changed.
- * `PROVER_SIZE=full make test-prover -- fields` uses all four tokens, at the production size.
+ * The inputs built for the given real tokens satisfy every constraint, and no longer do when any one field is
+ * changed. `PROVER_SIZE=full make test-prover -- fields` uses all four tokens, at the production size.
  */
 import { describe, expect, test } from 'vitest';
 import { buildInput, type CircuitInput } from '../../../../src/prover/input.ts';

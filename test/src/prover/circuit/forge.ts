@@ -1,6 +1,6 @@
 /**
- * Builds inputs of the circuit as an attacker would: without the checks of input.ts, signed by our own key in the
- * issuer's place, and with the public input that the circuit itself computes from them. A forged input is
+ * Builds inputs of the circuit as an attacker would: without the checks of input.ts, signed by our own key in
+ * the issuer's place, and with the public input that the circuit itself computes from them. A forged input is
  * therefore refused only by the rule that it breaks.
  */
 import { constants, privateEncrypt } from 'node:crypto';
@@ -153,8 +153,8 @@ export function limbs(number: Buffer): string[] {
 }
 
 /**
- * Computes the public input as the circuit does, whether or not the inputs are valid: with bytes over 255, quotes
- * within strings, and only the first characters of what is longer than the circuit accepts.
+ * Computes the public input as the circuit does, whether or not the inputs are valid: with bytes over 255,
+ * quotes within strings, and only the first characters of what is longer than the circuit accepts.
  */
 function publicInputFor(input: Record<string, string | string[]>): bigint {
   const number = (name: string) => Number(input[name]);

@@ -1,6 +1,7 @@
 /**
- * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. A prover who breaks
- * one rule but keeps all others and the public input is refused by the template that enforces this rule.
+ * Tests the rules of the statement in the order of the table in src/prover/circuit/README.md. A prover who
+ * breaks one rule but keeps all others and the public input is refused by the template that enforces this
+ * rule.
  */
 
 import { poseidonHash } from '@mysten/sui/zklogin';
@@ -62,7 +63,9 @@ const withAud = (text: string, lie = {}): Forgery => ({
   payload: PAYLOAD.replace(AUD, text),
   aud: claim(text, lie),
 });
-/** A message whose padding ends one block beyond the circuit's: no block is the last one, so the hash is zero. */
+/**
+ * A message whose padding ends one block beyond the circuit's: no block is the last one, so the hash is zero.
+ */
 function beyondTheLastBlock(): Forgery {
   const payloadBase64 = Buffer.from(LONG_PAYLOAD).toString('base64url');
   return {
@@ -83,7 +86,8 @@ function readAs(char: string): string {
 }
 /** A key claim in whose base64 `char` replaces `original`. */
 function withCharacter(char: string, original: string): Forgery {
-  // The last sextet of three bytes has the low bits of the third: one of these is a third byte, wherever they begin.
+  // The last sextet of three bytes has the low bits of the third: one of these is a third byte, wherever they
+  // begin.
   const sextet = ALPHABET.indexOf(original);
   const text = `"sub":"${String.fromCharCode(sextet < 35 ? sextet + 64 : sextet).repeat(3)}",`;
   const payload = PAYLOAD.replace(KC, text);
@@ -92,7 +96,9 @@ function withCharacter(char: string, original: string): Forgery {
   const start = Number(forge()['payload_start_index']);
   return { ...withKc(text), message: (bytes) => bytes.write(char, start + at, 'latin1') };
 }
-/** Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four. */
+/**
+ * Bits that PayloadText reads as these bytes where both of its selectors are 1; `before` has the first four.
+ */
 function bitsReadAs(bytes: readonly number[], before: number): string | undefined {
   const [byte, ...followingBytes] = bytes;
   if (byte === undefined) return before.toString(2).padStart(4, '0');
@@ -266,7 +272,8 @@ describe('rule 4, each extended claim is in the payload: refused is', () => {
   });
 
   test('one at a character that is 3 modulo 4, where no byte begins', () => {
-    // Both selectors are 1 there, and what PayloadText computes is none of the payload's bytes. Few texts have such bits.
+    // Both selectors are 1 there, and what PayloadText computes is none of the payload's bytes. Few texts
+    // have such bits.
     const text = '"j":"",';
     const bits = bitsReadAs([...Buffer.from(text)], 6);
     const sextets = Math.ceil((6 + 8 * text.length) / 6);

@@ -1,6 +1,7 @@
 /**
- * Tests the lemmas of the static check that this circuit adds to the audited ones: each gadget is compiled alone, and
- * its hints are replaced by all combinations of small numbers. Its constraints must leave only the honest ones.
+ * Tests the lemmas of the static check that this circuit adds to the audited ones: each gadget is compiled
+ * alone, and its hints are replaced by all combinations of small numbers. Its constraints must leave only the
+ * honest ones.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,10 @@ function compiled(file: string, component: string): Gadget {
   return { r1cs: readR1cs(join(folder, 'circuit.r1cs')), wires };
 }
 
-/** Returns the value of `result` that the constraints accept for these signals, or undefined if they refuse them. */
+/**
+ * Returns the value of `result` that the constraints accept for these signals, or undefined if they refuse
+ * them.
+ */
 function accepted({ r1cs, wires }: Gadget, signals: Record<string, number>, result: string) {
   const witness: (bigint | undefined)[] = Array.from({ length: r1cs.wires });
   witness[0] = 1n;

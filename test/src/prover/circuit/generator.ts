@@ -1,4 +1,7 @@
-/** Runs the witness generator and returns its message, which names the failed rule. Users never see this message. */
+/**
+ * Runs the witness generator and returns its message, which names the failed rule. Users never see this
+ * message.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

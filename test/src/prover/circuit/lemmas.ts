@@ -1,4 +1,7 @@
-/** Lemmas for gadgets whose outputs are determined in a way that propagation can't detect, found by signal names. */
+/**
+ * Lemmas for gadgets whose outputs are determined in a way that propagation can't detect, found by signal
+ * names.
+ */
 import { eachSymbol } from './r1cs.ts';
 import type { Lemma } from './unique.ts';
 

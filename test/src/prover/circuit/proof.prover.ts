@@ -1,4 +1,7 @@
-/** Proofs for the development key: ours and snarkjs' verify with each other's verifier, and a wrong witness has no proof. */
+/**
+ * Proofs for the development key: ours and snarkjs' verify with each other's verifier, and a wrong witness
+ * has no proof.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

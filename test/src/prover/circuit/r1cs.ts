@@ -1,4 +1,7 @@
-/** Reads circom's `.r1cs`, `.wtns` and `.sym`, and checks a witness constraint by constraint, independently of any prover. */
+/**
+ * Reads circom's `.r1cs`, `.wtns` and `.sym`, and checks a witness constraint by constraint, independently of
+ * any prover.
+ */
 import { readFileSync } from 'node:fs';
 
 /** The order of BN254's scalar field. */
@@ -11,7 +14,10 @@ export interface R1cs {
   readonly constraints: number;
   readonly publicInputs: number;
   readonly privateInputs: number;
-  /** The terms of part `3 * constraint + (0 for A, 1 for B, 2 for C)` are from starts[part] to before starts[part + 1]. */
+  /**
+   * The terms of part `3 * constraint + (0 for A, 1 for B, 2 for C)` are from starts[part] to before
+   * starts[part + 1].
+   */
   readonly starts: Uint32Array;
   readonly termWires: Uint32Array;
   /** Index into `coefficients`. */

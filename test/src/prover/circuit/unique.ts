@@ -1,6 +1,6 @@
 /**
- * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The check
- * proves by propagation, so it may find too few wires, but never too many:
+ * Finds the wires that the inputs determine, by a static check. A prover could choose any other wire. The
+ * check proves by propagation, so it may find too few wires, but never too many:
  *
  * - a constraint whose A and B are determined determines the one wire in C that isn't yet;
  * - or several, if all are bits and no two subsets of their coefficients have the same sum;
@@ -121,7 +121,9 @@ class Propagation {
 
 type Terms = { wire: number; coefficient: bigint }[];
 
-/** Returns whether each absolute value exceeds the sum of all smaller ones, without wrapping around the field. */
+/**
+ * Returns whether each absolute value exceeds the sum of all smaller ones, without wrapping around the field.
+ */
 function isSubsetSumUnique(coefficients: readonly bigint[]): boolean {
   const sizes = coefficients.map((coefficient) => (coefficient > P / 2n ? P - coefficient : coefficient));
   sizes.sort((a, b) => (a < b ? -1 : 1));

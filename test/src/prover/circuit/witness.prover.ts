@@ -1,4 +1,6 @@
-/** The witness of an honest input satisfies every constraint, and none of its wires can have another value. */
+/**
+ * The witness of an honest input satisfies every constraint, and none of its wires can have another value.
+ */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { buildInput } from '../../../../src/prover/input.ts';
 import { PROFILES } from '../../../../src/prover/profile.ts';

@@ -1,4 +1,7 @@
-/** Backends and issuers that fail: each gives a typed error, nothing invalid is handed out, and the service recovers. */
+/**
+ * Backends and issuers that fail: each gives a typed error, nothing invalid is handed out, and the service
+ * recovers.
+ */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';

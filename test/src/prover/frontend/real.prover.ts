@@ -1,4 +1,7 @@
-/** Front end and backend with the real engine and the small circuit's development key: from a token to a signature. */
+/**
+ * Front end and backend with the real engine and the small circuit's development key: from a token to a
+ * signature.
+ */
 import { execFileSync } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';

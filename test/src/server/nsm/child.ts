@@ -1,4 +1,7 @@
-/** Runs inside the child process of `driver.ts`: evaluates the functions that the test sends, with the scope below. */
+/**
+ * Runs inside the child process of `driver.ts`: evaluates the functions that the test sends, with the scope
+ * below.
+ */
 import { createRequire } from 'node:module';
 import { runInThisContext } from 'node:vm';
 import { NsmDevice } from '../../../../src/server/nsm/device.ts';

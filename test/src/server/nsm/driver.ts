@@ -168,8 +168,8 @@ export class Child {
   }
 
   /**
-   * Runs a function in the child and hands back what it returns or throws. Its text is sent over, so it can use
-   * nothing but its argument.
+   * Runs a function in the child and hands back what it returns or throws. Its text is sent over, so it can
+   * use nothing but its argument.
    */
   run<Result, Argument = undefined>(
     task: (scope: Scope & { argument: Argument }) => Promise<Result> | Result,

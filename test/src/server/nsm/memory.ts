@@ -1,10 +1,10 @@
 /**
  * Memory check of the native addon: `node test/src/server/nsm/memory.ts`, with the pinned Node.
  *
- * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, runs it in Node through good
- * and bad exchanges, and fails on every invalid access and on every leak whose stack touches the addon. (Node leaks a
- * few bytes of its own, which are left out.) Addons with a planted mistake go the same way first and must fail, so
- * that a sanitizer that sees nothing is noticed.
+ * Builds the addon with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer, runs it in Node
+ * through good and bad exchanges, and fails on every invalid access and on every leak whose stack touches the
+ * addon. (Node leaks a few bytes of its own, which are left out.) Addons with a planted mistake go the same
+ * way first and must fail, so that a sanitizer that sees nothing is noticed.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -116,7 +116,8 @@ function findings(output: string): string[] {
     .map((part) => part.trim())
     .filter((part) => part !== '' && !/detected memory leaks|^SUMMARY/.test(part))
     .filter((part) => !isLeak(part) || part.includes(directory) || part.includes('node-addon-api'));
-  // Node-API frees a promise's handle by settling it only, which an environment that has ended cannot do any more.
+  // Node-API frees a promise's handle by settling it only, which an environment that has ended cannot do any
+  // more.
   const promises = firstReport.filter((part) => isLeak(part) && / #1 .* in napi_create_promise /.test(part));
   const unsettled = promises.reduce((sum, part) => sum + Number(/ in (\d+) object/.exec(part)?.[1]), 0);
   return unsettled <= rounds + 1 ? firstReport.filter((part) => !promises.includes(part)) : firstReport;

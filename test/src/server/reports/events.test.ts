@@ -1,4 +1,7 @@
-/** What leaves a production enclave as events: fixed fields, and of a sealed request nothing but that it arrived. */
+/**
+ * What leaves a production enclave as events: fixed fields, and of a sealed request nothing but that it
+ * arrived.
+ */
 import { execFileSync } from 'node:child_process';
 import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

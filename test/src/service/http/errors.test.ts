@@ -1,4 +1,7 @@
-/** Checks how connections with malformed HTTP end (in_flight.test.ts checks the answers), and what a bug answers. */
+/**
+ * Checks how connections with malformed HTTP end (in_flight.test.ts checks the answers), and what a bug
+ * answers.
+ */
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';

@@ -1,4 +1,7 @@
-/** Bodies in an application's own router, as Express' parsers and streams read them, within the server's limits. */
+/**
+ * Bodies in an application's own router, as Express' parsers and streams read them, within the server's
+ * limits.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';

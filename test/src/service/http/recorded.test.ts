@@ -1,6 +1,7 @@
 /**
- * Requests to a server with endpoints and routes of an application, and the whole answers, as they were recorded: a
- * change of the framework around Express changes none of them by accident. `npm test -- recorded -u` records them again.
+ * Requests to a server with endpoints and routes of an application, and the whole answers, as they were
+ * recorded: a change of the framework around Express changes none of them by accident. `npm test -- recorded
+ * -u` records them again.
  */
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -142,7 +143,9 @@ const REQUESTS: Readonly<Record<string, string>> = {
   'three requests at once': `${ask('GET /x/text')}${sized('PUT /x/all', 'body')}${ask('GET /')}`,
 };
 
-/** Everything that the server sends until it has answered `count` requests, without what differs each time. */
+/**
+ * Everything that the server sends until it has answered `count` requests, without what differs each time.
+ */
 async function exchange(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1').on('error', () => {});
   let received = '';

@@ -1,4 +1,7 @@
-/** Which errors of an application's own routes are the caller's fault, and what the caller and the log see of them. */
+/**
+ * Which errors of an application's own routes are the caller's fault, and what the caller and the log see of
+ * them.
+ */
 import { AxiosHeaders } from 'axios';
 import express, { Router } from 'express';
 import createError from 'http-errors';

@@ -1,4 +1,7 @@
-/** What verification means for its callers; the attacks on tokens are in the tests of the salt service and the prover. */
+/**
+ * What verification means for its callers; the attacks on tokens are in the tests of the salt service and the
+ * prover.
+ */
 import { describe, expect, test } from 'vitest';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';
 import { readToken, TokenVerifier, type VerifierOptions } from '../../../../src/service/oidc/verify.ts';

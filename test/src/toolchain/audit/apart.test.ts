@@ -1,4 +1,7 @@
-/** A process of its own: data and known errors come back, and nothing else; it ends in its bounds, and does nothing beside. */
+/**
+ * A process of its own: data and known errors come back, and nothing else; it ends in its bounds, and does
+ * nothing beside.
+ */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The applications that the tests audit: weather, in a clone of this repository, and a created one in its own. */
+/**
+ * The applications that the tests audit: weather, in a clone of this repository, and a created one in its
+ * own.
+ */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** The process of an audit's build: its errors come back with their codes, and its output as printable lines. */
+/**
+ * The process of an audit's build: its errors come back with their codes, and its output as printable lines.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Packages on chain against sources: upgrades, a package of its own for the framework's module, and a compiler that knows a stub alone. */
+/**
+ * Packages on chain against sources: upgrades, a package of its own for the framework's module, and a
+ * compiler that knows a stub alone.
+ */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

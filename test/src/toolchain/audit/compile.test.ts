@@ -1,4 +1,7 @@
-/** Sources of an author in the Move compiler: it ends with its time, its stack and its memory, and names no text as it is. */
+/**
+ * Sources of an author in the Move compiler: it ends with its time, its stack and its memory, and names no
+ * text as it is.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

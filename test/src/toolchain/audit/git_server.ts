@@ -1,4 +1,6 @@
-/** Repositories for the tests of audits, object by object, and `git http-backend` behind https on loopback. */
+/**
+ * Repositories for the tests of audits, object by object, and `git http-backend` behind https on loopback.
+ */
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

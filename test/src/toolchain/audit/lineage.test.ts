@@ -120,7 +120,8 @@ describe('the dependencies', () => {
   test('begin with the lowest version that one of the application can run with', async () => {
     const all = await new Lineages(real).dependencies(await new Lineages(real).of(A1));
     const from = new Map(all.map(({ lineage: [{ original }], from: first }) => [original, first]));
-    // Version 1 of the application runs with version 2 of the helper, and that with version 1 of what is below.
+    // Version 1 of the application runs with version 2 of the helper, and that with version 1 of what is
+    // below.
     expect(from).toEqual(
       new Map([
         [H1, 2],

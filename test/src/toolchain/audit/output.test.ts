@@ -1,4 +1,7 @@
-/** All that a process of an audit prints: the command's own texts whole lines, everything else a few of printable ASCII. */
+/**
+ * All that a process of an audit prints: the command's own texts whole lines, everything else a few of
+ * printable ASCII.
+ */
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 

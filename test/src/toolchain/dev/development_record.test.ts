@@ -1,4 +1,7 @@
-/** What `dev` records of an emulated enclave is what an audit of its commit expects, and is named as one for development. */
+/**
+ * What `dev` records of an emulated enclave is what an audit of its commit expects, and is named as one for
+ * development.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

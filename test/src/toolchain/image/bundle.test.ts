@@ -68,7 +68,11 @@ async function start(folder: string, env: Record<string, string>, options: reado
   return { url: String(address()), end };
 }
 
-/** Bundles an application that is one module. @returns the folder of the bundle, and the paths of the modules in it */
+/**
+ * Bundles an application that is one module.
+ *
+ * @returns the folder of the bundle, and the paths of the modules in it
+ */
 async function bundleModule(code: string) {
   const root = mkdtempSync(join(tmpdir(), 'bundle-root-'));
   onTestFinished(() => rmSync(root, { recursive: true }));

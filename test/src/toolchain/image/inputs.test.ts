@@ -1,4 +1,6 @@
-/** What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM. */
+/**
+ * What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM.
+ */
 import { createHash } from 'node:crypto';
 import {
   chmodSync,

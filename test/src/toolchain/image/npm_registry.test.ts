@@ -1,4 +1,7 @@
-/** Packages of an author's lock file: fetched by name, version and SHA-512 from the auditor's registry, into an empty cache. */
+/**
+ * Packages of an author's lock file: fetched by name, version and SHA-512 from the auditor's registry, into
+ * an empty cache.
+ */
 import { createHash } from 'node:crypto';
 import {
   existsSync,

@@ -289,7 +289,10 @@ export const chainCases: Case[] = [
   ),
 ];
 
-/** Sui's verifier looks for keyUsage and basicConstraints, finds neither where it is there twice, and looks for no other. */
+/**
+ * Sui's verifier looks for keyUsage and basicConstraints, finds neither where it is there twice, and looks
+ * for no other.
+ */
 function twice(): Case[] {
   const keyUsage = new Extension({
     extnID: id_ce_keyUsage,

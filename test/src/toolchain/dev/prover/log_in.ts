@@ -1,6 +1,10 @@
 /** A login at the local oidc-provider without a browser: follows its redirects, and submits its two forms. */
 
-/** @param url of the authorization endpoint, with its query @returns the token in the redirect back to the wallet */
+/**
+ * @param url of the authorization endpoint, with its query
+ *
+ * @returns the token in the redirect back to the wallet
+ */
 export async function logInByHttp(url: string, name: string): Promise<string> {
   const cookies = new Map<string, string>();
   const forms = [{ prompt: 'login', login: name, password: 'any' }, { prompt: 'consent' }];

@@ -52,7 +52,10 @@ function descendants(pid: number): number[] {
   return children.flatMap((child) => [child, ...descendants(child)]);
 }
 
-/** By the real curl, with the body on its standard input. Not execFileSync: the provider answers in this process. */
+/**
+ * By the real curl, with the body on its standard input. Not execFileSync: the provider answers in this
+ * process.
+ */
 async function curl(url: string, body: object) {
   const child = spawn('curl', ['-sS', url, '-H', 'Content-Type: application/json', '-d', '@-']);
   child.stdin.end(JSON.stringify(body));

@@ -1,4 +1,7 @@
-/** The service of `make dev-sui`: its account, faucet and ports, and what it answers to calls that it does not know. */
+/**
+ * The service of `make dev-sui`: its account, faucet and ports, and what it answers to calls that it does not
+ * know.
+ */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

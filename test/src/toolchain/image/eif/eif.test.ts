@@ -1,4 +1,7 @@
-/** The format is written here as literals again, from its description, so that reader and writer can't share a mistake. */
+/**
+ * The format is written here as literals again, from its description, so that reader and writer can't share a
+ * mistake.
+ */
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { describe, expect, test, vi } from 'vitest';
