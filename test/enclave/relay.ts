@@ -93,7 +93,7 @@ export class Host {
     return listenOn(`${this.network}.${cid}`, port, handle);
   }
 
-  /** What an enclave's report led to: it was taken, or is to be tried again. */
+  /** The result of an enclave's report: it was taken, or must be tried again. */
   async report(cid: number, text: string): Promise<'taken' | 'refused'> {
     const socket = await this.dial(cid, REPORTS);
     socket.end(text);

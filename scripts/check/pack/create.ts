@@ -90,7 +90,7 @@ function pinnedVersion(name: string): string {
 }
 
 /**
- * npm makes the lockfile here, so that whoever writes a repository needs neither npm nor a network for it. It
+ * npm makes the lockfile here, so that the author of a repository needs neither npm nor a network for it. It
  * starts from the lockfile of this repository: what both need has the same version. The tarballs are those
  * that are published, and their digests those of the registry.
  */

@@ -38,7 +38,7 @@ export function packServer(version: string, channel: Channel, internal: readonly
   const entries = listEntries(manifest);
   const isPublic = (module: string) => entries.some(([, entry]) => entry === module);
   const hidden = internal.filter((module) => !isPublic(module));
-  // Whoever builds an image compiles it, against the Node of that image.
+  // The builder of an image compiles it, against the Node of that image.
   copyFileSync(join(ROOT, 'src/server/nsm/addon.cc'), join(FOLDER, 'server/nsm/addon.cc'));
   // An application has schemas and BCS types of its own: a second copy of either would not know them.
   const { peerDependencies = {} } = manifest;

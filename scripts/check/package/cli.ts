@@ -133,7 +133,7 @@ export function cliSteps(work: string, tarball: () => string): Steps {
     async 'host_install refuses an image that is not there'() {
       const [code, { code: why }] = await refused(project, 'host_install', 'blue', '--eif', 'none.eif');
       expectEqual([code, why], [2, 'USAGE']);
-      return 'or whoever is not root';
+      return 'or a user other than root';
     },
 
     async 'without the toolchain, a command of it says in one line what to install'() {

@@ -233,7 +233,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       return quantity(cases.length, 'fault');
     },
 
-    async 'it reports another key of the enclave until the user goes on with it'() {
+    async 'it reports another key of the enclave until the user continues with it'() {
       const pageSettings = settings(servers());
       let enclave = servers().enclave;
       const host = createHost(() => enclave);

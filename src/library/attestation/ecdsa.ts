@@ -69,7 +69,7 @@ function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(bytes);
 }
 
-/** r ‖ s of a DER Ecdsa-Sig-Value (RFC 3279 section 2.2.3), or null when it is malformed or out of range. */
+/** Reads r ‖ s from a DER Ecdsa-Sig-Value (RFC 3279 section 2.2.3); null if malformed or out of range. */
 export function signatureFromDer(curve: Curve, der: Uint8Array): Uint8Array | null {
   try {
     return NOBLE_CURVES[curve].Signature.fromBytes(der, 'der').toBytes('compact');

@@ -75,7 +75,8 @@ export class EnclaveClient {
    *   is all zeros
    * @example
    * const client = await EnclaveClient.forConfig(suiClient, configId, 'https://weather.example');
-   * const { enclaveId, data, signature } = await client.processData(asked, WeatherResponse, { expect: asked });
+   * const expect = { location: 'Oslo' };
+   * const { enclaveId, data, signature } = await client.processData(expect, WeatherResponse, { expect });
    */
   static async forConfig(
     suiClient: ClientWithCoreApi,

@@ -18,8 +18,8 @@ import { AttestedEnclave, type RegisteredEnclaveOptions, type UsedEnclave } from
  *
  * @param url as for `EnclaveClient`
  * @param options those of `EnclaveClient`; or `suiClient` and `configId`, with those of
- *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`: another one is
- *   another enclave
+ *   `EnclaveClient.forConfig`. Make `suiClient` outside the component, or keep it by `useMemo`: another one
+ *   is another enclave
  * @returns never throws: a mistake in the options is an `error` too
  * @example
  * const enclave = useEnclave('https://weather.example', { policy: { images: [image] } });

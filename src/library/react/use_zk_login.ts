@@ -29,7 +29,8 @@ export interface UsedZkLogin extends ZkLoginProgress {
  * @example
  * const { step, session, error, logIn } = useZkLogin({ client, salt, prover, legacyAddress: false });
  * if (session) return <Wallet session={session} />;
- * return <button disabled={step !== 'none'} onClick={() => logIn({ provider, clientId, redirectUri })}>Log in</button>;
+ * const begin = () => logIn({ provider, clientId, redirectUri });
+ * return <button disabled={step !== 'none'} onClick={begin}>Log in</button>;
  */
 export function useZkLogin(options: ZkLoginOptions): UsedZkLogin {
   const [flow] = useState(() => new ZkLoginFlow(options));

@@ -53,9 +53,9 @@ const FIRST_PAUSE_MS = 100;
  *
  * @returns the client's description of the transaction
  * @throws SuiError: ObjectNotFoundError before anything is sent; UnknownOutcomeError with the digest if the
- *   node doesn't know the transaction in time; MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS when
- *   it was executed and failed; NotVisibleError with the digest when it was executed and did not fail, but the
- *   wait ended before the node showed it
+ *   node doesn't know the transaction in time; MoveAbortError, MoveRuntimeError, SUI_EXECUTION or SUI_GAS
+ *   when it was executed and failed; NotVisibleError with the digest when it was executed and did not fail,
+ *   but the wait ended before the node showed it
  */
 export async function sendTransaction<Included extends Include = object>(
   client: ClientWithCoreApi,

@@ -49,7 +49,8 @@ const MAX_VALID_EPOCHS = 30;
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_STORAGE
  * @example
  * const { systemState } = await client.core.getCurrentSystemState();
- * location.assign(beginLogin({ provider: PROVIDERS.google, clientId, redirectUri, currentEpoch: systemState.epoch }));
+ * const { epoch: currentEpoch } = systemState;
+ * location.assign(beginLogin({ provider: PROVIDERS.google, clientId, redirectUri, currentEpoch }));
  */
 export function beginLogin(options: BeginOptions): string {
   const unknown = Object.keys(options ?? {}).find((name) => !OPTIONS.includes(name));

@@ -76,8 +76,8 @@ export class NsmDevice implements NsmTransport {
    * @param request 1 to 0x1000 bytes; copied, so that the caller may reuse the array immediately
    * @returns at most 0x3000 bytes
    * @throws NSM_INPUT, NSM_CLOSED and NSM_BUSY before anything is sent; NSM_UNAVAILABLE if the addon or the
-   *   device node is missing; NSM_IO if the kernel refuses; NSM_TIMEOUT; NSM_PROTOCOL if the driver reports an
-   *   impossible length
+   *   device node is missing; NSM_IO if the kernel refuses; NSM_TIMEOUT; NSM_PROTOCOL if the driver reports
+   *   an impossible length
    */
   async transact(request: Uint8Array): Promise<Uint8Array> {
     if (!(request instanceof Uint8Array) || request.length < 1 || request.length > MAX_REQUEST_BYTES) {

@@ -72,8 +72,8 @@ export class JsonBodies {
    * parser replaces it silently, and is half as fast.)
    *
    * @throws UNSUPPORTED_MEDIA_TYPE, BODY_TOO_LARGE, MALFORMED_JSON; REQUEST_TIMEOUT if the body arrives too
-   *   slowly; OVERLOADED if incomplete bodies use too much memory and this is the oldest; BODY_TAKEN if it was
-   *   read before
+   *   slowly; OVERLOADED if incomplete bodies use too much memory and this is the oldest; BODY_TAKEN if it
+   *   was read before
    */
   async read(request: IncomingMessage): Promise<unknown> {
     if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) {

@@ -204,7 +204,10 @@ async function compareWithCommits(
   return results;
 }
 
-/** What is a release and nothing else needs no commit, whoever published it. */
+/**
+ * Returns the candidates that are releases and nothing else: these need no commit, no matter who published
+ * them.
+ */
 function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
   const { modules } = candidate;
   const release = releaseIn(modules, releases);

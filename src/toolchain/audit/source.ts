@@ -60,8 +60,8 @@ const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
- * How to get the program of a version: from files, since its names are in no registry yet, and whoever took
- * them there would run code here.
+ * How to get the program of a version: from files, since its names are in no registry yet, and anyone who
+ * claimed them there would run code here.
  */
 export function programLine(version: string): string {
   const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(

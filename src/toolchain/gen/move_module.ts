@@ -77,7 +77,7 @@ function intentText(type: SchemaType): string {
   return `/// For \`enclave::assert_signed\`.\npublic fun ${intentFunction(type)}(): u8 {\n    ${formatConstant(type)}\n}\n`;
 }
 
-/** Not public: whoever gets such a value may take it for one that was verified. */
+/** Returns a constructor that is not public: anyone who gets such a value may take it for a verified one. */
 function constructorText({ name, fields }: SchemaStruct): string {
   const head = `public(package) fun ${newFunction(name)}`;
   const parameters = fields.map((field) => `${field.name}: ${field.type}`);

@@ -200,7 +200,7 @@ export interface EifBuild {
   /** From the folder of the framework. */
   readonly extraLocks?: readonly string[];
   readonly overlays?: readonly string[];
-  /** Whether nothing of the application is to be run. Default: its server is started once. */
+  /** Whether the build runs no code of the application. Default: its server is started once. */
   readonly withoutTrial?: boolean;
   /** That gives npm's packages. Default: npm asks the one that it knows, and signs in there. */
   readonly registry?: NpmRegistry;

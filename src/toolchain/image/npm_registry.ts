@@ -14,7 +14,7 @@ export interface NpmPackage {
   readonly sha512: string;
 }
 
-/** The registry of whoever builds, without the settings and tokens of his npm. */
+/** The registry of the builder, without the settings and tokens of the builder's npm. */
 export interface NpmRegistry {
   readonly url: string;
   /** Empty, for what pacote keeps. */

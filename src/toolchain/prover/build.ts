@@ -19,7 +19,7 @@ import {
 } from './artifacts.ts';
 import { buildWhole, compileCircuit, removeOlder, runTool } from './compile.ts';
 
-const NOTICE = `DEVELOPMENT ONLY: whoever knows the seed can forge proofs for this key, and the seed is public.
+const NOTICE = `DEVELOPMENT ONLY: anyone who knows the seed can forge proofs for this key, and the seed is public.
 No validator accepts its proofs. seed: ${DEVELOPMENT_SEED}
 `;
 

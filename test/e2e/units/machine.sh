@@ -26,7 +26,7 @@ hold)
   # Its processes are in a group of their own, so that none can be missed.
   mkdir "$dir/cgroup/sui-enclave-units-$$"
   echo "holds $dir/cgroup/sui-enclave-units-$$"
-  # Until whoever started it closes its input, or ends in any way.
+  # Until the program that started it closes its input, or ends in any way.
   cat >/dev/null
   echo 1 >"$dir/cgroup/sui-enclave-units-$$/cgroup.kill"
   for attempt in 1 2 3 4 5 6 7 8 9 10; do

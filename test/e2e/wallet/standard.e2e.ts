@@ -1,6 +1,6 @@
 /**
  * zkLogin as a wallet of the Wallet Standard in headless Chromium: login windows, redirects, signatures, and
- * whoever interferes, against a real OpenID provider.
+ * pages that interfere, against a real OpenID provider.
  */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';

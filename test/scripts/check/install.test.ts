@@ -114,8 +114,8 @@ function killGroup(child: ChildProcess): void {
 }
 
 /**
- * The first of three in the middle of its installation, which goes on after `release`, and the others, which
- * wait.
+ * The first of three in the middle of its installation, which continues after `release`, and the others,
+ * which wait.
  */
 async function threeStarters() {
   writeFileSync(path('hold'), '');
@@ -294,7 +294,7 @@ test("the circuit's tools of make prover are installed once too, without their s
   expect(existsSync(path('src/prover/circuit/node_modules/complete'))).toBe(true);
 });
 
-test('the addon appears as a whole, whoever compiles it at the same time or is killed', async () => {
+test('the addon appears as a whole, even if others compile it at the same time or are killed', async () => {
   expect(await make('install').ended).toBe(0);
   const killed = make('addon');
   const half = () =>

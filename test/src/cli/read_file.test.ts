@@ -18,7 +18,7 @@ beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'read-file-'));
   fifo = join(dir, 'file.eif');
   expect(spawnSync('mkfifo', ['-m', '600', fifo]).status).toBe(0);
-  // Whoever waits is let go, so that the test fails and does not hang.
+  // Waiting readers are released, so that the test fails and does not hang.
   const writer = spawn('sh', ['-c', 'sleep 30; : >"$0"', fifo], { detached: true, stdio: 'ignore' });
   onTestFinished(() => {
     process.kill(-(writer.pid as number), 'SIGKILL');

@@ -172,7 +172,7 @@ describe.each([
 
   test('takes the answer to a request that the server does not read to its end', async () => {
     const { url, sockets } = await serveRaw((socket) => {
-      // It goes on reading when it is resumed.
+      // It continues reading when it is resumed.
       if (socket.bytesWritten > 0) return;
       socket.pause();
       socket.write(`HTTP/1.1 413 Too Large\r\n${LENGTH}`);

@@ -98,7 +98,7 @@ describe('one worker', () => {
     await first;
   });
 
-  test('goes on after a refusal', async () => {
+  test('continues after a refusal', async () => {
     const worker = start(`${LOADS} if (id < 3) return refuse('PROVER_UNSATISFIED'); ${PROVES}`);
     await worker.load('/keys/k.zkey', 10_000);
     await expect(worker.prove(WITNESS, 10_000)).rejects.toThrow(failure('refused', /PROVER_UNSATISFIED/));

@@ -1,5 +1,6 @@
 /**
- * Nothing that a client of an upstream throws or returns carries a part of its request, whoever prints it.
+ * Nothing that a client of an upstream throws or returns carries a part of its request, no matter who prints
+ * it.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

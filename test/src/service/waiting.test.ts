@@ -1,4 +1,4 @@
-/** Whoever waits for another's call holds no slot, so that it can't keep others out. */
+/** A request that waits for another's call holds no slot, so that it can't keep others out. */
 import { getEventListeners } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -43,7 +43,7 @@ describe('the room', () => {
     expect(room.size).toBe(0);
   });
 
-  test('is left by whoever has gone, although the call goes on', async () => {
+  test('is left by a caller that has gone, although the call continues', async () => {
     const room = new WaitingRoom(2);
     const call = Promise.withResolvers<string>();
     const caller = new AbortController();

@@ -1,4 +1,4 @@
-/** A keeper that goes on: its pauses, its log and its metrics. */
+/** A keeper that runs in a loop: its pauses, its log and its metrics. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ALERTS, type Alert } from '../../../../src/cli/keeper/alerts.ts';

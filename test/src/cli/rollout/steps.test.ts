@@ -268,7 +268,7 @@ describe('stops', () => {
   const refusal = (code: string, text = '') =>
     expect.objectContaining({ code, message: expect.stringContaining(text) });
 
-  test('where the admin does not act in time, and goes on when it is run again', async () => {
+  test('where the admin does not act in time, and continues when it is run again', async () => {
     const world = new SimulatedRollout();
     world.adminActs = false;
     await expect(forward(world)).rejects.toThrow(

@@ -222,7 +222,7 @@ describe('an answer', () => {
 });
 
 describe('a service that fails', () => {
-  test('is asked again by retry, which goes on with the same login', async () => {
+  test('is asked again by retry, which continues with the same login', async () => {
     const { storage, back } = answered();
     page(back);
     const loginServices = services();
@@ -285,7 +285,7 @@ describe.each(['cancel', 'logOut'] as const)('%s while the proof is made', (end)
   });
 });
 
-test('a page that unmounts the hook ends its request, and goes on when it mounts one again', async () => {
+test('a page that unmounts the hook ends its request, and continues when it mounts one again', async () => {
   const { storage, login, signal } = await proving();
   await login.unmount();
   await expect.poll(() => signal?.aborted).toBe(true);
@@ -328,7 +328,7 @@ describe('an open session', () => {
     expect([login.latest().session, login.latest().address]).toEqual([undefined, address]);
   });
 
-  test('that the node can not judge is an error, and retry goes on', async () => {
+  test('that the node can not judge is an error, and retry continues', async () => {
     const storage = createMemoryStore();
     await (await opened(storage)).unmount();
     page();

@@ -86,7 +86,7 @@ describe('readEvents', () => {
     expectTypeOf(page.events[0]?.data.registeredBy).toEqualTypeOf<string | undefined>();
   });
 
-  test('goes on from a cursor: every event once, whatever the pages are', async () => {
+  test('continues from a cursor: every event once, whatever the pages are', async () => {
     const names: string[] = [];
     let cursor: string | null = null;
     let pages = 0;

@@ -1,4 +1,4 @@
-/** From the click to the account: windows, redirects, and whoever would like to interfere. */
+/** From the click to the account: windows, redirects, and pages that would interfere. */
 import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
@@ -312,7 +312,7 @@ describe('a login whose window the browser blocks', () => {
     page.current.stored.set(ANSWER, JSON.stringify({ wallet, answer }));
   }
 
-  test('goes on in this tab, and connects without a window when the page is loaded again', async () => {
+  test('continues in this tab, and connects without a window when the page is loaded again', async () => {
     const url = await leave();
     expect(url.origin).toBe('https://accounts.google.com');
     bringBack(createRedirect(url));

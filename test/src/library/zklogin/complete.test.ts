@@ -72,7 +72,7 @@ describe('the answer', () => {
     expect((await completeLogin(form(fields), { storage: begun.storage, now })).token).toBe(id_token);
   });
 
-  test('is refused with another state, and the login goes on', async () => {
+  test('is refused with another state, and the login continues', async () => {
     const begun = begin();
     const id_token = createJwt(begun.claims);
     for (const state of ['', 'x', begun.state.slice(1), `${begun.state}0`]) {
@@ -108,7 +108,7 @@ describe('the answer', () => {
     ['the page’s own place', 'https://wallet.example/'],
     ['nothing', ''],
     ['fields of another form', new URLSearchParams({ q: 'x' })],
-  ])('is missing in %s, and the login goes on', async (_what, back) => {
+  ])('is missing in %s, and the login continues', async (_what, back) => {
     const begun = begin();
     await expect(completeLogin(back, { storage: begun.storage, now })).rejects.toMatchObject({
       code: 'ZKLOGIN_REDIRECT',

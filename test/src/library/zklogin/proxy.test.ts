@@ -158,7 +158,7 @@ describe('the proxy', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test('goes on after a caller who leaves in the middle', async () => {
+  test('continues after a caller who leaves in the middle', async () => {
     const { url, post } = await setUp(json(200, '{}'));
     const half = httpRequest(url, {
       method: 'POST',

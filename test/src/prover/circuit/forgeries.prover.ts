@@ -189,7 +189,7 @@ describe('rule 2, the header ends before the dot: refused is', () => {
       { message: (bytes) => bytes.write(',', Number(forge()['payload_start_index']) - 1) },
     ],
     [
-      'a header that goes on after 248 characters and a dot',
+      'a header that continues after 248 characters and a dot',
       'Below',
       { headerBase64: `${'e'.repeat(248)}.e` },
     ],
@@ -358,7 +358,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
     ['a colon beyond the claim', 'Member', withKc('"sub":"1",', { colonIndex: 60 })],
     ['a colon within the value', 'Num2Bits', withKc('"sub":"1:2",', { colonIndex: 8 })],
     ['a name without its last quote', 'Member', withKc(KC, { nameLength: 4 })],
-    ['a name that goes on', 'Member', withKc(KC, { nameLength: 6 })],
+    ['a name that continues', 'Member', withKc(KC, { nameLength: 6 })],
     ['a name over 32 characters', 'Below', withKc(`"${'n'.repeat(31)}":"1",`)],
     [
       'a name with the white space after it, over 32 characters',
@@ -366,7 +366,7 @@ describe('rule 5, an extended claim is name, colon, value and terminator: refuse
       withKc(`"${'n'.repeat(30)}"  :"1",`, { nameLength: 34 }),
     ],
     ['a value over 115 characters', 'Below', withKc(`"s":"${'7'.repeat(114)}",`)],
-    ['a value that goes on after 115 characters', 'Below', withKc(`"s":"${'7'.repeat(113)}"7",`)],
+    ['a value that continues after 115 characters', 'Below', withKc(`"s":"${'7'.repeat(113)}"7",`)],
     [
       'a colon within the name',
       'Member',
@@ -444,7 +444,7 @@ describe('rule 6, the audience is a single string named aud: refused is', () => 
     ['a value without a last quote', 'JsonString', withAud('"aud":"client-idx,')],
     ['a value with a quote within', 'JsonString', withAud('"aud":"client"id",')],
     ['a value over 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(144)}",`)],
-    ['a value that goes on after 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(143)}"c",`)],
+    ['a value that continues after 145 characters', 'Below', withAud(`"aud":"${'c'.repeat(143)}"c",`)],
   ])('%s', (_, by, forgery) => {
     expect(refusal(forgery)).toBe(by);
   });

@@ -39,7 +39,7 @@ test('at first there are as many as PROOF_SECONDS allows, and the others learn w
   expect(() => places.requireRoom()).toThrow(busy(2));
 });
 
-test('a place that is left can be taken by another, once, whoever leaves it again', () => {
+test('a place that is left can be taken by another, once, even if it is left again', () => {
   const { places, take, fill } = placesFor(12, 2);
   const [first] = fill();
   first?.leave();

@@ -1,5 +1,5 @@
 /**
- * A Groth16 key with known secrets, which no circuit belongs to. Whoever knows the secrets can simulate a
+ * A Groth16 key with known secrets, which no circuit belongs to. Anyone who knows the secrets can simulate a
  * valid proof for any public input (Groth 2016, section 3.1), so a fake of the backend needs no engine.
  */
 import { bn254, bn254_Fr as Fr } from '@noble/curves/bn254.js';

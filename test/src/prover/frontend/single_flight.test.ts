@@ -28,7 +28,7 @@ test('runs again after a failure, which all its callers get', async () => {
   expect(singleFlight.size).toBe(0);
 });
 
-test('the work goes on until its last caller has left, whoever began it', async () => {
+test('the work continues until its last caller has left, no matter who began it', async () => {
   const { singleFlight, runs, ask } = lasting();
   const callers = [new AbortController(), new AbortController(), new AbortController()] as const;
   const [first, second, third] = callers;
@@ -43,7 +43,7 @@ test('the work goes on until its last caller has left, whoever began it', async 
   expect(singleFlight.size).toBe(0);
 });
 
-test('whoever asks in the moment in which the last caller leaves gets a new start', async () => {
+test('a caller in the moment in which the last one leaves gets a new start', async () => {
   const { singleFlight, runs, ask } = lasting();
   const leaver = new AbortController();
   const left = ask(leaver).catch((reason: unknown) => reason);
@@ -60,7 +60,7 @@ test('whoever asks in the moment in which the last caller leaves gets a new star
   expect(singleFlight.size).toBe(0);
 });
 
-test('whoever has already left starts nothing', async () => {
+test('a caller that has already left starts nothing', async () => {
   const { runs, ask } = lasting();
   const leaver = new AbortController();
   leaver.abort(new Error('left'));

@@ -325,7 +325,7 @@ describe('an application in a clone of the framework', () => {
     expect(catchCode(() => read(files, at))).toBe('FRAMEWORK_VERSION');
   });
 
-  test('of a framework with another file or one less is so too', () => {
+  test('of a framework with another file or one less is refused too', () => {
     expect(catchCode(() => read({ ...framework(), 'src/service/more.ts': '' }, at))).toBe(
       'FRAMEWORK_VERSION',
     );

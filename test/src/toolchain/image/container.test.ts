@@ -92,7 +92,7 @@ describe('the container build', () => {
     ]);
   });
 
-  test('uses the cache of earlier builds, unless the build is to be fresh', () => {
+  test('uses the cache of earlier builds, unless a fresh build is requested', () => {
     install('buildah');
     build();
     build(true);

@@ -96,7 +96,7 @@ func randomScalars(n int) []Scalar {
 	return plainScalars(e)
 }
 
-// scalarKinds are what a witness, or whoever chooses it, may hold.
+// scalarKinds are what a witness, or its author, may hold.
 var scalarKinds = map[string]func(n int) []Scalar{
 	"random": randomScalars,
 	"zeros":  func(n int) []Scalar { return make([]Scalar, n) },

@@ -47,7 +47,7 @@ describe('a redirect URI', () => {
   });
 });
 
-test('the fake prover refuses what is no request, and goes on', async () => {
+test('the fake prover refuses an invalid request, and continues', async () => {
   const server = createFakeProver(() => false);
   const url = await listen(server);
   onTestFinished(() => server.closeAllConnections());
