@@ -1,7 +1,4 @@
-/**
- * Generated from src/devnet/move_framework by its test: `npm test -- -u
- * test/src/devnet/move/framework.test.ts`.
- */
+/** Generated from src/devnet/move_framework: `npm test -- -u test/src/devnet/move/framework.test.ts`. */
 export const FRAMEWORK_MODULES: readonly string[] = [
   'oRzrCwcAAAUKAQACAgIEAwYKBRAWByYjCEkgBmkKCnMGDHlZDdIBAgACAAAHAAAEAAEAAAECAwABCgIBCAABBggAAQYKAgIDBgoCAQIABlN0cmluZwhhc19ieXRlcwVhc2NpaQVieXRlcwZzdHJpbmcAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQMIAAABAAAAAAAAAgEDCgIAAQAABCAOAAwCBgAAAAAAAAAADAEKAQoCQQUjBBsFCgoCCgFCBRQxgCMEEgUWCwIBBwAnCwEGAQAAAAAAAAAWDAEFBAsCAQsAEgACAAEBAAAGAwsAEAACAAAAAA==',
   'oRzrCwcAAAUGAQACAwIGBQgHBw8NCBwgDDwEAAAAAQABAQABBgkAAQoCA2Jjcwh0b19ieXRlcwAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABAAECAAA=',

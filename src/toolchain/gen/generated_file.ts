@@ -1,4 +1,4 @@
-/** Files that a command writes again, and that nobody edits between: their first line has the digest of the rest. */
+/** Files that a command writes again: the first line has the digest of the rest, so that edits are found. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

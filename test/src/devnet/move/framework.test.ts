@@ -32,7 +32,7 @@ test('src/devnet/move/framework_modules.ts is as it would be generated now', asy
   });
   if ('error' in result) throw new Error(result.error);
   const lines = result.modules.map((module) => `  '${module}',\n`).join('');
-  const text = `/** Generated from src/devnet/move_framework by its test: \`npm test -- -u test/src/devnet/move/framework.test.ts\`. */\nexport const FRAMEWORK_MODULES: readonly string[] = [\n${lines}];\n`;
+  const text = `/** Generated from src/devnet/move_framework: \`npm test -- -u test/src/devnet/move/framework.test.ts\`. */\nexport const FRAMEWORK_MODULES: readonly string[] = [\n${lines}];\n`;
   const path = fileURLToPath(new URL('move/framework_modules.ts', DEVNET));
   await expect(text).toMatchFileSnapshot(path);
 });
