@@ -1,4 +1,6 @@
-/** Phrases and lengths that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages. */
+/**
+ * Phrases and lengths that CONTRIBUTING.md, "Names and sentences", excludes from comments, texts and pages.
+ */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -17,7 +19,8 @@ const FILES = globSync(
       // The rules quote what they exclude, and a release describes how it was.
       '{CONTRIBUTING,CHANGELOG}.md',
       'test/words.test.ts',
-      // The text of a development key: another one would give the key, and all that it proves, another digest.
+      // The text of a development key: another one would give the key, and all that it proves, another
+      // digest.
       'src/prover/native/internal/iden3/zkey.go',
       'src/toolchain/prover/artifacts.ts',
       // What PCR1 measures.

@@ -125,7 +125,7 @@ function createdBy({ changed }: Sent): string[] {
     .map(({ objectId }) => objectId);
 }
 
-/** What objects are, without the ids that differ between two nodes. */
+/** Describes objects without the ids, which differ between two nodes. */
 async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
   if (ids.length === 0) return [];
   const { objects } = await probe.world.client.getObjects({

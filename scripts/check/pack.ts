@@ -18,7 +18,7 @@ import { ROOT, readManifest } from './pack/tarball.ts';
 import { layOutToolchain, packToolchain, toolchainEntries } from './pack/toolchain.ts';
 
 /**
- * What is packed is below these folders, but for the rest of the prover, where git ignores what is installed.
+ * Folders of the packed files, with the parts of the prover in which git ignores installed files left out.
  */
 const SOURCES = [
   ...['library', 'service', 'server', 'apps', 'devnet', 'testing', 'cli', 'toolchain', 'create'],
@@ -27,7 +27,7 @@ const SOURCES = [
 
 /** The commit that is packed. */
 export interface Source {
-  /** Null outside a git repository. */
+  /** Id of the commit; null outside a git repository. */
   readonly commit: string | null;
   /** Tags of that commit. */
   readonly tags: readonly string[];

@@ -53,7 +53,7 @@ const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
 const MAX_BUNDLE_SIZE = 120_000;
 
 const ENTRIES = ['attestation', 'client', 'react', 'sui', 'wallet', 'zklogin'];
-/** Of an entry, without a README of its own. */
+/** Parts of an entry that have no README of their own. */
 const PARTS = ['wallet/redirect'];
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));

@@ -33,7 +33,7 @@ interface Link {
   readonly target: string;
 }
 
-/** What a page can be linked by, and what it links to. */
+/** Anchors and links of a page. */
 interface Page {
   readonly anchors: ReadonlySet<string>;
   readonly links: readonly Link[];

@@ -9,7 +9,7 @@ import { PanelBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 
 export interface BoardPanel {
   readonly title: string;
-  /** As Grafana names units. */
+  /** Unit, by its name in Grafana. */
   readonly unit: 'short' | 's' | 'bytes' | 'reqps' | 'percentunit';
   /** Expressions by the legend of their series. */
   readonly shows: Readonly<Record<string, string>>;

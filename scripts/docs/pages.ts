@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 
-/** What the plugin uses of TypeDoc, which only `make docs` installs. */
+/** The part of TypeDoc that the plugin uses; only `make docs` installs TypeDoc. */
 interface Page {
   name: string;
   readonly frontmatter: Record<string, unknown>;
@@ -38,8 +38,8 @@ interface Token {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * By the beginning of a page's path: the first that matches. Their order in the navigation is in
- * typedoc.json.
+ * Groups by the first characters of a page's path: the first match counts. typedoc.json orders the
+ * navigation.
  */
 const GROUPS: readonly (readonly [start: string, group: string])[] = [
   ['src/library/', 'The library'],

@@ -29,7 +29,7 @@ that it calls, its contract, a lockfile, and what CI runs. The application has t
 
 exit codes: 0 written; 1 refused; 2 invalid command line`;
 
-/** What packing puts beside this module: the manifest and the lockfile of a new repository. */
+/** The manifest and the lockfile of a new repository, which packing puts beside this module. */
 export interface Pinned {
   readonly manifest: Manifest;
   readonly lock: Lock;
@@ -71,7 +71,7 @@ class Refused extends Error {
   }
 }
 
-/** Where a repository keeps the packages of sui-enclave that no registry gives it. */
+/** Folder in which a repository keeps the packages of sui-enclave that no registry has. */
 const PACKAGES = 'packages';
 
 /**

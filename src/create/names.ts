@@ -16,7 +16,7 @@ const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));
 export const pascalCase = (name: string) =>
   name.replace(/(?:^|_)([a-z0-9])/g, (_, first: string) => first.toUpperCase());
 
-/** Why an application can't have this name; undefined if it can. */
+/** Returns the reason why an application can't have this name; undefined if it can. */
 export function nameProblem(name: string): string | undefined {
   if (!NAME.test(name) || name.length > MAX_LENGTH || RESERVED.has(name)) {
     return `must be lower case letters, digits and single underscores, at most ${MAX_LENGTH}, and no keyword of Move or name that the files use`;

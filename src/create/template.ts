@@ -32,8 +32,7 @@ export function applicationFiles(template: TemplateName, name: string): Files {
 }
 
 /**
- * What `sui-enclave schema` and `gen` write of an application, so that its own repository has it from the
- * beginning.
+ * Returns the files that `sui-enclave schema` and `gen` write, so that a new repository has them.
  */
 export function derivedFiles(template: TemplateName, name: string): Files {
   return read(join('derived', template), name);
@@ -50,7 +49,7 @@ export function filesInClone(template: TemplateName, name: string): Files {
   return new Map(files);
 }
 
-/** What a repository of its own has besides, but for package.json and its lockfile. */
+/** Returns the other files of a repository of its own, without package.json and its lockfile. */
 export function repositoryFiles(name: string): Files {
   return read('repository', name);
 }

@@ -1,4 +1,4 @@
-/** What the toolchain brings along: in a clone of this repository, or in the installed package. */
+/** Locations of the toolchain's files: in a clone of this repository, or in the installed package. */
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
@@ -6,7 +6,7 @@ import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
 /** The folder of the packages: `src` of a clone, or the installed package. */
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 
-/** What images are built from: a clone, or what the installed package has of it. */
+/** Folder of the sources of images: a clone, or the part of one in the installed package. */
 export const FRAMEWORK = IS_CLONE ? resolve(CLONE) : join(PACKAGE, 'framework');
 
 /** The Move package of the framework, which the contracts of applications depend on. */

@@ -1,5 +1,5 @@
 /**
- * Where the application and the Move packages are that a command is about: in a clone of this repository
+ * Finds the application and the Move packages of a command: in a clone of this repository
  * `src/apps/<name>` and `move/<package>`; for the installed program the folder with `app.yaml` and
  * `package.json` at or above the current one, and its `move/<package>`.
  */
@@ -94,7 +94,7 @@ function unknown(name: string, knownNames: readonly string[]): ConfigError {
   return new ConfigError(`APP=${name}: there is no such application; the applications are: ${list}`);
 }
 
-/** As a person in a folder would write the path. */
+/** Returns a path as a person in a folder would write it. */
 export function shortPath(folder: string, path: string): string {
   const short = relative(folder, path);
   return short.startsWith('..') ? path : short || '.';

@@ -1,4 +1,4 @@
-/** How a server of the benchmark, a process of its own, announces where it listens. */
+/** Announces the address of a benchmark's server, which is a process of its own. */
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -8,7 +8,7 @@ export function announce(origin: string): void {
   process.on('disconnect', () => process.exit());
 }
 
-/** On a free port of 127.0.0.1, or of the address `HOST` on loopback. */
+/** Listens on a free port of 127.0.0.1, or of the loopback address `HOST`, and announces it. */
 export function listenAndAnnounce(server: Server): void {
   const host = process.env['HOST'] ?? '127.0.0.1';
   server.listen(0, host, () => announce(`http://${host}:${(server.address() as AddressInfo).port}`));

@@ -1,4 +1,7 @@
-/** What this project adds to operations of cryptography: signatures, documents, tokens and sealed calls. */
+/**
+ * Measures what this project adds to operations of cryptography: signatures, documents, tokens and sealed
+ * calls.
+ */
 import { generateKeyPairSync, randomBytes, sign, verify } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { SignJWT } from 'jose';

@@ -12,12 +12,12 @@ const COLD_LOADS = [
   [128, 0.45],
 ] as const;
 const COLD_TURNS = 3;
-/** How much longer the 99th percentile may be than the echo's. */
+/** Maximum ratio of the 99th percentile to the echo's. */
 const P99_FACTOR = 3;
 const MAX_MEGABYTES = 180;
 /** The memory counts as flat if it grows by no more. */
 const MAX_GROWTH = 1.1;
-/** As `npm start` and the image start Node. */
+/** Options with which `npm start` and the image start Node. */
 const NODE_OPTIONS = ['--max-semi-space-size=8'];
 
 export interface HttpServers {

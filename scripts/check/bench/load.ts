@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import autocannon from 'autocannon';
 
 export interface Ask {
-  /** From the server's origin, with its query. */
+  /** Path on the server, with its query. */
   readonly path: string;
   /**
    * JSON, sent in turn by POST. `{n}` in one becomes a string that no other request has. Without bodies: GET.
@@ -43,7 +43,7 @@ export type Load = (origin: string, ask: Ask, amount: Amount) => Promise<LoadRes
 
 const run = promisify(execFile);
 const JSON_HEADERS = { 'content-type': 'application/json' };
-/** What replaces `{n}`, with a count: it differs from load to load and from process to process. */
+/** Number of loads so far. With a count it replaces `{n}`, so that it differs between loads and processes. */
 let loads = 0;
 const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;
 
@@ -113,7 +113,7 @@ export async function loadByAutocannon(origin: string, ask: Ask, amount: Amount)
   return { requests: result['2xx'], perSecond: result['2xx'] / duration, p99Ms: latency.p99 };
 }
 
-/** As with wrk, a fixed request is made only once. */
+/** Creates the options. As with wrk, a fixed request is created only once. */
 function createLoadOptions({ bodies }: Ask, load: string): Partial<autocannon.Options> {
   if (!bodies) return {};
   const [body = ''] = bodies;

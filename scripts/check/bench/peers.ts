@@ -24,7 +24,7 @@ const ASKS = { 'GET /': PONG, '/process_data, warm': WARM, '/process_data, cold'
 type Env = Readonly<Record<string, string | undefined>>;
 
 export interface PeerResult {
-  /** Why it was not measured. */
+  /** Reason why it was not measured. */
   readonly skipped?: string;
   readonly asked?: Readonly<Record<string, Rates | { readonly skipped: string }>>;
   /** Resident after the load. */
@@ -122,7 +122,7 @@ async function measure(load: Load, ours: Pick<Server, 'origin'>, peer: Server): 
   return { asked: ratesByAsk, megabytes: megabytesOfGroup(peer.child.pid) };
 }
 
-/** Of the processes of a group that have no child there: npm and its shell, which only wait, don't count. */
+/** Sums up the memory of a group's processes that have no child there: npm and its shell only wait. */
 function megabytesOfGroup(group: number | undefined): number {
   const members = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -133,7 +133,7 @@ function megabytesOfGroup(group: number | undefined): number {
   return leaves.reduce((sum, member) => sum + residentMegabytes(member?.pid), 0);
 }
 
-/** Undefined if it has ended. */
+/** Reads the status of a process; undefined if it has ended. */
 function readProcess(pid: string): { pid: number; parent: number; group: number } | undefined {
   try {
     // After the name in brackets: the state is field 3, parent and group are fields 4 and 5 (proc(5)).

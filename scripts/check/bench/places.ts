@@ -1,6 +1,6 @@
 /**
- * Whether a request for a new place costs more after many others: in this process, with an upstream that
- * answers at once.
+ * Measures whether a request for a new place costs more after many others, in this process, with an upstream
+ * that answers at once.
  */
 import type { AxiosInstance } from 'axios';
 import weather from '../../../src/apps/weather/app.ts';

@@ -15,7 +15,7 @@ import { builtArtifacts } from '../../../src/toolchain/prover/artifacts.ts';
 import { residentMegabytes } from './measure.ts';
 import { formatTable } from './table.ts';
 
-/** As many as a backend works on and lets wait, so that none is refused. */
+/** Number of callers: as many as a backend admits, so that none is refused. */
 const CALLERS = 4;
 const TIMEOUT_MS = 300_000;
 const SAMPLE_MS = 50;

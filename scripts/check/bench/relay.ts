@@ -1,7 +1,7 @@
 /**
- * What a caller loses by the relay in front of an enclave's port: a bare server directly and through the
- * relay, on connections that are kept and on new ones. TCP on loopback stands in for vsock, so this is the
- * relay's own cost and a second TCP connection's, not that of a vsock.
+ * Measures what a caller loses by the relay in front of an enclave's port: a bare server directly and through
+ * the relay, on connections that are kept and on new ones. TCP on loopback stands in for vsock, so this is
+ * the relay's own cost and a second TCP connection's, not that of a vsock.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,8 @@ import type { Comparison } from './table.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const RELAY = 'build/bench/relay';
 /**
- * With the CID as the last byte, the address that stands in for it: the bare server listens on the enclave's.
+ * Network of the addresses that replace CIDs, each with the CID as its last byte: the bare server listens on
+ * the enclave's.
  */
 const NETWORK = '127.0.0';
 const ENCLAVE = 4;

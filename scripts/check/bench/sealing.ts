@@ -9,7 +9,7 @@ import { readCall, sealRequest } from '../../../src/library/sealing/request.ts';
 import { sealAnswer } from '../../../src/library/sealing/response.ts';
 import { SealingKey, sealAesGcm } from '../../../src/server/sealing/sealing_key.ts';
 
-/** In key agreements. */
+/** Maximum cost of a sealed call, in key agreements. */
 export const LIMIT = 3;
 const TURNS = 300;
 const CALLS = 20;
@@ -30,7 +30,7 @@ const contenders = {
 };
 type Contender = keyof typeof contenders;
 
-/** Of one call, in microseconds. */
+/** Measures the time of one call, in microseconds. */
 async function time(call: () => Promise<unknown>): Promise<number> {
   const start = performance.now();
   for (let calls = 0; calls < CALLS; calls++) await call();

@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const APP = 'src/apps/weather';
 const TURNS = 5;
 
-/** In JavaScript: to strip types would cost the floor a third of its time. */
+/** A bare server in JavaScript: stripping types would take a third of the floor's time. */
 const BARE = `import { createServer } from 'node:http';
 const server = createServer((_request, response) => response.end('Pong!'));
 server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ url: 'http://127.0.0.1:' + server.address().port })));

@@ -13,7 +13,7 @@ import { internalEntries, makeTarball, ROOT, readManifest, type Tarball } from '
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-cli');
 
-/** What it reads beside its modules, from `src`. */
+/** Files that it reads beside its modules, from `src`. */
 const FILES = 'cli/**/*.{sh,service,path,cjs}';
 
 export const cliEntries = () => sourcesIn('cli');

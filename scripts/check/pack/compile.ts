@@ -59,11 +59,11 @@ const MODULES: ReadonlyMap<string, string> = new Map(
 );
 
 export interface Layout {
-  /** Is emptied first. Gets the modules, where they are in `src`. */
+  /** Folder for the modules, in the same places as in `src`. It is emptied first. */
   readonly folder: string;
   /** Modules, from `src` and without extension: all that they reach is in the package. */
   readonly entries: readonly string[];
-  /** Those that are published with their declarations, and with what these name. */
+  /** Modules that are published with their declarations, and with the types that these name. */
   readonly declared?: readonly string[] | 'all';
   /** Modules of other published packages: their names there, by their paths from `src` without extension. */
   readonly elsewhere?: ReadonlyMap<string, string>;
@@ -82,7 +82,7 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
   // Grows while it is visited.
   const files = new Set([...entries.map(moduleFile), ...declarations.map(declarationFile)]);
 
-  /** What a module must import instead. */
+  /** Returns the specifier that a module must import instead. */
   function link(specifier: string, file: string): string {
     const isRelative = specifier.startsWith('.');
     const source = isRelative ? join(dirname(file), specifier) : MODULES.get(specifier);

@@ -84,7 +84,7 @@ function createRepositoryManifest(version: string): RepositoryManifest {
   return manifest;
 }
 
-/** As this repository has it. */
+/** Returns the version of a package in this repository. */
 function pinnedVersion(name: string): string {
   return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
 }

@@ -1,5 +1,5 @@
 /**
- * What images are built from, for the published commands: `framework/` has it as a clone does, so that its
+ * Packs the sources of images for the published commands: `framework/` has them as a clone does, so that its
  * images are the same.
  */
 import { createHash } from 'node:crypto';

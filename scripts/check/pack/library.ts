@@ -24,8 +24,7 @@ const FOR_EXAMPLES = 'out/sui-enclave.tgz';
 const NODE = '>=22';
 
 /**
- * Only the public entries: in the tree, `exports` also has modules that only packages of this repository
- * import.
+ * Packs the public entries only: in the tree, `exports` also has modules for packages of this repository.
  */
 export function packLibrary(version: string, channel: Channel): Tarball {
   const manifest = readManifest('library');

@@ -1,4 +1,4 @@
-/** What every package has: a manifest of its own, a licence, a tarball in `out`. */
+/** Makes the common parts of every package: a manifest of its own, a licence, a tarball in `out`. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,10 +9,10 @@ export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const OUT = join(ROOT, 'out');
 
 type Versions = Readonly<Record<string, string>>;
-/** Which peers only some entries need. */
+/** Peers that only some entries need. */
 type PeersMeta = Readonly<Record<string, { readonly optional: boolean }>>;
 
-/** What packing reads of the package.json of a folder of `src`. */
+/** The part of a package.json in `src` that packing reads. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -43,12 +43,12 @@ export interface Content {
   readonly node: string;
   /** Compiled modules by entry, without extension: `./client/index`. */
   readonly entries: Readonly<Record<string, string>>;
-  /** Of these, those that it imports are its peers; what else it imports are its dependencies. */
+  /** Possible peers: those that it imports become peers, and its other imports become dependencies. */
   readonly peerDependencies: Versions;
   readonly peerDependenciesMeta?: PeersMeta;
   /** Programs by their names, and their modules in the folder. */
   readonly bin?: Readonly<Record<string, string>>;
-  /** As in `Manifest`, of compiled modules. */
+  /** Imports as in `Manifest`, of compiled modules. */
   readonly imports?: Manifest['imports'];
 }
 
@@ -59,7 +59,7 @@ export function internalEntries(modules: readonly string[]): Record<string, stri
 
 export interface Tarball {
   readonly name: string;
-  /** From the root of the repository. */
+  /** Path of the tarball, from the root of the repository. */
   readonly file: string;
   readonly files: number;
   readonly bytes: number;

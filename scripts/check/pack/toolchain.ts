@@ -14,10 +14,10 @@ import { makeTarball, ROOT, readManifest, type Tarball } from './tarball.ts';
 const SRC = join(ROOT, 'src');
 const FOLDER = join(ROOT, 'build/package-toolchain');
 
-/** What the fakes and the tests of an application import. */
+/** Modules that the fakes and the tests of an application import. */
 const TESTING = ['testing/fakes', 'testing/start_server'];
 
-/** What commands read beside their modules, from `src`. */
+/** Files that commands read beside their modules, from `src`. */
 const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}'];
 
 /** The Move package of the framework, for the contracts of applications: without its tests. */

@@ -27,7 +27,7 @@ const CLONED = join(ROOT, 'build/author');
 const WEATHER = join(ROOT, 'src/apps/weather');
 const IMAGE = join(ROOT, 'out/nitro.pcrs');
 
-/** Why no image can be compared with that of this clone; undefined if one can. */
+/** Returns the reason why no image can be compared with that of this clone; undefined if one can. */
 function whyNoImage(): string | undefined {
   if (!existsSync(IMAGE)) return 'make builds the image of this clone first';
   const { commit, unchanged_tree, application } = JSON.parse(
@@ -38,7 +38,7 @@ function whyNoImage(): string | undefined {
   return isOfHere ? undefined : 'the image of this clone is of another commit or application';
 }
 
-/** What the tests of this project set for themselves, or an admin for other networks. */
+/** Variables that the tests of this project set for themselves, or an admin for other networks. */
 const HIDDEN = /^(npm_|SUI_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
 interface Program {
@@ -61,7 +61,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
   const project = join(work, 'author/my-oracle');
   const elsewhere = join(work, 'elsewhere');
   const programs: Program[] = [];
-  /** In seconds, without those of npm. */
+  /** Time in seconds, without that of npm. */
   let ownFaults = 0;
   let devUrl = '';
   let nodeUrl = '';
@@ -86,7 +86,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     }
   }
 
-  /** Runs `sui-enclave`. */
+  /** Runs the program `sui-enclave`. */
   async function enclave(
     argv: readonly string[],
     { cwd = project, env = {}, exit = 0, quiet = false }: Running = {},

@@ -10,7 +10,7 @@ import { checkDependencies, expectEqual, ROOT, readPublished, run, type Steps, u
 /** Packages in the project, with the project itself. */
 const MAX_PACKAGES = 50;
 
-/** What none of its commands needs: a compiler of Move, a bundler, fakes, servers. */
+/** Packages that none of its commands needs: a compiler of Move, a bundler, fakes, servers. */
 const UNWANTED =
   /^(@zktx\.io\/.*|rolldown|vite|vitest|oidc-provider|axios|express|pino|pacote|sui-enclave(-server|-toolchain)?)$/;
 

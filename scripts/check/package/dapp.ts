@@ -23,16 +23,16 @@ const TYPES: Readonly<Record<string, string>> = {
 const DEGREES = /^−?\d+\.\d °C$/;
 const WHOLE = /^\d+ °C$/;
 
-/** Where everything is that the page needs. */
+/** Addresses of everything that the page needs. */
 export interface DappServers {
   readonly enclave: string;
-  /** With the same registers, and a key that is not registered. */
+  /** URL of an enclave with the same registers, and a key that is not registered. */
   readonly unregistered: string;
   readonly node: string;
   readonly faucet: string;
   readonly appPackage: string;
   readonly configId: string;
-  /** In the format of `out/nitro.pcrs`, and in PEM. */
+  /** Registers in the format of `out/nitro.pcrs`. */
   readonly pcrs: string;
   readonly root: string;
   readonly login: { readonly issuer: string; readonly saltUrl: string; readonly proverUrl: string };
@@ -142,7 +142,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     expectEqual(isTooWide, false);
   }
 
-  /** By the provider's own pages, in the window that the wallet opens. */
+  /** Logs in on the provider's own pages, in the window that the wallet opens. */
   async function logIn(page: Page): Promise<void> {
     await page.getByRole('button', { name: 'Connect' }).click();
     const opened = page.waitForEvent('popup');

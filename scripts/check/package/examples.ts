@@ -16,7 +16,7 @@ const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
 const SECRET = /suiprivkey\w{20}/;
 
-/** What the developer's own shell sets must not reach them. */
+/** Variables of the developer's own shell, which must not reach them. */
 const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAMEWORK$|VITEST)/;
 
 /** The model of Sui, an emulated enclave that is registered there, and the services of a login. */
@@ -76,7 +76,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     return urlIn(await start('dev', { ATTEST: 'emulated' }), /curl -s (\S+)\/process_data/);
   }
 
-  /** As src/library/sui/README.md has it, "On one machine". */
+  /** Starts a chain as src/library/sui/README.md describes it, "On one machine". */
   async function startChain(): Promise<Chain> {
     const printed = await start('dev_sui', { FAUCET_PORT: '0' });
     const [node, faucet] = [findUrl('a MODEL', printed), findUrl('the faucet', printed)];

@@ -1,4 +1,4 @@
-/** What tools of others find wrong in a packed package. */
+/** Runs tools of others that check a packed package. */
 import { readFileSync } from 'node:fs';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
@@ -7,7 +7,7 @@ import { formatMessage } from 'publint/utils';
 /** Resolvers that find no entry of a package that has ES modules under `exports` only. */
 const OLDER = ['node10', 'node16-cjs'];
 
-/** Only the program imports it, which has no types of it. */
+/** Packages that only the program imports, which uses no types of them. */
 const UNTYPED: Readonly<Record<string, string[]>> = { 'sui-enclave-toolchain': ['.'] };
 
 /** @returns a line for each mistake */

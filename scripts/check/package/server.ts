@@ -20,7 +20,7 @@ import {
 } from './support.ts';
 
 const FIXTURES = join(ROOT, 'test/e2e/package_server');
-/** What the application of FIXTURES signs. */
+/** The message that the application of FIXTURES signs. */
 const Message = bcs.struct('IntentMessage', {
   intent: bcs.u8(),
   timestamp_ms: bcs.u64(),
@@ -173,7 +173,7 @@ function writeReadmeFiles(readme: string, project: string): void {
 
 interface Started {
   readonly url: string;
-  /** In hex. */
+  /** The public key in hexadecimal. */
   readonly publicKey: string;
   /** @throws Error if the server does not end by itself */
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-/** What the steps of `make test-package` share. */
+/** Functions that the steps of `make test-package` share. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';

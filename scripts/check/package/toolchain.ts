@@ -14,7 +14,7 @@ import {
   versionHere,
 } from './support.ts';
 
-/** In an application's folder it is `stand_in.ts`. */
+/** Fakes of an application, which are `stand_in.ts` in its folder. */
 const FAKE = `import { type Fakes, listenOnLoopback } from 'sui-enclave-toolchain/testing/fakes';
 
 export async function start(): Promise<Fakes> {
@@ -30,7 +30,7 @@ export async function start(): Promise<Fakes> {
 }
 `;
 
-/** As the page of the package has it. */
+/** A test, as the page of the package has it. */
 const TEST = `import { startServer } from 'sui-enclave-toolchain/testing/start_server';
 import { expect, test } from 'vitest';
 

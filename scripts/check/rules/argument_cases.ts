@@ -4,7 +4,7 @@ import { type Call, type Case, object } from './case.ts';
 
 const [LAST_SIZE, FIRST_REFUSED] = [16_383, 16_384];
 
-/** A pure input of so many bytes: a vector with its length before it. */
+/** Creates a pure input of a number of bytes: a vector with its length before it. */
 function createVector(tx: Transaction, bytes: number) {
   return tx.pure.vector('u8', new Array(bytes - 2 - (bytes > FIRST_REFUSED + 1 ? 1 : 0)).fill(1));
 }

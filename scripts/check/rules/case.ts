@@ -2,7 +2,7 @@
 import type { Transaction, TransactionArgument } from '@mysten/sui/transactions';
 import { createdIn, type Sent, type World } from './world.ts';
 
-/** What the cases have at hand: a package, objects of an account, and shared ones. */
+/** Objects that the cases use: a package, objects of an account, and shared ones. */
 export interface Probe {
   readonly world: World;
   readonly packageId: string;
@@ -23,9 +23,9 @@ export interface Case {
   readonly outcome: string | RegExp;
   /** Builds the transaction. Objects that it needs are made by `needs`. */
   build(tx: Transaction, probe: Probe, ids: readonly string[]): void;
-  /** Of each: what it is, and therefore whose. */
+  /** Kinds of the objects that it needs, which determine their owners. */
   readonly needs?: readonly ('thing' | 'shared' | 'frozen' | 'pinned')[];
-  /** What the effects have of the objects that it needs. */
+  /** Expected effects on the objects that it needs. */
   readonly effects?: readonly ('deleted' | 'gone' | 'changed' | 'untouched')[];
 }
 
@@ -59,7 +59,7 @@ export async function makeObjects(
   return ids;
 }
 
-/** What the effects of a transaction say of an object. */
+/** Returns the effect of a transaction on an object. */
 export function effectOn(id: string, { changed }: Sent): NonNullable<Case['effects']>[number] {
   const change = changed.find(({ objectId }) => objectId === id);
   if (change === undefined) return 'untouched';

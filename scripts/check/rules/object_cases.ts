@@ -1,4 +1,4 @@
-/** What a transaction may do with values and objects. */
+/** Cases of what a transaction may do with values and objects. */
 import { type Case, object } from './case.ts';
 
 export const OBJECT_CASES: readonly Case[] = [

@@ -6,7 +6,7 @@ import type { Probe } from './case.ts';
 
 export type Random = (below: number) => number;
 
-/** What a value or a parameter is. */
+/** Kind of a value or a parameter. */
 export type Kind = 'Thing' | 'Frozen' | 'Pinned' | 'Box' | 'Potato' | 'Coin' | 'u64' | 'clock';
 /** A thing that is only read may be frozen. */
 type Taken = Exclude<Kind, 'Frozen'> | 'Thing&';

@@ -13,12 +13,14 @@ export interface Sent {
   readonly outcome: string;
   readonly digest: string;
   readonly changed: readonly SuiClientTypes.ChangedObject[];
-  /** Types by id. */
+  /** Types of objects by their ids. */
   readonly types: Readonly<Record<string, string>>;
   readonly events: readonly { readonly eventType: string; readonly bcs: Uint8Array }[];
 }
 
-/** In MIST: enough for what the rules try, and given, so that every node has a structure for what fails. */
+/**
+ * Gas budget in MIST, enough for every case. It is given, so that every node reports failures in a structure.
+ */
 const BUDGET = 500_000_000;
 const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 const REFUSED: Sent = { outcome: '', digest: '', changed: [], types: {}, events: [] };

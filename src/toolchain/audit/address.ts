@@ -8,7 +8,7 @@ import { UsageError } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
 import { AuditError } from './errors.ts';
 
-/** Where a repository is fetched from. */
+/** The address from which a repository is fetched. */
 export interface Address {
   readonly url: string;
   /**

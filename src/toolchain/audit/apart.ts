@@ -9,9 +9,9 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { printable } from 'sui-enclave-cli/printable';
 import { AUDIT_CODES, type AuditCode, AuditError } from './errors.ts';
 
-/** For a line that it prints. */
+/** Maximum length of a printed line. */
 const MAX_LINE = 300;
-/** How many of these lines an error has, if it ends without an outcome. */
+/** Maximum number of these lines in an error, if the process ends without an outcome. */
 const MAX_LAST = 20;
 
 /** An exported function, which gets an order and may ask. */
@@ -24,11 +24,11 @@ export interface Task {
 /** Asks the process that gave the order. */
 export type Ask = (request: unknown) => Promise<unknown>;
 
-/** Of a process that only computes: it writes no file and starts no program. */
+/** Limits of a process that only computes: it writes no file and starts no program. */
 export interface Bounds {
-  /** Of its own work, without what it waits for answers. */
+  /** Time limit of its own work in milliseconds, without the waits for answers. */
   readonly ms: number;
-  /** Of JavaScript; WebAssembly has as much again. */
+  /** Memory for JavaScript; WebAssembly has the same amount again. */
   readonly megabytes: number;
 }
 
@@ -38,7 +38,7 @@ export const BOUNDS: Bounds = { ms: 30_000, megabytes: 1024 };
 const MAX_CPU_SECONDS = 180;
 
 export interface ApartOptions {
-  /** Undefined: it may take any time, and do what this program may do. */
+  /** Limits of the process. Without them, it may take any time, and do what this program may do. */
   readonly bounds?: Bounds | undefined;
   /** Gets what it prints, a line at a time. */
   readonly log?: ((line: string) => void) | undefined;
@@ -46,11 +46,11 @@ export interface ApartOptions {
   readonly answer?: Ask | undefined;
 }
 
-/** What came of an order. */
+/** The outcome of an order. */
 export type Outcome =
   | { readonly value: unknown }
   | {
-      /** Of an `EnclaveError`. */
+      /** Code of an `EnclaveError`. */
       readonly code: string;
       readonly message: string;
     };
@@ -150,7 +150,7 @@ async function answered(request: unknown, answer: Ask | undefined): Promise<Outc
   }
 }
 
-/** Of Node: it may read files, since it loads the program, and nothing else. */
+/** Returns the options of Node: the process may read files, since it loads the program, and nothing else. */
 function createOptions({ megabytes }: Bounds): string[] {
   const pages = megabytes * 16;
   return [
@@ -166,7 +166,7 @@ class WorkClock {
   readonly #end: () => void;
   #left: number;
   #startedAt = 0;
-  /** How many answers it waits for, and the start. */
+  /** Number of answers for which it waits, and one for the start. */
   #stops = 1;
   #timer: NodeJS.Timeout | undefined;
 
@@ -201,7 +201,7 @@ class WorkClock {
   }
 }
 
-/** In the process of its own. */
+/** Serves orders in the process of its own. */
 export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void {
   const waiting = new Map<number, (outcome: Outcome) => void>();
   let count = 0;
@@ -228,7 +228,7 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
   process.on('disconnect', () => process.exit(1));
 }
 
-/** As Node reports an error that nobody catches. */
+/** Reports an error as Node does for one that nobody catches. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error;

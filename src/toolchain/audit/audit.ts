@@ -77,7 +77,7 @@ const OPTIONS = {
 
 type Options = OptionValues<typeof OPTIONS>;
 
-/** What tests replace: the minutes of a build, and a framework that knows its packages. */
+/** Parts that tests replace: the minutes of a build, and a framework that knows its packages. */
 export interface Parts {
   readonly rebuild: Rebuild;
   readonly framework: () => OwnFramework;
@@ -117,7 +117,7 @@ function report(error: unknown, failure: Failure | undefined): Failure {
   };
 }
 
-/** What one audit works with. */
+/** Everything that one audit works with. */
 interface Audit {
   readonly config: EnclaveConfig;
   readonly options: Options;
@@ -211,7 +211,7 @@ function checkConfig({ config, checks }: Audit): void {
 const REGISTERS = 'the registers of the sources';
 const ON_CHAIN = 'those on chain';
 
-/** From the commit to what an image is built from. @returns undefined where the sources can't be used */
+/** Compares the commit with the sources of an image. @returns undefined if the sources can't be used */
 async function compareSource(mainAudit: Audit): Promise<AuditedSource | undefined> {
   const { config, checks, parts } = mainAudit;
   const { source: named } = config;

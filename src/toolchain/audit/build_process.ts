@@ -37,7 +37,7 @@ export async function buildApart(
   throw new ImageError(Object.hasOwn(IMAGE_CODES, code) ? (code as ImageCode) : 'COMMAND_FAILED', message);
 }
 
-/** In the process of its own. */
+/** Builds an image in the process of its own. */
 export async function buildOrder(order: unknown): Promise<string> {
   const { source, inputs, build } = order as Order;
   return await buildEif(source, inputs, build);

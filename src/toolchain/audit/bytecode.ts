@@ -11,20 +11,20 @@ import { type AuditCode, AuditError } from './errors.ts';
 import type { Contracts, Dependency, PackageVersion } from './lineage.ts';
 import { type Release, releaseIn } from './releases.ts';
 
-/** What was compared with what, for a version of a package. */
+/** Comparison of a version of a package. */
 export interface ComparedPackage {
   readonly name: 'enclave' | 'application' | 'dependency';
-  /** Of the version. */
+  /** Id of the version. */
   readonly id: string;
-  /** Counts from 1. */
+  /** Number of the version, from 1. */
   readonly version: number;
-  /** How many versions there are. */
+  /** Number of versions of the package. */
   readonly versions: number;
   /** The names of the modules that were compared. */
   readonly modules: readonly string[];
-  /** What it equals, such as `the release 0.1.0` or `the commit 12ab…`; null: nothing that is known. */
+  /** Source that it equals, such as `the release 0.1.0` or `the commit 12ab…`; null if none is known. */
   readonly source: string | null;
-  /** Of the commit, in `move/`. */
+  /** Folders of the commit, in `move/`. */
   readonly folders: readonly string[];
   /** Whether contracts can still run it, although a newer version is there. */
   readonly isOlder: boolean;
@@ -34,13 +34,13 @@ export interface ComparedPackage {
 export interface Comparison {
   readonly config: Pick<EnclaveConfig, 'application' | 'packageVersion'>;
   readonly contracts: Contracts;
-  /** That of this program first. */
+  /** Releases, that of this program first. */
   readonly releases: readonly [Release, ...Release[]];
   /** The modules of this program's `enclave`. */
   readonly own: Modules;
   /** Whether the sources were compiled against the framework of the chain: else a difference says nothing. */
   readonly isDecisive: boolean;
-  /** That of the config first. No more of them are read than needed. */
+  /** Commits, that of the config first. No more of them are read than needed. */
   readonly commits: AsyncIterable<MoveCommit>;
 }
 
@@ -49,7 +49,7 @@ interface Candidate {
   readonly name: 'application' | 'dependency';
   readonly on: PackageVersion;
   readonly versions: number;
-  /** Without those of a release of `enclave`. */
+  /** Modules without those of a release of `enclave`. */
   readonly modules: Modules;
   readonly wanted: Wanted;
   /** Whether it is the latest version of the application, or that links to it. */
@@ -85,7 +85,7 @@ const NOT_COMPARED: Result = {
   fault: new AuditError('NOT_FULLY_CHECKED', 'a version was compared with nothing'),
 };
 
-/** Whether the packages of the framework and of the application are two. */
+/** Returns whether framework and application are two packages. */
 function isApart({ enclave, application }: Contracts): boolean {
   return enclave[0].original !== application[0].original;
 }
@@ -94,7 +94,7 @@ function formatName({ name }: Release): string {
   return `the release ${name}`;
 }
 
-/** Whether a version of `enclave` verifies by the config. */
+/** Returns whether a version of `enclave` verifies by the config. */
 function verifies({ modules }: PackageVersion, { config, releases }: Comparison): boolean {
   const release = releaseIn(modules, releases);
   return release === undefined || release.packageVersion === config.packageVersion;
@@ -215,7 +215,7 @@ function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, 
   return [[candidate, { source: formatName(release), folders: [], fault: null }]];
 }
 
-/** Of a dependency: the commit does not say what it is. */
+/** The error for a dependency whose sources the commit lacks. */
 const NO_SOURCES = new AuditError('NOT_FULLY_CHECKED', 'the commit has no sources of the package');
 
 async function compareWithCommit(
@@ -244,7 +244,7 @@ async function compareWithCommit(
 
 const UNPUBLISHED = normalizeSuiAddress('0x0');
 
-/** The first difference, continued after the name of a package; undefined if there is none. */
+/** Returns the first difference, as a phrase after the name of a package; undefined if they are equal. */
 function describeDifference(expected: Modules, present: Modules, sources: string): string | undefined {
   for (const [name, bytes] of expected) {
     const module = present.get(name);
@@ -271,13 +271,13 @@ function selectModules(modules: Modules, names: readonly string[]): Modules {
   return new Map([...modules].filter(([name]) => names.includes(name)));
 }
 
-/** Of a package, for people. */
+/** Describes a version of a package for people. */
 export function describeVersion({ name, version, versions }: ComparedPackage): string {
   const which = { enclave: 'enclave', application: 'the application', dependency: 'a package that it calls' };
   return `version ${version} of ${versions} of ${which[name]}`;
 }
 
-/** What a version was compared with, or equals. */
+/** Describes the source with which a version was compared, or which it equals. */
 export function describeSource({ name, source, folders }: ComparedPackage): string {
   if (name === 'enclave')
     return source === null ? 'the releases of move/enclave' : `${source} of move/enclave`;

@@ -7,18 +7,18 @@ import { localPaths, modulesIn, sourcesIn } from './move_sources.ts';
 
 /** A package on chain, as its sources are looked for. */
 export interface Wanted {
-  /** Of its modules, without those of a release of `enclave`. */
+  /** Names of its modules, without those of a release of `enclave`. */
   readonly modules: ReadonlySet<string>;
   /** The module by which its folder is known, if it has one of a type. */
   readonly main: string | undefined;
-  /** By original id, the modules of the other packages that it links to, but for `enclave`. */
+  /** Modules of the other packages to which it links, by original id, without `enclave`. */
   readonly linked: ReadonlyMap<string, ReadonlySet<string>>;
   /** The original id of `enclave`; undefined: its modules are in this package. */
   readonly enclave: string | undefined;
 }
 
 export interface CompiledPackage {
-  /** In `move/` of the commit: of the package, then of those that became part of it. */
+  /** Folders in `move/` of the commit: of the package, then of those that became part of it. */
   readonly folders: readonly string[];
   readonly modules: readonly CompiledModule[];
 }
@@ -31,7 +31,7 @@ interface Folder {
   readonly dependencies: readonly string[];
 }
 
-/** Of a commit: compiling each may take the time of its bounds. */
+/** Maximum number of packages of a commit: compiling each may take the time of its bounds. */
 const MAX_PACKAGES = 20;
 
 const unknown = (why: string) => new AuditError('BYTECODE_UNKNOWN', why);
@@ -57,7 +57,7 @@ export class MoveCommit {
     this.#compiler = compiler;
   }
 
-  /** Whether a folder declares one of the modules. @throws as `compile` does */
+  /** Returns whether a folder declares one of the modules. @throws as `compile` does */
   declares({ modules }: Wanted): boolean {
     return [...modules].some((module) => this.#declaring(module).length > 0);
   }

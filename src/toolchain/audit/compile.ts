@@ -19,14 +19,14 @@ import { sourcesIn } from './move_sources.ts';
 export type Modules = ReadonlyMap<string, Uint8Array>;
 
 export interface CompiledModule {
-  /** Of its package, as the sources say: zero for one that they do not say to be published. */
+  /** Address of its package in the sources: zero for an unpublished one. */
   readonly address: string;
   readonly name: string;
-  /** With zeros in place of the address. */
+  /** Bytecode with zeros in place of the address. */
   readonly bytes: Uint8Array;
 }
 
-/** What the compiler gets. */
+/** Input of the compiler. */
 interface CompilerInput {
   readonly files: Sources;
   /** The packages that local dependencies may name, by the names of their folders. */
@@ -34,7 +34,7 @@ interface CompilerInput {
   readonly network: BuildNetwork;
 }
 
-/** Runs the compiler. @throws AuditError: SOURCE_TOO_LARGE */
+/** Runs the compiler on sources. @throws AuditError: SOURCE_TOO_LARGE */
 async function compileSources(
   { files, local, network }: CompilerInput,
   fetcher: MovePackageFetcher,
@@ -83,9 +83,9 @@ export function folderAt(path: string): string | undefined {
   return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
 }
 
-/** Of a package that others link to. */
+/** A package to which others link. */
 export interface Linked {
-  /** Of all packages that the compiler may read. */
+  /** Sources of all packages that the compiler may read. */
   readonly folders: ReadonlyMap<string, Sources>;
   /**
    * The original ids of those that are packages of their own on chain, by folder: the others become part of
@@ -96,7 +96,9 @@ export interface Linked {
 
 export class Compiler {
   readonly framework: Framework;
-  /** What the package of this program needs: Sui's framework, in the revision that the compiler chooses. */
+  /**
+   * Packages that this program's package needs: Sui's framework, in the revision that the compiler chooses.
+   */
   readonly #needed = new Set<string>();
   readonly #network: BuildNetwork;
   readonly #bounds: Bounds | undefined;
@@ -188,7 +190,7 @@ export class Compiler {
     return new AuditError(code, `move/${printable(name)} does not compile against ${description}: ${why}`);
   }
 
-  /** Where the dependents of a package that is on chain already find it. */
+  /** Returns the sources with which dependents find a package that is on chain. */
   #published(original: string): Sources {
     const lines = [
       `[published.${this.#network}]`,

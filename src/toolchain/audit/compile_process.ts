@@ -10,19 +10,19 @@ import {
 import type { BuildNetwork } from '../move/bytecode.ts';
 import { type Ask, type Bounds, computeApart } from './apart.ts';
 
-/** Of what a compiler says. */
+/** Maximum length of the output of a compiler. */
 const MAX_ERROR = 2000;
 
 /** A package, and the network whose addresses its dependencies have. */
 export interface MovePackage {
-  /** By their paths in it. */
+  /** Files by their paths in the package. */
   readonly files: Readonly<Record<string, string>>;
   readonly network: BuildNetwork;
 }
 
 export type Compiled =
   | {
-      /** In base64, without those of dependencies that are published. */
+      /** Modules in base64, without those of published dependencies. */
       readonly modules: readonly string[];
       /** Ids of the packages that they link to. */
       readonly dependencies: readonly string[];
@@ -49,7 +49,7 @@ interface Fetched<T> {
 }
 
 /**
- * Compiles a package.
+ * Compiles a package in a process of its own.
  *
  * @param fetcher gives its dependencies, in this process: their time does not count
  * @throws AuditError: SOURCE_TOO_LARGE
@@ -77,7 +77,7 @@ async function fetched(request: Request, fetcher: MovePackageFetcher): Promise<F
   return { content, commit: fetcher.getResolvedSha(url, revision) };
 }
 
-/** In the process of its own. */
+/** Compiles in the process of its own. */
 export async function compileOrder(order: unknown, ask: Ask): Promise<Compiled> {
   const commits = new Map<string, string | undefined>();
   const key = (url: string, revision: string) => `${url} ${revision}`;

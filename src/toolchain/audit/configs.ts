@@ -11,12 +11,12 @@ import { AuditError } from './errors.ts';
 /** More than any application has. */
 const MAX_CONFIGS = 200;
 
-/** For the events of one kind: nodes search a part of the ledger at once, and a hostile one never ends. */
+/** Time limit for the events of one kind, in milliseconds: a hostile node would never end the search. */
 const LIST_MS = 5 * 60_000;
 
 /** The configs of an application, and every capability that makes them. */
 export interface OtherConfigs {
-  /** Without the audited one. */
+  /** Configs without the audited one. */
   readonly configs: readonly EnclaveConfig[];
   /** Ids of the capabilities, also of those without a config. */
   readonly capabilities: readonly string[];
@@ -122,7 +122,7 @@ async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promi
   return otherConfig;
 }
 
-/** Whether contracts accept by it what they do by the audited one, or nothing. */
+/** Returns whether contracts accept by it the same as by the audited config, or nothing. */
 export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
   return (
     otherConfig.isRetired ||

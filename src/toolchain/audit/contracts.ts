@@ -37,7 +37,7 @@ export interface ContractAudit {
   readonly releases?: readonly Release[];
 }
 
-/** What the comparison found besides its rows. */
+/** Findings of the comparison besides its rows. */
 export interface AuditedContracts {
   /** The original ids of the packages whose next versions would count as well. */
   readonly originals: readonly string[];

@@ -20,7 +20,7 @@ function emulatedImage(application: string, image: number): Image {
   return { pcr0, pcr1, pcr2 };
 }
 
-/** Whether the registers are those of an emulated enclave of any application: no image has them. */
+/** Returns whether the registers are those of an emulated enclave of any application: no image has them. */
 export function isDevelopmentImage({ pcr0, pcr1 }: Image): boolean {
   const emulated = emulatedImage('', 1);
   return pcr0 === emulated.pcr0 && pcr1 === emulated.pcr1;

@@ -20,20 +20,20 @@ import type { Chain } from 'sui-enclave-cli/sui/chain';
 import { enclaveAt } from 'sui-enclave-cli/sui/contract';
 import { type AuditCode, AuditError } from './errors.ts';
 
-/** What a URL was found to be. */
+/** Findings about a URL. */
 export interface AskedEnclave {
   readonly url: string;
-  /** In hexadecimal; null where nothing is trusted. */
+  /** Public key in hexadecimal; null if no enclave there is trusted. */
   readonly publicKey: string | null;
   /** The id of its enclave on chain, and when it was attested for that. */
   readonly enclave: { readonly id: string; readonly registeredAt: Date } | null;
-  /** Why it is not accepted. */
+  /** Reason why it is not accepted. */
   readonly fault: AuditError | null;
 }
 
 export interface Enclaves {
   readonly asked: readonly AskedEnclave[];
-  /** Those that contracts accept, and that did not answer. */
+  /** Enclaves that contracts accept, and that did not answer. */
   readonly silent: readonly Enclave[];
   readonly accepted: readonly Enclave[];
 }
@@ -41,7 +41,7 @@ export interface Enclaves {
 /** Several enclaves may answer at one URL by turns. */
 const MAX_REQUESTS = 16;
 
-/** For the list of all enclaves: a hostile node's never ends. */
+/** Time limit for the list of all enclaves, in milliseconds: that of a hostile node never ends. */
 const LIST_MS = 5 * 60_000;
 
 /**
@@ -171,7 +171,7 @@ const OF_ATTESTATION: Readonly<Record<string, AuditCode>> = {
   POLICY_PCRS: 'ENCLAVE_REGISTERS',
 };
 
-/** Why what answers is not trusted. @throws the error, if it is of something else */
+/** Returns the reason why the server is not trusted. @throws the error, if it has another cause */
 function toFault(error: unknown, url: string): AuditError {
   const where = printable(url);
   if (error instanceof AttestationError) {

@@ -1,13 +1,12 @@
 /**
- * What an audit finds: one `code` for each difference. The message says what was found, and never more of an
- * enemy's text than a line.
+ * Findings of an audit: one `code` for each difference. A message has at most one line of an attacker's text.
  */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from 'sui-enclave-cli/command';
 
 const { failed, notTried } = EXIT;
 
-/** Not everything was checked, and nothing differed. */
+/** Exit code if nothing differed, but not everything was checked. */
 export const NOT_FULLY_CHECKED = 3;
 
 /** Nothing differs, and everything but the image was checked: that is one for development. */

@@ -1,4 +1,4 @@
-/** Fetches exactly one commit, and finds out whether a branch leads to it. Nothing is checked out. */
+/** Fetches exactly one commit, and finds out whether a branch contains it. Nothing is checked out. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Environment, UsageError } from 'sui-enclave-cli/command_line';
@@ -8,7 +8,7 @@ import { AuditError } from './errors.ts';
 import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
 
 export interface Wanted {
-  /** In hexadecimal. */
+  /** Id of the commit in hexadecimal. */
   readonly commit: string;
   /** An empty folder, which gets everything that is written. */
   readonly work: string;
@@ -57,8 +57,8 @@ export async function fetchCommit(
 }
 
 /**
- * Whether a branch or a tag of the repository leads to the commit: a host of repositories may give, at the
- * address of one, commits of its forks too.
+ * Checks whether a branch or a tag of the repository contains the commit: at the address of a repository,
+ * hosts may also serve commits of its forks.
  *
  * @throws AuditError: COMMIT_NOT_ON_BRANCH; NOT_FULLY_CHECKED
  */
@@ -95,11 +95,11 @@ function pinned(resolved: string | undefined): string[] {
   return resolved === undefined ? [] : [`http.curloptResolve=${resolved}`];
 }
 
-/** What git prints where the repository answers, but not with the commit. */
+/** Output of git if the repository answers without the commit. */
 const NOT_THERE =
   /not our ref|unadvertised object|could not (find|parse) |couldn't find remote ref|did not send all necessary|bad object|not a commit/i;
 
-/** What it prints at the limits of a file's size, of memory and of formats. */
+/** Output of git at the limits of file size, memory and formats. */
 const LIMIT =
   /out of memory|file size limit|write error|fetch-pack: invalid index-pack output|died of signal/i;
 
@@ -143,13 +143,12 @@ export async function openClone(folder: string, { commit, work, env }: Wanted): 
   return { ...repository, environment: { ...environment, GIT_ALTERNATE_OBJECT_DIRECTORIES: objects } };
 }
 
-/** For the history of a repository that the audit does not need. */
+/** Time limit for a history that the audit does not need, in milliseconds. */
 const NAMED_MS = 60_000;
 
 /**
- * What the repository that the config names has to say of a commit that came from elsewhere: that is no part
- * of the verdict, since a commit is the same wherever it comes from, but without it nobody else can do this
- * audit.
+ * Asks the repository that the config names for a commit that came from elsewhere. The answer is not part of
+ * the verdict, since a commit is the same everywhere, but without it nobody else can do this audit.
  *
  * @param find for tests: the address of that repository
  */

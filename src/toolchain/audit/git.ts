@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Environment } from 'sui-enclave-cli/command_line';
 import { AuditError } from './errors.ts';
 
-/** What an audit reads of a repository at most. */
+/** Limits of what an audit reads of a repository. */
 export interface Limits {
   readonly bytes: number;
   readonly files: number;
@@ -17,7 +17,7 @@ export interface Limits {
 
 export const LIMITS: Limits = { bytes: 200_000_000, files: 20_000, ms: 10 * 60_000 };
 
-/** The first git that asks the addresses that it is told (`http.curloptResolve`). */
+/** First version of git that connects to given addresses (`http.curloptResolve`). */
 const OLDEST = [2, 37] as const;
 
 /** Memory of a git process. */
@@ -132,10 +132,10 @@ export function stopGit({ pid }: ChildProcessWithoutNullStreams): void {
 }
 
 export interface Ended {
-  /** Null: a signal ended it, as at a limit. */
+  /** Exit code; null if a signal ended it, as at a limit. */
   readonly status: number | null;
   readonly stdout: string;
-  /** Of git itself: without what the other side prints. */
+  /** Standard error of git itself, without text of the other side. */
   readonly stderr: string;
   readonly timedOut: boolean;
 }

@@ -15,12 +15,12 @@ import { AuditError } from './errors.ts';
 /** A version of a package. */
 export interface PackageVersion {
   readonly id: string;
-  /** Counts from 1. */
+  /** Number of the version, from 1. */
   readonly version: number;
   /** The id of version 1, by which code names all versions. */
   readonly original: string;
   readonly modules: Modules;
-  /** By original id, the lowest version of each other package that it runs with. Without Sui's framework. */
+  /** Lowest version of each other package with which it runs, by original id. Without Sui's framework. */
   readonly linkage: ReadonlyMap<string, LinkedPackage>;
 }
 
@@ -44,7 +44,7 @@ export interface Contracts {
   readonly application: Lineage;
   /** Whatever else the application may run with. */
   readonly dependencies: readonly Dependency[];
-  /** Why the dependencies are not known, if so. */
+  /** Reason why the dependencies are not known; null if they are. */
   readonly fault: AuditError | null;
 }
 
@@ -72,7 +72,7 @@ export async function readContracts(
  */
 const FRAMEWORK = new Set(['0x1', '0x2', '0x3', '0xb', '0xdee9'].map((id) => normalizeSuiAddress(id)));
 
-/** Of all packages that an audit reads. */
+/** Maximum number of versions of all packages that an audit reads. */
 const MAX_VERSIONS = 1000;
 
 const PackageObject = bcs.enum('Data', {
@@ -158,7 +158,7 @@ export class Lineages {
 
   async #readAll(original: string): Promise<Lineage> {
     const lineage: PackageVersion[] = [];
-    /** By `module::Name`, the id of the version that introduced the type. */
+    /** Ids of the versions that introduced the types, by `module::Name`. */
     const origins = new Map<string, string>();
     for (const [index, { packageId = '', version }] of (await this.#list(original)).entries()) {
       const id = normalizeSuiAddress(packageId);

@@ -63,7 +63,7 @@ const LockFile = v.object({
   packages: namedEntries(v.string(), Entry),
 });
 
-/** `node_modules/a/node_modules/@b/c` is `@b/c`. */
+/** Returns the name at a path: `node_modules/a/node_modules/@b/c` is `@b/c`. */
 export const nameAt = (path: string) => path.slice(path.lastIndexOf('node_modules/') + 13);
 
 /**
@@ -113,7 +113,10 @@ function describeProblem(path: string, entry: Entry, isClone: boolean): string |
   return undefined;
 }
 
-/** Where registries have a package. The host is not asked: the auditor's registry is. */
+/**
+ * Returns whether an address is that of a package in a registry. The audit asks the auditor's registry
+ * instead.
+ */
 function isOfRegistry(resolved: string | boolean, name: string, version: string): boolean {
   const url = typeof resolved === 'string' ? URL.parse(resolved) : null;
   const base = name.slice(name.indexOf('/') + 1);

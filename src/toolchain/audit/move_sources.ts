@@ -4,11 +4,11 @@ import { join, resolve } from 'node:path';
 import type { Sources } from '../move/packages.ts';
 import { AuditError } from './errors.ts';
 
-/** Of a Move package: the chain takes far smaller ones alone. */
+/** Maximum size of the sources of a Move package: the chain accepts far smaller ones only. */
 const MAX_SOURCE_BYTES = 2_000_000;
 
 /**
- * Of a package, without its tests and without what was noted of its publications.
+ * Reads the sources of a package, without its tests and without what was noted of its publications.
  *
  * @throws AuditError: BYTECODE_UNKNOWN
  */

@@ -8,13 +8,13 @@ import { UsageError } from 'sui-enclave-cli/command_line';
 import { printable } from 'sui-enclave-cli/printable';
 import type { Chain } from 'sui-enclave-cli/sui/chain';
 
-/** What is read of a commit for its Move packages alone. */
+/** Source of a commit of which only the Move packages are read. */
 export type OlderSource = Pick<Source, 'url' | 'commit' | 'folder'>;
 
-/** Of a config's events: each costs a fetch. */
+/** Maximum number of commits from a config's events: each costs a fetch. */
 const MAX_COMMITS = 20;
 
-/** For the events: a hostile node's list never ends. */
+/** Time limit for the events, in milliseconds: the list of a hostile node never ends. */
 const LIST_MS = 5 * 60_000;
 
 /**
@@ -48,7 +48,7 @@ export async function formerSources(
   const { enclavePackage, application, id } = config;
   const key = ({ url, commit, folder }: OlderSource) => `${url} ${commit} ${folder}`;
   const present = config.source && key(config.source);
-  /** The latest last. */
+  /** Sources by commit, the latest last. */
   const named = new Map<string, OlderSource>();
   const signal = AbortSignal.timeout(listMs);
   try {

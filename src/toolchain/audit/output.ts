@@ -4,11 +4,11 @@
 import { EXIT, type Io } from 'sui-enclave-cli/command';
 import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable';
 
-/** Of lines that are not the command's own. */
+/** Maximum number of lines that are not the command's own. */
 const MAX_LINES = 100;
 const MAX_LINE = 300;
 
-/** Of a text of the command: the lines that it prints at once, and their length. */
+/** Limits of a text of the command: the lines that it prints at once, and their length. */
 const MAX_TEXT = { lines: 2000, characters: 2000 };
 
 type Callback = (error?: Error | null) => void;

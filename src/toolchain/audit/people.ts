@@ -1,4 +1,6 @@
-/** Who could change what the audit has seen, and what of it the host of an enclave sees. */
+/**
+ * Finds the holders of the right to change what was audited, and the data that the host of an enclave sees.
+ */
 import { createHash } from 'node:crypto';
 import { bcs } from '@mysten/sui/bcs';
 import { GrpcTypes } from '@mysten/sui/grpc';
@@ -14,7 +16,7 @@ import type { AuditedSource } from './source.ts';
 /** A capability, and who has it. */
 export interface Holder {
   readonly what: 'EnclaveCap' | 'RegistrarCap' | 'UpgradeCap';
-  /** What they could do. */
+  /** Actions that the holder could take. */
   readonly could: string;
   /** The id of the capability; null where none is known. */
   readonly id: string | null;
@@ -115,8 +117,8 @@ async function findObject(objectId: string, chain: Chain) {
 }
 
 /**
- * Who can upgrade a package, all of whose versions have one capability: the one that its publication made.
- * That nobody can is only said where the publication, or a later transaction, did it visibly.
+ * Finds the holder of the right to upgrade a package. All of its versions have one capability, which its
+ * publication made. The result is nobody only if the publication, or a later transaction, shows it.
  *
  * @param original id of the first version
  * @throws SuiError
@@ -173,7 +175,7 @@ interface Publication {
   readonly capabilities: readonly string[];
 }
 
-/** Undefined where the node does not give the transaction of that digest which published the package. */
+/** Finds the publication; undefined if the node does not give the transaction that published the package. */
 async function findPublication(original: string, chain: Chain): Promise<Publication | undefined> {
   const digest = (await findObject(original, chain))?.previousTransaction;
   if (digest === undefined || digest === null) return undefined;
@@ -200,7 +202,9 @@ async function findPublication(original: string, chain: Chain): Promise<Publicat
   return { commands: data.kind.ProgrammableTransaction.commands, capabilities };
 }
 
-/** Whether a command publishes these modules: on chain they have the id of the package in place of 0x0. */
+/**
+ * Returns whether a command publishes these modules: on chain they have the id of the package instead of 0x0.
+ */
 function publishes({ Publish: publish }: Commands[number], modules: readonly Uint8Array[]): boolean {
   if (!publish) return false;
   const published = publish.modules.map((module) => computeDigest(Buffer.from(toBytes(module)))).sort();
@@ -212,7 +216,7 @@ function toBytes(module: string | Iterable<number>): Uint8Array {
   return typeof module === 'string' ? fromBase64(module) : Uint8Array.from(module);
 }
 
-/** Of a module that can't be read it is the digest of nothing else. */
+/** Computes the digest of a module; for an unreadable one, a digest that nothing else has. */
 function computeDigest(module: Uint8Array): string {
   const hash = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
   try {
@@ -223,7 +227,9 @@ function computeDigest(module: Uint8Array): string {
   }
 }
 
-/** Whether a later command passes the capability of a publication to `0x2::package::make_immutable`. */
+/**
+ * Returns whether a later command passes the capability of a publication to `0x2::package::make_immutable`.
+ */
 function isMadeImmutable(commands: Commands, publication: number): boolean {
   return commands.some(({ MoveCall: call }, index) => {
     if (!call || index <= publication || call.arguments.length !== 1) return false;
@@ -261,7 +267,7 @@ async function findDeletion(objectId: string, chain: Chain): Promise<string | un
   return undefined;
 }
 
-/** What the image's settings say about secrets and about the host of an enclave, a line each. */
+/** Describes the image's settings about secrets and about the host of an enclave, a line each. */
 export function settingsLines({ manifest, environment }: AuditedSource): string[] {
   const { secrets, provisioners = [], endpoints } = manifest;
   const isSealed = (name: string) => environment[name] === 'sealed';

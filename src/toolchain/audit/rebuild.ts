@@ -28,9 +28,9 @@ import { AuditError } from './errors.ts';
 import type { AuditedSource } from './source.ts';
 
 export interface RebuildOptions {
-  /** For intermediate files. */
+  /** Folder for intermediate files. */
   readonly work: string;
-  /** Of packages, by their digests. */
+  /** Cache of packages, by their digests. */
   readonly cache: string;
   /** The archive of an earlier build's packages. */
   readonly inputs: string | undefined;
@@ -39,10 +39,10 @@ export interface RebuildOptions {
   readonly log: (line: string) => void;
 }
 
-/** What a build makes of a source. */
+/** The result of a build. */
 export interface Rebuilt {
   readonly eif: Buffer;
-  /** For the parent instance: in no register, but in the record of the build. */
+  /** The relay for the parent instance: no register measures it, but the record of the build names it. */
   readonly relay: Buffer;
 }
 
@@ -67,8 +67,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
 };
 
 /**
- * For the packages of an author's lock file: the registry of the auditor's npm, and nothing else of its
- * settings.
+ * Returns the registry for an author's lock file: that of the auditor's npm, without its other settings.
  */
 export function createNpmRegistry(work: string, env: Environment): NpmRegistry {
   const folder = join(work, 'npm');
@@ -96,7 +95,7 @@ function asAudit(error: unknown): unknown {
   return new AuditError('BUILD_FAILED', printable(message, 400), { cause: error });
 }
 
-/** Whether the image is the one that the config names, register by register. @throws AuditError */
+/** Compares the image with the one that the config names, register by register. @throws AuditError */
 export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig, 'image'>): void {
   const built = measureImage(readEif(eif));
   if (isSameImage(built, image)) return;
@@ -110,7 +109,7 @@ export function compareRegisters({ eif }: Rebuilt, { image }: Pick<EnclaveConfig
 }
 
 /**
- * Whether the record of the build that the config names is that of this commit.
+ * Compares the record of the build that the config names with that of this commit.
  *
  * @returns the channel of the build
  * @throws AuditError: MEASUREMENTS_DIFFER

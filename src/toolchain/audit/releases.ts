@@ -10,18 +10,17 @@ import type { Modules } from './compile.ts';
  * of the version that introduced it.
  */
 export interface Release {
-  /** Such as `0.1.0`. */
+  /** Name of the release, such as `0.1.0`. */
   readonly name: string;
-  /** Its constant PACKAGE_VERSION. */
+  /** Value of its constant PACKAGE_VERSION. */
   readonly packageVersion: bigint;
   /**
-   * By name, the SHA-256 of each module, compiled against Sui's framework, with zeros in place of the
-   * package's id.
+   * SHA-256 of each module by name, compiled against Sui's framework, with zeros instead of the package's id.
    */
   readonly modules: Readonly<Record<string, string>>;
 }
 
-/** Those that were published before that of this program. None was yet. */
+/** Releases before that of this program; none so far. */
 export const RELEASES: readonly Release[] = [];
 
 /** The release of this program, by its compiled modules. */

@@ -1,4 +1,4 @@
-/** What a commit gives to an image: the application and its settings. The framework is the auditor's own. */
+/** Reads the application and its settings from a commit. The framework is the auditor's own. */
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { isConfigError } from 'sui-enclave/errors';
@@ -47,21 +47,21 @@ export function ownFramework(): OwnFramework {
 export interface AuditedSource extends ImageSource {
   readonly name: string;
   readonly manifest: Manifest;
-  /** Of the server in the image. */
+  /** Environment of the server in the image. */
   readonly environment: Readonly<Record<string, string>>;
   readonly inputs: ImageInputs;
   /** Folders of the Move packages, by the names of these folders. */
   readonly movePackages: ReadonlyMap<string, string>;
 }
 
-/** By file, in bytes: far more than it needs. */
+/** Maximum sizes by file, in bytes: far more than each needs. */
 const MAX_SETTINGS = { 'app.yaml': MAX_MANIFEST_BYTES, 'server.env': 1_000_000, 'package.json': 1_000_000 };
 
 const invalid = (why: string) => new AuditError('SOURCE_INVALID', why);
 
 /**
- * How to get the program of a version: from files, since its names are in no registry yet, and anyone who
- * claimed them there would run code here.
+ * Explains how to get the program of a version: from files, since no registry has its names yet, and anyone
+ * who claimed them there would run code here.
  */
 export function programLine(version: string): string {
   const files = ['sui-enclave-cli', 'sui-enclave-toolchain', 'sui-enclave-server'].map(
@@ -71,7 +71,7 @@ export function programLine(version: string): string {
 }
 
 /**
- * Whether this program builds what the config names.
+ * Checks whether this program builds the version that the config names.
  *
  * @throws AuditError: FRAMEWORK_VERSION
  */
@@ -246,7 +246,7 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
   return { ...source, inputs: { needed: theirs, packages } };
 }
 
-/** Whether code of the framework would import a package from there, which has none there itself. */
+/** Returns whether code of the framework would import a package from there, where it has none. */
 function isShadow(path: string, appDir: string, ours: readonly string[]): boolean {
   if (ours.includes(path) || path.startsWith(`${appDir}/node_modules/`)) return false;
   const [top = ''] = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];

@@ -11,7 +11,7 @@ interface Order {
   readonly own: OwnFramework;
 }
 
-/** `readSource` in bounds. @throws AuditError, also SOURCE_TOO_LARGE */
+/** Runs `readSource` within limits. @throws AuditError, also SOURCE_TOO_LARGE */
 export async function readSourceApart(
   tree: Tree,
   folder: string,
@@ -23,7 +23,7 @@ export async function readSourceApart(
   return await computeApart('reading the files of the commit', task, order, { bounds });
 }
 
-/** In the process of its own. */
+/** Reads a source in the process of its own. */
 export async function readOrder(order: unknown): Promise<AuditedSource> {
   const { tree, folder, own: framework } = order as Order;
   return readSource(tree, folder, framework);

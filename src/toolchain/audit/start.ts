@@ -1,6 +1,6 @@
 /**
- * Where an audit starts: what a stranger has of an application leads to its config. Nothing here is trusted:
- * the audit is of the config.
+ * Finds the config from anything that a stranger has of an application. Nothing here is trusted: the audit is
+ * of the config.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -27,7 +27,7 @@ export const start = v.union(
 
 export interface Start {
   readonly config: EnclaveConfig;
-  /** What led to it; null where the config itself was named. */
+  /** The start from which it was found; null if the config itself was named. */
   readonly from: string | null;
   /** The URL, where that was named. */
   readonly urls: readonly string[];
@@ -35,10 +35,10 @@ export interface Start {
 
 /** More than any application has. */
 const MAX_CONFIGS = 200;
-/** Of a transaction, that are looked at. */
+/** Maximum number of objects of a transaction that are read. */
 const MAX_OBJECTS = 500;
 
-/** Where the host of an enclave says which config is its own. */
+/** Path at which the host of an enclave names its config. */
 export const HINT_PATH = '.well-known/sui-enclave.json';
 const Hint = v.object({ config: objectId });
 
@@ -91,8 +91,8 @@ async function only(subject: string, ids: Iterable<string>, chain: Chain): Promi
 }
 
 /**
- * What a host says is untrusted: the audit then asks whether the key at the URL is registered under that
- * config.
+ * Requests the config that a host names. It is not trusted: the audit then checks whether the key at the URL
+ * is registered under it.
  */
 async function requestHint(url: string): Promise<string> {
   const answer = await requestJson(enclaveAt(url), HINT_PATH).catch(() => undefined);

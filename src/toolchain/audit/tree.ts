@@ -101,7 +101,7 @@ interface Entry {
   readonly id: string;
 }
 
-/** Of a tree: `<mode> <name> NUL <id>` each. @throws AuditError: SOURCE_UNSAFE */
+/** Reads the entries of a tree: `<mode> <name> NUL <id>` each. @throws AuditError: SOURCE_UNSAFE */
 function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   for (let at = 0; at < tree.length; ) {
     const space = tree.indexOf(0x20, at);
@@ -126,7 +126,7 @@ function isPlainName(name: string): boolean {
 
 /** Reads objects one after the other from `git cat-file`. */
 class Objects {
-  /** Of all files that were read. */
+  /** Size of all files that were read, in bytes. */
   bytes = 0;
   readonly #child;
   readonly #limits: Limits;

@@ -1,4 +1,4 @@
-/** What an audit found: a line, then a table of what was checked against what. */
+/** The findings of an audit: a line, then a table of the comparisons. */
 import type { Result } from 'sui-enclave-cli/command';
 import { EXIT } from 'sui-enclave-cli/command';
 import { boundLines } from 'sui-enclave-cli/printable';
@@ -6,24 +6,24 @@ import { type ComparedPackage, describeSource, describeVersion } from './bytecod
 import { type AuditCode, AuditError, DEVELOPMENT_ONLY, NOT_FULLY_CHECKED } from './errors.ts';
 import type { Holder } from './people.ts';
 
-/** Of what is said about one comparison, such as the files in which two images differ. */
+/** Limits of the text about one comparison, such as the files in which two images differ. */
 const MAX_DETAIL = { lines: 100, characters: 1000 };
 
-/** One comparison. */
+/** A comparison and its result. */
 export interface Check {
   readonly what: string;
-  /** With what it was compared. */
+  /** The other side of the comparison. */
   readonly against: string;
   readonly result: 'same' | 'differs' | 'not checked';
   readonly code: AuditCode | null;
-  /** More about it; null where there is no more to say. */
+  /** Details; null without any. */
   readonly detail: string | null;
 }
 
 /** Collects the comparisons of an audit. */
 export class Checks {
   readonly all: Check[] = [];
-  /** What the auditor should know, and no verdict depends on: a sentence each. */
+  /** Notes for the auditor on which no verdict depends: a sentence each. */
   readonly notes: string[] = [];
 
   note(text: string): void {
@@ -48,7 +48,7 @@ export class Checks {
   }
 
   /**
-   * Does a comparison.
+   * Runs a comparison, and records its result.
    *
    * @returns what it returns, or undefined if it found a difference or could not compare
    */
@@ -65,23 +65,23 @@ export class Checks {
 
 export interface Findings {
   readonly checks: readonly Check[];
-  /** What agrees, for the line of a green audit. */
+  /** Summary of what agrees, for the line of a green audit. */
   readonly summary: string;
   readonly notes: readonly string[];
   /** Older versions of packages that contracts can still run. */
   readonly callable: readonly ComparedPackage[];
   readonly config: object;
-  /** Of the same application; null where they are not known. */
+  /** Other configs of the application; null if they are not known. */
   readonly otherConfigs: readonly object[] | null;
   /** Whether contracts accept no other image for the application than that of the config. */
   readonly isOnlyImage: boolean;
   readonly source: object | null;
   readonly holders: readonly Holder[];
-  /** What the settings of the image say; empty where they are not known. */
+  /** Statements of the image's settings; empty if they are not known. */
   readonly settings: readonly string[];
 }
 
-/** What agreement says, and what it does not. */
+/** Explains what agreement proves, and what it does not. */
 const proves = (isOnlyImage: boolean) => [
   `Agreement proves that these sources, with this framework, gave the image ${isOnlyImage ? 'that contracts accept' : 'of this config'}, and that the enclaves run it.`,
   'It does not prove that the sources are harmless or right, that the upstreams tell the truth, or that nobody changes the above tomorrow: read them, and look who could.',

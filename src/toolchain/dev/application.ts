@@ -1,5 +1,5 @@
 /**
- * What development needs of an application beside its code: its settings in an image, and the fakes of its
+ * Loads the parts of an application that development needs: its settings in an image, and the fakes of its
  * hosts.
  */
 import { existsSync, readFileSync } from 'node:fs';

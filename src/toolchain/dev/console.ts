@@ -6,12 +6,12 @@ import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
 import { loadSite, pageWith, readPath, sendFile } from './site.ts';
 
-/** Where a page learns that there is something for it: see `src/console/enclave/development.tsx`. */
+/** Path of the file that tells a page of development data: see `src/console/enclave/development.tsx`. */
 const DEVELOPMENT = 'development.json';
 
 export interface ConsoleOptions {
   readonly port: number;
-  /** What the page begins with, such as `#/enclave?url=…`. */
+  /** Fragment with which the page begins, such as `#/enclave?url=…`. */
   readonly link: string;
   /** The texts of files that the page offers to compare with, by name. Read at each request. */
   readonly development: () => Readonly<Record<string, string>>;

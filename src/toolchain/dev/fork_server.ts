@@ -13,10 +13,11 @@ export interface ForkOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly execArgv?: readonly string[];
   /**
-   * Of its signing key under ATTEST=emulated, when it asks for one: in no file and no environment. 32 bytes.
+   * Seed of its signing key under ATTEST=emulated, 32 bytes, sent on request: no file and no environment has
+   * it.
    */
   readonly seed: Uint8Array;
-  /** Without the log on standard output. */
+  /** Keeps the log off standard output. */
   readonly quiet?: boolean;
 }
 

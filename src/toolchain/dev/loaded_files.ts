@@ -27,7 +27,7 @@ function report(url: string): void {
   reportFile(new URL(url));
 }
 
-/** Also for files that a program reads. Does nothing in a process without a parent that listens. */
+/** Reports a file that a program loads or reads. Does nothing in a process without a parent that listens. */
 export function reportFile(file: URL): void {
   if (process.connected) process.send?.({ file: fileURLToPath(file) });
 }

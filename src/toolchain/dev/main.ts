@@ -23,13 +23,13 @@ const STOP_MS = 2000;
 /** The server that runs, and what must be the same after a restart. */
 class RestartedServer {
   /**
-   * Of the signing key under ATTEST=emulated: what was registered with it stays registered after a restart.
-   * It lasts as long as this process, and is in no file and no environment.
+   * Seed of the signing key under ATTEST=emulated, so that a registered key stays registered after a restart.
+   * It lasts as long as this process, and no file and no environment has it.
    */
   readonly #seed = randomBytes(32);
   readonly #files = new WatchedFiles((file) => this.#onChange(file));
   readonly #io: Pick<Io, 'log'>;
-  /** Of the project: only its files are watched. */
+  /** Root of the project: only its files are watched. */
   readonly #root: string;
   readonly #consolePort: number;
   #server: ChildProcess;
@@ -40,7 +40,7 @@ class RestartedServer {
   /** A file that changed before the first server listened. */
   #changedEarly: string | undefined;
   #isEnding = false;
-  /** Outlives restarts. */
+  /** The console, which outlives restarts of the server. */
   #console: { close(): void } | undefined;
 
   constructor(root: string, io: Pick<Io, 'log'>, port: number) {

@@ -49,7 +49,7 @@ async function write(name: string, template: TemplateName): Promise<string[]> {
   return [...paths, ...(await writeDerived(name, template))];
 }
 
-/** What `schema` and `gen` would write. @returns the paths */
+/** Writes the files of `schema` and `gen`. @returns their paths */
 async function writeDerived(name: string, template: TemplateName): Promise<string[]> {
   const application = { name, folder: join(CLONE, 'src/apps', name) };
   const schema = join(application.folder, SCHEMA_FILE);

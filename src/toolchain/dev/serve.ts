@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
-/** On loopback, pages of other sites may not ask, unless CORS_ORIGINS names them. */
+/** Keeps pages of other sites out on loopback, unless CORS_ORIGINS names them. */
 function withinThisMachine(config: Config): Config {
   if (!isLoopback(config.host)) return config;
   const isSet = process.env['CORS_ORIGINS'] !== undefined;
@@ -107,7 +107,7 @@ async function keptSeed(): Promise<Uint8Array | undefined> {
   return seed;
 }
 
-/** The NSM's device. Where there is none, its error says how a developer gets documents nevertheless. */
+/** Opens the NSM's device. Without one, the error says how a developer gets documents. */
 function deviceOrAdvice(path: string): NsmTransport {
   const device = new NsmDevice({ path, addonPath: BUILT_ADDON });
   return {
@@ -160,7 +160,7 @@ function describe(
   return lines.join('\n');
 }
 
-/** As it is typed in the folder where the command started. */
+/** Formats a path as it is typed in the folder where the command started. */
 function formatPath(name: string, { out, here }: { readonly out: URL; readonly here: string }): string {
   return shortPath(here, fileURLToPath(new URL(name, out)));
 }

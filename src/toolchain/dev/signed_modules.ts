@@ -15,25 +15,25 @@ import type { Fakes } from 'sui-enclave-testing/fakes';
 import type { ApplicationFolder } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 
-/** Of the key that signs for tests. */
+/** Seed of the key that signs for tests. */
 const SEED = new Uint8Array(32).fill(7);
 
 interface Signed {
   readonly payload: DeclaredStruct['payload'];
   readonly timestampMs: bigint;
-  /** By the names of the fields. */
+  /** Values by the names of the fields. */
   readonly values: ReadonlyMap<string, unknown>;
   /** BCS of the intent message, in hexadecimal. */
   readonly bytes: string;
-  /** In hexadecimal. */
+  /** The signature in hexadecimal. */
   readonly signature: string;
 }
 
-/** What the modules of a package are written from. */
+/** The data from which the modules of a package are written. */
 export interface SignedAnswers {
-  /** In hexadecimal. */
+  /** The public key in hexadecimal. */
   readonly publicKey: string;
-  /** By the names of the requests. */
+  /** Answers by the names of the requests. */
   readonly answers: ReadonlyMap<string, Signed>;
 }
 
@@ -186,7 +186,7 @@ export function formatLiteral(move: string, value: unknown): string | undefined 
     : `vector<${full(inner)}>[${literals.join(', ')}]`;
 }
 
-/** Whether a type names no struct of the application. */
+/** Returns whether a type names no struct of the application. */
 const isPlain = (move: string) => !/\b(?!vector\b|Option\b|String\b)[A-Z]\w*/.test(move);
 
 const full = (move: string) => move.replaceAll('String', 'std::string::String');

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
 
 const BUILD = 'src/console/build.ts';
-/** What every page is made of, besides npm packages. */
+/** Sources of every page, besides npm packages. */
 const SHARED = ['src/console/**/*', 'src/library/**/*.ts', 'package-lock.json'];
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -58,7 +58,7 @@ export function createStaticServer(folder: string, settings: object): Server {
   });
 }
 
-/** In a clone, builds the page, unless it is newer than all that it is made of. */
+/** Builds the page in a clone, unless it is newer than all of its sources. */
 async function build(folder: string, source: string): Promise<void> {
   if (!IS_CLONE) return;
   const made = changed(join(folder, 'headers.json'));

@@ -71,7 +71,7 @@ export async function testMove(
   return await testPackage(name, framework);
 }
 
-/** Whether a test names such a module. */
+/** Returns whether a test names such a module. */
 function usesAnswers(folder: string): boolean {
   const tests = globSync('tests/*.move', { cwd: folder, exclude: ['tests/signed_*.move'] });
   return tests.some((path) => /^\s*use \w+::signed_\w+/m.test(readFileSync(join(folder, path), 'utf8')));

@@ -12,7 +12,7 @@ import { dirname, join, sep } from 'node:path';
 export class WatchedFiles {
   readonly #onChange: (file: string) => void;
   #files = new Set<string>();
-  /** Of the present round. */
+  /** Files that were added in the present round. */
   #added = new Set<string>();
   readonly #folders = new Map<string, { readonly watcher: FSWatcher; readonly round: number }>();
   #round = 0;

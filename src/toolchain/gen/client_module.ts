@@ -3,9 +3,9 @@ import { type SchemaField, type SchemaStruct, unwrapped } from 'sui-enclave/wire
 import { itemOf, type SignedStructs } from './signed_structs.ts';
 
 const MAX_LINE = 110;
-/** What the module imports. */
+/** Module that the generated module imports. */
 const CLIENT = 'sui-enclave/client';
-/** By their name in Move: what `sui-enclave/client` exports, and the type of a value. */
+/** Codecs of `sui-enclave/client` and types of values, by their names in Move. */
 const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new Map([
   ['bool', ['bool', 'boolean']],
   ['u8', ['u8', 'number']],
@@ -69,7 +69,7 @@ function parsedType(field: SchemaField): string {
   return PLAIN.get(type)?.[1] ?? leaf;
 }
 
-/** In the order that Biome and people expect: u8 before u16. */
+/** Formats the import with its names in the order that Biome and people expect: u8 before u16. */
 function importText(names: readonly string[]): string {
   const sorted = [...names].sort(new Intl.Collator('en', { numeric: true }).compare);
   const from = `from '${CLIENT}';`;

@@ -1,4 +1,4 @@
-/** What is generated of the types that an application signs. */
+/** Generates the files of the types that an application signs. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
@@ -12,13 +12,13 @@ import { moveModule, moveTests } from './move_module.ts';
 import { createVectors } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
-/** Where the files are: in the Move package, and in the application's folder. */
+/** Paths of the files: in the Move package, and in the application's folder. */
 const MOVE_MODULE = 'sources/signed.move';
 const MOVE_TESTS = 'tests/signed_vectors.move';
 const VECTORS = 'generated/vectors.json';
 const CLIENT = 'generated/client.ts';
 
-/** Whether one of the files is there that `generate` would replace. */
+/** Returns whether a file exists that `generate` would replace. */
 export function hasGenerated({ folder }: ApplicationFolder, moveFolder: string): boolean {
   const inMove = [MOVE_MODULE, MOVE_TESTS].map((path) => join(moveFolder, path));
   return [...inMove, ...[VECTORS, CLIENT].map((path) => join(folder, path))].some(isGenerated);

@@ -18,14 +18,14 @@ export interface Vector {
   readonly name: string;
   readonly type: string;
   readonly intent: number;
-  /** In decimal. */
+  /** Time of the signature, in decimal. */
   readonly timestamp_ms: string;
   readonly payload: { readonly [name: string]: Sample };
   /** BCS of the whole message, in hexadecimal. */
   readonly bytes: string;
 }
 
-/** Which values: a field that another one took the place of shows in the second alone. */
+/** Kinds of values. Only the second shows a field that took the place of another. */
 const KINDS = ['zeros', 'different', 'largest'] as const;
 type Kind = (typeof KINDS)[number];
 

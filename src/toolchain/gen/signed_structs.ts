@@ -16,9 +16,9 @@ export interface SignedStructs {
 
 const STRUCT_NAME = /^[A-Z][A-Za-z0-9_]*$/;
 const FIELD_NAME = /^[A-Za-z][A-Za-z0-9_]*$/;
-/** Of the virtual machine. */
+/** Maximum length of a name, by the virtual machine. */
 const MAX_NAME_LENGTH = 128;
-/** Of Move, where no name can have them; and a type that no parameter can be called by. */
+/** Reserved words of Move, and a type whose name no parameter can have. */
 const RESERVED_FIELDS = new Set(
   'abort acquires as break const continue copy else enum false for friend fun if let loop match module move mut native public return struct true type use vector while'.split(
     ' ',
@@ -88,7 +88,7 @@ export function requireDistinct(label: string, names: readonly string[]): void {
   }
 }
 
-/** `PriceOfPair` as `price_of_pair`. */
+/** Converts `PriceOfPair` to `price_of_pair`. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

@@ -185,7 +185,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
   },
 });
 
-/** Of an error that the machine causes before anything is built. */
+/** Returns the exit code of an error that the machine causes before anything is built. */
 export function exitOfBuild(error: EnclaveError): number | undefined {
   return error instanceof ImageError && error.code === 'NO_BUILDER' ? EXIT.notTried : undefined;
 }
@@ -194,22 +194,22 @@ export interface EifBuild {
   /** Has the packages that were fetched before. */
   readonly cache: string;
   readonly mirrors: Mirrors;
-  /** For intermediate files: it has the context then. */
+  /** Folder for intermediate files, which then has the context. */
   readonly dir: string;
   readonly fresh?: boolean;
-  /** From the folder of the framework. */
+  /** Further locks, from the folder of the framework. */
   readonly extraLocks?: readonly string[];
   readonly overlays?: readonly string[];
   /** Whether the build runs no code of the application. Default: its server is started once. */
   readonly withoutTrial?: boolean;
-  /** That gives npm's packages. Default: npm asks the one that it knows, and signs in there. */
+  /** Registry of npm's packages. Default: npm's own, at which it signs in. */
   readonly registry?: NpmRegistry;
   /** Default: the pinned Node. */
   readonly node?: NodeBinary;
 }
 
 /**
- * Builds an image.
+ * Builds an image from its sources.
  *
  * @returns a new folder in `dir`, with `image.eif`, `relay` and `bundled.json`, for `readBundled`
  * @throws ImageError
@@ -227,7 +227,7 @@ export async function buildEif(source: ImageSource, inputs: ImageInputs, build: 
   return output;
 }
 
-/** The Containerfile, and what it is told. */
+/** Returns the Containerfile and its arguments. */
 export function createRecipe(
   { framework, appDir }: Pick<ImageSource, 'framework' | 'appDir'>,
   withoutTrial: boolean,

@@ -18,8 +18,8 @@ import { APP_DIR_OPTION, type BuildSource, findSource } from './source.ts';
 const APPS = ['weather', 'salt'];
 
 /**
- * Of the list of the bundle's files that sha256sum writes. The version is the same for all, since it changes
- * with each release.
+ * Computes the digest of the list of the bundle's files, as sha256sum writes it. All bundles get one version,
+ * since it changes with each release.
  */
 export async function computeDigest(root: string, appDir: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
@@ -36,7 +36,7 @@ export async function computeDigest(root: string, appDir: string): Promise<strin
 
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 
-/** Of the application in an image: with the packages that the lock files name, and no others. */
+/** Computes the digest of the application in an image: with the packages of the lock files, and no others. */
 async function digestInImage(source: BuildSource, cache: string): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'bundle-digest-'));
   try {

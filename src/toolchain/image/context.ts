@@ -17,7 +17,7 @@ import { layPackage, pinned } from './npm.ts';
 import type { NpmPackage } from './npm_registry.ts';
 
 interface LockedPackage {
-  /** Where it differs from that of the folder. */
+  /** Name, if it differs from that of the folder. */
   readonly name?: string;
   readonly version?: string;
   /** A link to a workspace, which `resolved` names. */
@@ -37,7 +37,7 @@ export interface NpmLock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-/** What a program needs at run time: folders from the root. */
+/** Folders that a program needs at run time, from the root. */
 export interface Needed {
   /** Installed packages, such as `node_modules/express`. */
   readonly modules: readonly string[];
@@ -70,16 +70,16 @@ const BUILD_SOURCES = [
     'image',
   ].map((name) => `src/cli/${name}`),
 ];
-/** By which they find each other. */
+/** Links by which the packages find each other. */
 const BUILD_LINKS = { 'node_modules/sui-enclave-cli': 'src/cli' };
 
-/** What an image is built from. */
+/** The source of an image. */
 export interface ImageSource {
   /** The folder of the framework: a clone of this repository, or what the installed package has of it. */
   readonly framework: string;
   /** The folder of the application. */
   readonly app: string;
-  /** Where the application is in the build: from the root of the clone, if it is in one. */
+  /** Folder of the application in the build: from the root of the clone, if it is in one. */
   readonly appDir: string;
   /** Whether the application is in a repository of its own, with a lock file of its own. */
   readonly isApart: boolean;
@@ -92,10 +92,10 @@ export function readLock(root: string): NpmLock {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 }
 
-/** What an image is built from, and the packages in it. */
+/** The inputs of an image: its sources, and the packages in it. */
 export interface ImageInputs {
   readonly needed: Needed;
-  /** By their folders in the build. */
+  /** Packages by their folders in the build. */
   readonly packages: ReadonlyMap<string, NpmPackage>;
 }
 
@@ -114,8 +114,8 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
 }
 
 /**
- * What an application in a repository of its own depends on, beside the framework. A package that the
- * framework has at the same place, with the same bytes, is the framework's.
+ * Finds the dependencies of an application in a repository of its own, beside the framework. A package that
+ * the framework has at the same place, with the same bytes, is the framework's.
  *
  * @throws ImageError: LOCK_INVALID where it would have another copy of what it shares with the framework
  */
@@ -153,8 +153,9 @@ function ownPackages(
 }
 
 /**
- * What the server needs with an application. Without a package.json of its own, an application has the
- * packages of the server; one that is no workspace may name packages that are installed at the root.
+ * Finds the folders that the server needs with an application. Without a package.json of its own, an
+ * application has the packages of the server; one that is not a workspace may name packages that are
+ * installed at the root.
  *
  * @param appDir its folder in a clone
  */
@@ -208,8 +209,7 @@ export function folderInContext({ needed }: ImageInputs, path: string): string {
 }
 
 /**
- * Where a context has the application, from its root: a layer of its own, since the others are the same for
- * all.
+ * Path of the application in a context: it is a layer of its own, since the others are the same for all.
  */
 export const applicationIn = ({ appDir }: ImageSource) => join(APPLICATION, appDir);
 
@@ -271,8 +271,9 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
 }
 
 /**
- * What these workspaces need, by npm's own lock file: their dependencies and what these need in turn. What a
- * package expects of its user, its peers, counts for the workspaces that are named: they are the users.
+ * Finds the packages that these workspaces need, by npm's own lock file: their dependencies and what these
+ * need in turn. What a package expects of its user, its peers, counts for the workspaces that are named: they
+ * are the users.
  *
  * @param tools other packages that are needed
  */

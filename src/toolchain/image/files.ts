@@ -11,7 +11,7 @@ import { SERVER_FILES } from './lazy_packages.ts';
 
 /** Bytes of all files of an application together. They are in the memory of the enclave. */
 export const MAX_FILES_BYTES = 20_000_000;
-/** What /app has itself: see ramdisks.ts. Older images have app.yaml there. */
+/** Reserved names in /app: see ramdisks.ts. Older images have app.yaml there. */
 export const RESERVED = [
   'app.json',
   'app.yaml',
@@ -22,7 +22,7 @@ export const RESERVED = [
   ...SERVER_FILES,
 ];
 
-/** What is in an author's repository beside the application. */
+/** Names in an author's repository beside the application. */
 export const BESIDE: ReadonlySet<string> = new Set([
   'node_modules',
   'out',

@@ -9,10 +9,10 @@ import { ConfigError } from 'sui-enclave/errors';
 import { replaceBy } from 'sui-enclave-service/replace_file';
 import { create, extract } from 'tar';
 
-/** Of a package in the cache: SHA-256 for Debian's, SHA-512 for npm's. */
+/** Digest of a package in the cache: SHA-256 for Debian's, SHA-512 for npm's. */
 const DIGEST = /^(?:[0-9a-f]{64}|[0-9a-f]{128})$/;
 
-/** Of each file in the archive, whatever it is in the cache. */
+/** Mode of each file in the archive, no matter what it is in the cache. */
 const MODE = 0o644;
 
 /** @param digests names of files in the cache. The same packages give the same bytes */

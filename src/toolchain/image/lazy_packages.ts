@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Plugin } from 'rolldown';
 
 export interface LazyPackage {
-  /** What others load of the package, from the root. */
+  /** Module of the package that others load, from the root. */
   readonly module: string;
   /** The file in the image. */
   readonly file: string;

@@ -7,13 +7,12 @@ import type { LockedFile } from './lock.ts';
 
 /** The folder of a module's package, which may be within that of another. */
 const PACKAGE = /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
-/** What is compiled into the addon: it has no modules. Folders in the build. */
+/** Folders of the packages that are compiled into the addon, and so have no modules in the bundle. */
 export const COMPILED_IN: readonly string[] = ['node_modules/node-addon-api'];
 const LICENSE_FILE = /^(licen[cs]e|copying|notice)/i;
 
 /**
- * What an image takes from Debian, beside Node: each with the licence of the binary, and its package with the
- * texts.
+ * Programs of Debian in an image, beside Node: each with its licence, and its package with the texts.
  */
 export const SYSTEM = [
   { name: 'Linux', package: 'linux-source-6.12', license: 'GPL-2.0-only', texts: 'linux-libc-dev' },
@@ -35,9 +34,9 @@ export const SYSTEM = [
 export interface PackageLicense {
   readonly name: string;
   readonly version: string;
-  /** SPDX expression. */
+  /** Licence as an SPDX expression. */
   readonly license: string;
-  /** Of its licence files. */
+  /** Texts of its licence files. */
   readonly texts: readonly string[];
 }
 
@@ -52,7 +51,7 @@ export function packageFolders(root: string, modules: readonly string[]): string
 }
 
 /**
- * Of the packages of a server, whose bundle leaves comments out.
+ * Reads the licences of the packages of a server, whose bundle has no comments.
  *
  * @param folders of the packages
  * @throws ImageError: ARCHIVE_INVALID if a package names no licence

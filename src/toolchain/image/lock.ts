@@ -22,7 +22,7 @@ const LockedFile = v.strictObject({
 
 const Lock = v.strictObject({
   suite: v.pipe(v.string(), v.regex(/^[a-z]+$/)),
-  /** When the archive was in this state, as Debian's snapshot archive writes it. */
+  /** Time at which the archive was in this state, as Debian's snapshot archive writes it. */
   archive_time: v.pipe(v.string(), v.regex(/^\d{8}T\d{6}Z$/)),
   /** Packages that are asked for; the others are what these depend on. */
   wanted: v.array(Name),

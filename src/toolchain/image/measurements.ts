@@ -41,7 +41,7 @@ export interface Built {
   readonly eif: Buffer;
   /** The program for the parent instance, in no register. */
   readonly relay: Uint8Array;
-  /** Where it is not the pinned one. */
+  /** The Node, if it is not the pinned one. */
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
@@ -64,8 +64,8 @@ function readOrigin(source: BuildSource): Omit<BuildOrigin, 'hasCommittedLock'> 
 }
 
 /**
- * Whether git ignores a file of `files`, such as what another build wrote there: the commit is not the
- * image's then.
+ * Returns whether git ignores a file of `files`, such as one of another build: then the commit is not the
+ * image's.
  */
 function hasIgnoredFiles({ app }: BuildSource): boolean {
   const { files = [] } = manifestIn(app);
@@ -73,14 +73,17 @@ function hasIgnoredFiles({ app }: BuildSource): boolean {
   return ignored !== false && ignored !== '';
 }
 
-/** Where nothing was built: the registers are those of an emulated enclave. */
+/** Record without a build: the registers are those of an emulated enclave. */
 const DEVELOPMENT = {
   channel: 'development',
   promise:
     'No image: these are the registers of an emulated enclave, which anyone can attest. Nothing may rely on them.',
 } as const;
 
-/** What `dev` records of an emulated enclave, for trying out on one machine what builds of an image allow. */
+/**
+ * Makes the record that `dev` writes of an emulated enclave, to try on one machine what builds of an image
+ * allow.
+ */
 export function makeDevelopmentMeasurements(source: BuildSource, registers: Image): object {
   return createDevelopmentMeasurements(source, registers, readOrigin(source));
 }
@@ -102,9 +105,9 @@ export function createDevelopmentMeasurements(
   };
 }
 
-/** What the repository of a build says. */
+/** Facts about the repository of a build. */
 export interface BuildOrigin {
-  /** Of the application, from its root. */
+  /** Folder of the application, from the root of the repository. */
   readonly folder: string;
   readonly commit: string | null;
   readonly isUnchanged: boolean | null;
@@ -146,7 +149,7 @@ export function createMeasurements(
   };
 }
 
-/** Of the installed commands, in an application's lock file. */
+/** Reads the integrity of the installed commands from an application's lock file. */
 function readIntegrity(app: string): string | null {
   const { packages } = readLock(app);
   return packages['node_modules/sui-enclave-toolchain']?.integrity ?? null;
@@ -170,7 +173,7 @@ export function checkChannel(root: string, channel: Channel, sources: readonly s
   }
 }
 
-/** Null outside a git repository, for example in an archive of a release. */
+/** Runs git; returns null outside a git repository, such as in an archive of a release. */
 function git(root: string, ...args: string[]): string | null {
   try {
     return execFileSync('git', args, {
@@ -183,7 +186,7 @@ function git(root: string, ...args: string[]): string | null {
   }
 }
 
-/** Whether a path is unchanged since it was committed; null if that can't be determined. */
+/** Returns whether a path is unchanged since it was committed; null if that can't be determined. */
 export function isUnchanged(root: string, path: string): boolean | null {
   const changes = git(root, 'status', '--porcelain', '--', path);
   return changes === null ? null : changes === '';

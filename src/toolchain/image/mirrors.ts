@@ -17,9 +17,9 @@ export interface Mirrors {
   readonly isOffline?: boolean;
 }
 
-/** For packages of npm alone. */
+/** Mirrors of a build that needs only packages of npm. */
 export const NO_MIRRORS: Mirrors = { archives: { debian: [], 'debian-security': [] }, snapshot: undefined };
-/** For a build from an archive of its inputs. */
+/** Mirrors of a build from an archive of its inputs. */
 export const OFFLINE: Mirrors = { ...NO_MIRRORS, isOffline: true };
 
 /**

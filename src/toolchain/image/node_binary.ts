@@ -18,9 +18,9 @@ export const NODE_OPTION = {
 } as const;
 
 export interface NodeBinary {
-  /** Such as 24.1.2. */
+  /** Version of Node, such as 24.1.2. */
   readonly version: string;
-  /** In hexadecimal. */
+  /** SHA-256 of the binary in hexadecimal. */
   readonly sha256: string;
   readonly bytes: Uint8Array;
 }
@@ -56,7 +56,7 @@ function read(file: string): Buffer {
   }
 }
 
-/** What a Node says of itself: nothing if it does not run, or says something else. */
+/** Asks a Node to describe itself; empty if it does not run, or prints something else. */
 function describe(file: string): string[] {
   const code =
     'const { release, versions, platform, arch } = process; [release.name, versions.node, platform, arch].join()';

@@ -37,7 +37,7 @@ export function pinned(
 /**
  * @param isOffline whether only the cache may be used
  * @param registry that gives them. Default: npm asks the one that it knows, and signs in there
- * @returns the packages that are neither in the cache nor to be had
+ * @returns the packages that are neither in the cache nor downloadable
  * @throws ImageError: PACKAGE_CHANGED; LOCK_INVALID
  */
 export async function fetchPackages(
@@ -88,7 +88,7 @@ function computeDigest(path: string): string {
   return createHash('sha512').update(readFileSync(path)).digest('hex');
 }
 
-/** Of a package, unpacked: several times what any here has. */
+/** Maximum size of an unpacked package: several times that of any here. */
 const MAX_PACKAGE_BYTES = 1_000_000_000;
 
 /**

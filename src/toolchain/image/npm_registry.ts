@@ -21,7 +21,7 @@ export interface NpmRegistry {
   readonly folder: string;
 }
 
-/** What is used of pacote, which declares no types. */
+/** The part of pacote that is used; it declares no types. */
 interface Pacote {
   /**
    * Asks a registry, whatever the kind of the specifier: `pacote.tarball` would run a script of git and of
@@ -38,7 +38,7 @@ const VERSION = /^\d{1,10}\.\d{1,10}\.\d{1,10}(?:-[0-9A-Za-z.-]{1,100})?(?:\+[0-
 
 const AT_ONCE = 8;
 const TIMEOUT_MS = 300_000;
-/** After a failure of the network, and not after an answer. */
+/** Retries after a failure of the network, but not after an answer. */
 const RETRY = { retries: 2, minTimeout: 500, factor: 2 };
 
 /**

@@ -28,14 +28,14 @@ interface Component {
 export interface Ingredients {
   readonly application: { readonly name: string; readonly version: string };
   readonly frameworkVersion: string;
-  /** By their folders in the build. */
+  /** Packages by their folders in the build. */
   readonly packages: ReadonlyMap<string, NpmPackage>;
   /** The folders of the packages in the bundle. */
   readonly bundled: readonly string[];
   readonly debian: readonly LockedFile[];
   /** The archive of a package of Debian. */
   deb(file: LockedFile): Buffer;
-  /** In place of the pinned one. */
+  /** The Node, if it is not the pinned one. */
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 

@@ -1,4 +1,4 @@
-/** Where the commands that build an image find the framework and the application. */
+/** Finds the framework and the application for the commands that build an image. */
 import { existsSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { ConfigError } from 'sui-enclave/errors';
@@ -22,7 +22,7 @@ export const APP_DIR_OPTION = {
 export interface BuildSource extends ImageSource {
   /** The root of the repository, in which results are written. */
   readonly root: string;
-  /** Of the application, which the image measures. */
+  /** Name of the application, which the image measures. */
   readonly name: string;
 }
 
@@ -44,7 +44,7 @@ export function findSource(appDir: string | undefined): BuildSource {
   return { framework: FRAMEWORK, root: FRAMEWORK, app, appDir: dir, isApart: false, name };
 }
 
-/** From the root of the repository. */
+/** Returns the folder of the application, from the root of the repository. */
 export function findFolder({ root, app }: BuildSource): string {
   return relative(root, app);
 }

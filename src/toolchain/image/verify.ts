@@ -88,7 +88,7 @@ export const main = command({
   },
 });
 
-/** What an author's repository holds but did not write: the packages come from the cache again. */
+/** Folders of a repository that its author did not write: the packages come from the cache again. */
 const MADE = new Set(['node_modules', 'out', 'build', '.git']);
 
 function copyRepository(root: string, to: string): void {

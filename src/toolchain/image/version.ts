@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';
 
-/** Of the bundle: that of the application, or else of the framework. */
+/** Reads the version of the bundle: that of the application, otherwise that of the framework. */
 export function readImageVersion(framework: string, app: string): string {
   for (const folder of [app, join(framework, 'src/server')]) {
     const file = join(folder, 'package.json');

@@ -30,7 +30,7 @@ export interface Framework {
   readonly isStub: boolean;
   /** True if packages come from the address and revision that a Move.toml names. */
   readonly isFetched: boolean;
-  /** Why its sources could not be fetched, once that failed. */
+  /** Returns the reason why its sources could not be fetched, once that failed. */
   readonly failure?: () => string | undefined;
 }
 
@@ -104,7 +104,7 @@ class FrameworkFolder implements MovePackageFetcher {
 
 /** Adds the packages that those of `move/` depend on by a path: see `packageAtPath`. */
 class LocalPackages implements MovePackageFetcher {
-  /** Why the framework was not fetched. The compiler reports that like a mistake in the code. */
+  /** Reason why the framework was not fetched. The compiler reports that like a mistake in the code. */
   failure: string | undefined;
   readonly #framework: MovePackageFetcher;
 
@@ -145,7 +145,7 @@ export function packageNames(): string[] {
   return [...findProject().movePackages().keys()];
 }
 
-/** Those in `move/`, and the framework's own. */
+/** Returns the folders in `move/`, and the framework's own. */
 function folders(project: Project): ReadonlyMap<string, string> {
   return new Map([[basename(ENCLAVE_PACKAGE), ENCLAVE_PACKAGE], ...project.movePackages()]);
 }
@@ -172,7 +172,7 @@ function real(path: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** What the dependents of a package are compiled with. */
+/** Returns the sources with which the dependents of a package are compiled. */
 export function sourcesForDependents(name: string): Record<string, string> {
   return withoutTests(readPackage(packageDir(name)));
 }
@@ -194,7 +194,7 @@ function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
 
-/** Why a package of `move/` was not compiled. */
+/** Creates the error for a package of `move/` that was not compiled. */
 export function compilerError(name: string, output: string, framework: Framework): SuiCommandError {
   const failure = framework.failure?.();
   if (failure === undefined) {

@@ -66,8 +66,8 @@ export function builtArtifacts(size: CircuitSize): Artifacts {
 }
 
 /**
- * What a proving service on the development key needs, or undefined if `make prover-dev` has not built all of
- * it.
+ * Returns the artifacts of a proving service on the development key; undefined if `make prover-dev` has not
+ * built all of them.
  */
 export function builtProver(size: CircuitSize): Artifacts | undefined {
   const artifacts = locateArtifacts(size);

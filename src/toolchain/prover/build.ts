@@ -53,7 +53,7 @@ export const main = command({
   },
 });
 
-/** What takes long, and about how many seconds on two idle cores. */
+/** Steps that take long, with their seconds on two idle cores. */
 const STEPS = {
   circuit: { what: 'compiling the circuit', seconds: { small: 60, full: 150 } },
   generator: { what: 'building the witness generator in C++', seconds: { small: 60, full: 120 } },
@@ -87,7 +87,7 @@ class Steps {
 }
 
 function compile(folder: string, { size }: Artifacts): void {
-  // The generated JavaScript is CommonJS, whichever package the cache's folder is in.
+  // The generated JavaScript is CommonJS, no matter which package has the cache's folder.
   writeFileSync(join(folder, 'package.json'), '{"type": "commonjs"}\n');
   compileCircuit(folder, mainComponent(PROFILES[size]), ['--r1cs', '--sym', '--wasm', '--c', '--O2']);
 }

@@ -22,11 +22,11 @@ export const main = command({
 
 export interface KeyDigest {
   readonly bytes: number;
-  /** BLAKE2b-512 in hexadecimal. */
+  /** The BLAKE2b-512 digest in hexadecimal. */
   readonly blake2b: string;
 }
 
-/** What a file with this digest is. */
+/** Judges a file by its digest. */
 export function judgeKey(file: string, { bytes, blake2b }: KeyDigest): Result {
   const knownKey = KNOWN_KEYS.find((key) => key.blake2b === blake2b);
   if (knownKey === undefined) {

@@ -11,7 +11,7 @@ import { buildWhole } from './compile.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const SOURCES = join(ROOT, 'src/prover/native');
-/** Where the locked toolchain is installed. */
+/** Folder in which the locked toolchain is installed. */
 export const TOOLCHAIN = join(ROOT, 'build/go');
 
 export const main = command({
@@ -54,7 +54,7 @@ export function generateKernels(go: string): void {
 /** The other packages' tests run each path themselves, or have no paths. */
 const FORCED = ['.', './internal/groth16', './internal/worker'];
 
-/** What has no code of its own for a processor, and takes seconds where one is emulated. */
+/** Packages without code for a particular processor, whose tests take seconds on an emulated one. */
 const EMULATED = ['.', './internal/iden3', './internal/fft', './internal/par', './internal/mem'];
 
 /**

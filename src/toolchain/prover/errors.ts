@@ -1,4 +1,4 @@
-/** Why a tool of the proving service's operator refuses a file: one `code` for each cause. */
+/** Errors of the tools for the proving service's operator: one `code` for each cause. */
 import { CodedError } from 'sui-enclave/errors';
 
 /** Every code of a ProverToolError, and what it means. */

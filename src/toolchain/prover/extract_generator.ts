@@ -7,7 +7,7 @@ import { ProverToolError } from './errors.ts';
 import { extractFromImage } from './oci_archive.ts';
 
 const MIB = 1024 ** 2;
-/** Where the published image has it, according to Sui's documentation. */
+/** Place of the generator in the published image, by Sui's documentation. */
 const GENERATOR = { folder: 'app/binaries', files: { zkLogin: 256 * MIB, 'zkLogin.dat': 2048 * MIB } };
 
 export const main = command({

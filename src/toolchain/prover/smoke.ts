@@ -25,7 +25,7 @@ import { SERVER_ERRORS } from 'sui-enclave-service/errors';
 import { parseJson, readJson } from './json_file.ts';
 
 const NOT_FULLY_CHECKED = 3;
-/** For answers without a proof. */
+/** Time limit of answers without a proof, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 const PROOF_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 65_536;
@@ -34,7 +34,7 @@ const MAX_ANSWER_BYTES = 65_536;
 interface Check {
   readonly name: string;
   readonly ok: boolean;
-  /** What was found. Never a part of a request or of a proof. */
+  /** The finding. It has no part of a request or of a proof. */
   readonly found: string;
   readonly ms: number;
 }
@@ -285,7 +285,7 @@ async function fetchKeys(jwt: string): Promise<unknown> {
   return parseJson(answer.text, provider.jwksUrl);
 }
 
-/** Only to find the keys: what the token says is checked with them. */
+/** Reads the issuer only to find the keys, with which the token is then verified. */
 function readIssuer(jwt: string): unknown {
   try {
     return JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())?.iss;

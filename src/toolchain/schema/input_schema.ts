@@ -73,7 +73,9 @@ function mapped(entries: object, inner: (part: unknown) => unknown): object {
 const MADE_DEFAULT = 'default: made when it is read';
 const FALLBACK = 'fallback: another value takes the place of an invalid one';
 
-/** What a schema does besides its type. A default that is made for each request has no place in a file. */
+/**
+ * Describes what a schema does besides its type. A file can't have a default that is made for each request.
+ */
 function rulesOfUse(schema: Schema): string[] {
   const isMade = 'default' in schema && typeof schema.default === 'function';
   return [...(isMade ? [MADE_DEFAULT] : []), ...('fallback' in schema ? [FALLBACK] : [])];

@@ -31,7 +31,7 @@ export interface ProverOptions {
 }
 
 export interface RunningProver {
-  /** Where wallets ask for proofs. */
+  /** URL at which wallets request proofs. */
   readonly url: string;
   readonly backend: RunningBackendProcess;
   close(): Promise<void>;

@@ -14,18 +14,18 @@ import { builtKeys, signatureChecks } from './signatures.ts';
 /** 1000 SUI, in MIST. */
 const FUNDS = 1_000_000_000_000n;
 
-/** Of reads, in milliseconds. */
+/** Lag of reads in milliseconds. */
 const LAG_MS = 300;
 
 export interface DevSuiOptions {
-  /** Of the node, and of the faucet; 0 lets the system choose. */
+  /** Port of node and faucet; 0 lets the system choose. */
   readonly port: number;
   readonly faucetPort: number;
   /** The folder of the emulated root and of the development key; ends in a slash, and need not exist. */
   readonly folder: URL;
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * How long reads do not show what was executed, in milliseconds. Default: 300, as full nodes lag at times.
+   * Lag of reads behind execution, in milliseconds. Default: 300, as full nodes lag at times.
    */
   readonly lagMs?: number;
 }
@@ -36,7 +36,7 @@ export interface DevSui {
   readonly account: Account;
   /** Whether it checks the Groth16 proof of a zkLogin signature, besides everything else of it. */
   readonly checksProofs: boolean;
-  /** For people: which root it accepts, where that had to be made. */
+  /** Note for people about the accepted root, if it was just made. */
   readonly note: string | undefined;
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ export interface Way {
   readonly options: Partial<DiscoveryOptions>;
 }
 
-/** What the page learns from its server. */
+/** Settings that the page gets from its server. */
 export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
@@ -44,7 +44,7 @@ export interface Settings {
 const SOURCE = 'examples/wallet';
 /** The path of redirects is the page too. */
 const PAGE = ['index.html', 'back'];
-/** Of a form_post, in bytes: far more than a token. */
+/** Maximum size of a form_post in bytes: far more than a token. */
 const MAX_POSTED = 65_536;
 
 /** @param log is told when the page can't be built */
@@ -74,7 +74,7 @@ export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line:
   });
 }
 
-/** With its settings as data, which is no script: the page's policy forbids scripts in its text. */
+/** Returns the page with its settings as data: its policy forbids scripts in its text. */
 function page(site: Site, settings: Settings): string {
   const json = JSON.stringify(settings).replaceAll('<', '\\u003c');
   return pageWith(site, `<script type="application/json" id="settings">${json}</script>`);

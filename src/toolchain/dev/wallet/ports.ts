@@ -15,7 +15,7 @@ const NAMES: Readonly<Record<Part, string>> = {
   node: "the Sui node's",
 };
 
-/** The greatest `PORT`. */
+/** Highest value of `PORT`. */
 export const LAST_PORT = 65_535 - (PARTS.length - 1);
 
 /** @param first 0 lets the system choose all of them */
@@ -30,7 +30,11 @@ export function portsFrom(first: number): Ports {
   };
 }
 
-/** Before any part starts. @throws ConfigError that names the first busy one */
+/**
+ * Requires, before any part starts, that all ports are free.
+ *
+ * @throws ConfigError that names the first busy one
+ */
 export async function requireFree(ports: Ports): Promise<void> {
   for (const part of PARTS) {
     const server = createServer().listen(ports[part], '127.0.0.1');

@@ -8,7 +8,7 @@ import { DEVELOPMENT_SEED_MARK } from 'sui-enclave-service/salt_seeds';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** In the user's cache. */
+/** Returns the folder of the seed, in the user's cache. */
 export function seedFolder(env: Env): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave', 'dev-wallet');
 }

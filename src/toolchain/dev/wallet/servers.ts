@@ -99,10 +99,10 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   return { server, issuer };
 }
 
-/** Of a request for a proof, in bytes: far more than a token. */
+/** Maximum size of a request for a proof, in bytes: far more than a token. */
 const MAX_REQUEST = 65_536;
 
-/** Undefined for what is no request. */
+/** Reads the token of a request; undefined for anything else. */
 function tokenIn(body: Buffer): string | undefined {
   try {
     const { jwt } = JSON.parse(body.toString());

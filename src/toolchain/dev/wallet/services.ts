@@ -45,13 +45,13 @@ export interface WalletServices {
 export interface WalletOptions {
   readonly log: Logger;
   /**
-   * Of the salt service, in hex. The addresses follow from it, the client id and the issuer, and so from the
-   * port of that.
+   * Seed of the salt service in hexadecimal. With client id and issuer, and so the issuer's port, it
+   * determines the addresses.
    */
   readonly seed: string;
   /** Default: the system chooses. */
   readonly ports?: Ports;
-  /** For the real proving service. Default: a fake. */
+  /** Artifacts for the real proving service. Default: a fake of it. */
   readonly prover?: Artifacts;
   /** Its node is set to check what this prover proves. Default: a node of its own. */
   readonly chain?: WalletChain;
