@@ -69,6 +69,7 @@ export const UNREACHABLE = {
     "it can't be reached, or it redirects; or, in a page, the browser withheld the answer: the service doesn't allow the page's origin (CORS), or is on http under a page on https",
 } as const;
 
+/** Reason why no complete answer came: a key of the table of reasons. */
 export type UnreachableReason = keyof typeof UNREACHABLE;
 
 /** Node's codes (`tls`, "X509 certificate error codes", and its own) and OpenSSL's. */

@@ -21,6 +21,8 @@ export class RateLimit {
   }
 
   /**
+   * Takes one request from the allowance of a key.
+   *
    * @returns 0 if the request is allowed, otherwise the seconds until the next one is; refusals cost nothing
    */
   take(key: string): number {

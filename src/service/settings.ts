@@ -5,6 +5,7 @@
 import { ConfigError } from 'sui-enclave/errors';
 import * as v from 'valibot';
 
+/** Environment variables, by their names. */
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** A variable of the environment. */
@@ -33,7 +34,11 @@ export type SettingsOf<Table extends SettingTable> = {
     | (Table[Name] extends { readonly optional: true } ? undefined : never);
 };
 
-/** @throws ConfigError that names the variable and what it must be, without repeating its value */
+/**
+ * Reads the settings of a table from the environment.
+ *
+ * @throws ConfigError that names the variable and what it must be, without repeating its value
+ */
 export function readSettings<Table extends SettingTable>(table: Table, env: Env): SettingsOf<Table> {
   const values = Object.entries(table).map(([name, setting]) => {
     const isLeftOut = setting.optional && env[name] === undefined;
@@ -87,6 +92,10 @@ export const zeroOrOne = v.pipe(
   v.transform((digit) => digit === '1'),
 );
 
-/** @param must the message after `NAME must`, such as `be an absolute path` */
+/**
+ * Creates the schema of a setting that is a text.
+ *
+ * @param must the message after `NAME must`, such as `be an absolute path`
+ */
 export const textSetting = (must: string, isValid: (text: string) => boolean = () => true) =>
   v.pipe(v.string(), v.check(isValid), v.description(must));

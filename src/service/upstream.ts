@@ -33,17 +33,29 @@ type Post = <T = Any, R = AxiosResponseDefault, D = Any, P = Any>(
 
 /** An instance of axios, whose methods lack the options that it refuses. */
 export interface UpstreamClient extends AxiosInstance {
+  /** Sends a GET, with the options of axios. */
   get: Get;
+  /** Sends a DELETE, with the options of axios. */
   delete: Get;
+  /** Sends a HEAD, whose answer has no body. */
   head: Get;
+  /** Sends an OPTIONS, with the options of axios. */
   options: Get;
+  /** Sends a POST, with the options of axios. */
   post: Post;
+  /** Sends a PUT, with the options of axios. */
   put: Post;
+  /** Sends a PATCH, with the options of axios. */
   patch: Post;
+  /** Sends a QUERY, with the options of axios. */
   query: Post;
+  /** Sends a POST with a form as its body. */
   postForm: Post;
+  /** Sends a PUT with a form as its body. */
   putForm: Post;
+  /** Sends a PATCH with a form as its body. */
   patchForm: Post;
+  /** Creates a client of the same host with other defaults. */
   create(config?: Omit<CreateAxiosDefaults, RefusedOption>): UpstreamClient;
 }
 
@@ -55,6 +67,7 @@ export interface UpstreamHosts {
   readonly authorities?: Readonly<Record<string, string>>;
 }
 
+/** Limits of the requests to an upstream. */
 export interface UpstreamBounds {
   /**
    * Time limit of the whole exchange in milliseconds, from the DNS query to the last byte of the answer. A

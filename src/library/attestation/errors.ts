@@ -54,6 +54,7 @@ export const ATTESTATION_CODES = {
   USER_DATA_FORMAT: 'The user data does not describe an enclave in the known form.',
 } as const;
 
+/** Stable code of an AttestationError: a key of ATTESTATION_CODES. */
 export type AttestationCode = keyof typeof ATTESTATION_CODES;
 
 /** Everything that this library throws about a document or a policy. */
@@ -61,6 +62,7 @@ export class AttestationError extends CodedError<AttestationCode> {}
 
 /** An error about a field of the payload. */
 export class FieldError extends AttestationError {
+  /** Name of the field of the document, such as `pcrs`. */
   readonly field: string;
 
   /** @param problem follows the name of the field in the message */

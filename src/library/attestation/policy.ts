@@ -5,6 +5,7 @@ import { AttestationError, PcrMismatchError } from './errors.ts';
 import { checkImage, type Image } from './image.ts';
 import type { Passed } from './rules.ts';
 
+/** The requirements that an enclave must meet beyond a genuine document. */
 export interface AttestationPolicy {
   /** The images that may answer: at least one. `parsePcrs` reads one from `out/nitro.pcrs`. */
   readonly images: readonly Image[];

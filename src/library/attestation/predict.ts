@@ -18,6 +18,7 @@ import { milliseconds } from './verify.ts';
 export const ABORT_PARSE = 1;
 export const ABORT_VERIFY = 2;
 
+/** Prediction of whether Sui accepts a document for registration. */
 export interface RegistrationPrediction {
   /** Whether `load_nitro_attestation` accepts the document at this time. */
   readonly accepted: boolean;

@@ -26,6 +26,7 @@ interface RuleEntry {
   readonly suiLine?: number;
 }
 
+/** The rules of a verification, in the order in which they are applied. */
 export const RULES = [
   {
     id: 'document.size',
@@ -350,6 +351,7 @@ export const RULES = [
 
 /** A rule of the list. */
 export type Rule = (typeof RULES)[number];
+/** Name of a rule, such as `chain.issuer`. It never changes. */
 export type RuleId = Rule['id'];
 
 /** The number of a rule in the list, from 1. */

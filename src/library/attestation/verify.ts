@@ -15,6 +15,7 @@ import { type AttestationPolicy, applyPolicy, checkPolicy, type PolicyResult } f
 import { awsNitroRoot } from './root.ts';
 import type { Passed } from './rules.ts';
 
+/** Options of a verification: the time, the policy and the pinned roots. */
 export interface VerifyOptions {
   /** The time at which the document must be valid: a Date, or milliseconds since 1970. */
   readonly now: Date | number;
@@ -31,6 +32,7 @@ export interface VerifyOptions {
 export interface ChainEntry {
   /** The subject as text, such as `CN=…, O=…`. */
   readonly subject: string;
+  /** The first second at which it is valid. */
   readonly notBefore: Date;
   /** The last second at which it is valid. */
   readonly notAfter: Date;
@@ -38,11 +40,13 @@ export interface ChainEntry {
 
 /** A trusted document, and what was checked. */
 export interface VerifiedAttestation extends PolicyResult {
+  /** The verified document, whose content is now trusted. */
   readonly document: AttestationDocument;
   /** Root first, leaf last. */
   readonly chain: readonly ChainEntry[];
   /** SHA-256 of the pinned root's DER, in hexadecimal. */
   readonly rootSha256: string;
+  /** The time at which the document was verified: the option `now`. */
   readonly verifiedAt: Date;
   /** The earliest notAfter of the chain: after this second the document no longer verifies. */
   readonly validUntil: Date;

@@ -19,6 +19,7 @@ import { type Trust, trustIn } from './trust.ts';
 export interface VerifiedAnswer<Data> {
   /** Parsed from the signed bytes: nothing in it is unsigned. */
   readonly data: Data;
+  /** First byte of the signed message, which tells signed types apart. */
   readonly intent: number;
   /** Milliseconds since 1970: the time of the data, as set by the application. */
   readonly timestampMs: bigint;
@@ -174,7 +175,11 @@ export class RegisteredEnclaveClient extends EnclaveClient {
     return (await super.processData(payload, schema, options)) as RegisteredAnswer<Data>;
   }
 
-  /** @throws also NotRegisteredError, SuiError */
+  /**
+   * Calls an endpoint whose answers are signed; the answer has the id of the registered enclave.
+   *
+   * @throws also NotRegisteredError, SuiError
+   */
   override async call<Data, Input>(
     path: string,
     body: unknown,

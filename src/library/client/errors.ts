@@ -27,6 +27,7 @@ export const CLIENT_CODES = {
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 
+/** Stable code of a ClientError: a key of CLIENT_CODES. */
 export type ClientCode = keyof typeof CLIENT_CODES;
 
 /** The errors of the client itself. If the attestation fails, it throws an AttestationError instead. */
@@ -34,6 +35,7 @@ export class ClientError extends CodedError<ClientCode> {}
 
 /** The enclave did not answer: the network failed, or the answer took too long. */
 export class EnclaveUnreachableError extends ClientError {
+  /** Reason why no complete answer came, as far as the platform gives it. */
   readonly reason: UnreachableReason;
 
   /** @param causeCode the platform's code of the failure, where it gives one */
@@ -147,9 +149,11 @@ const NOT_REGISTERED = {
  * `forConfig` only.
  */
 export class NotRegisteredError extends ClientError {
+  /** Reason why no contract accepts an answer: the state of the key or the config. */
   readonly reason: keyof typeof NOT_REGISTERED;
   /** The key that signed, 32 bytes; null if the config is retired. */
   readonly publicKey: Uint8Array | null;
+  /** Object id of the EnclaveConfig that the client trusts. */
   readonly configId: string;
 
   constructor(reason: keyof typeof NOT_REGISTERED, publicKey: Uint8Array | null, configId: string) {

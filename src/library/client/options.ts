@@ -3,6 +3,7 @@ import type { AttestationPolicy } from '../attestation/index.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { invalidOption } from './http.ts';
 
+/** Options of a client of an enclave. */
 export interface EnclaveClientOptions {
   /**
    * The requirements that the enclave must meet. The client makes the nonce itself. Set `publicKey` to accept
@@ -31,9 +32,11 @@ export interface EnclaveClientOptions {
   readonly timeoutMs?: number;
   /** The current time in milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
+  /** Function that sends requests. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** Options of `EnclaveClient.forConfig`, whose policy comes from the chain. */
 export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'> {
   /** Maximum age of what was read about the config and its enclaves, in milliseconds. Default: 1 minute. */
   readonly configMaxAgeMs?: number;
@@ -41,6 +44,7 @@ export interface ConfigClientOptions extends Omit<EnclaveClientOptions, 'policy'
   readonly signal?: AbortSignal;
 }
 
+/** Options of an attestation or a call: a signal that ends it. */
 export interface AttestOptions {
   /** Ends it early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

@@ -14,7 +14,9 @@ export interface JsonSchema {
 
 /** An endpoint of an application. */
 export interface SchemaEndpoint {
+  /** HTTP method of the endpoint. */
   readonly method: 'GET' | 'POST';
+  /** Path of the endpoint, such as `/process_data`. */
   readonly path: string;
   /** Whether repeating a request has no other effect: see the endpoint's option. */
   readonly idempotent: boolean;
@@ -24,7 +26,9 @@ export interface SchemaEndpoint {
 export interface AppSchema {
   /** Version of the format of `schema.json`. */
   readonly version: 1;
+  /** The types that the application signs. */
   readonly signs: readonly SchemaType[];
+  /** The endpoints of the application, in their order. */
   readonly endpoints: readonly SchemaEndpoint[];
   /** The body of a POST, or the query of a GET that has one, by method and path: `POST /process_data`. */
   readonly inputs: Readonly<Record<string, JsonSchema>>;
@@ -76,6 +80,7 @@ export function readSchema(value: unknown): AppSchema {
 export interface SchemaOptions {
   /** Time limit of the request, in milliseconds. Default: 10 seconds. */
   readonly timeoutMs?: number;
+  /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
   /** Ends it early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

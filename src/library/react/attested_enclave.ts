@@ -21,6 +21,7 @@ export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'sig
 export interface KeyChange {
   /** The key that was attested, or acknowledged, before. */
   readonly before: Uint8Array;
+  /** The key that was attested, or signed an answer, last. */
   readonly now: Uint8Array;
 }
 

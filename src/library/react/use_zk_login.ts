@@ -7,8 +7,10 @@ import {
   type ZkLoginProgress,
 } from './zk_login_flow.ts';
 
+/** Options of `useZkLogin`: the services and the storage of a login. */
 export type ZkLoginOptions = FlowOptions;
 
+/** State and functions that `useZkLogin` returns. */
 export interface UsedZkLogin extends ZkLoginProgress {
   /** Makes a key and leaves for the provider. Keeps an open session until the answer has become another. */
   logIn(options: LogInOptions): void;

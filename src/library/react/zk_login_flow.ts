@@ -24,7 +24,9 @@ import { removeSession, type SessionStore, sessionStore } from '../zklogin/stora
  */
 export type ZkLoginStep = 'loading' | 'none' | 'leaving' | 'token' | 'salt' | 'proof' | 'open' | 'expired';
 
+/** State of a login, which a page shows. */
 export interface ZkLoginProgress {
+  /** The present step of the login. */
   readonly step: ZkLoginStep;
   /** Known from the step `proof` on. */
   readonly address: string | undefined;

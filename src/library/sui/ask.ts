@@ -3,6 +3,7 @@ import { SuiError } from './errors.ts';
 import { toSuiError } from './failures.ts';
 import { invalidValue } from './values.ts';
 
+/** Options of a read from a node: a signal that ends it. */
 export interface AskOptions {
   /** Ends the call, which then throws the reason of the signal. */
   readonly signal?: AbortSignal | undefined;

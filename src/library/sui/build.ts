@@ -4,7 +4,7 @@ import type { Transaction } from '@mysten/sui/transactions';
 import { toExecutionError, toSuiError } from './failures.ts';
 import { isAmbiguous, withNodesWords, withRuntimeError } from './runtime_errors.ts';
 
-/** Options of `Transaction.build`. */
+/** Options that `buildTransaction` shares with `Transaction.build`. */
 export interface BuildOptions {
   /** Whether the result is the transaction's kind alone, for a sponsor. Default: false. */
   readonly onlyTransactionKind?: boolean;

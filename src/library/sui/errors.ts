@@ -19,6 +19,7 @@ export const SUI_CODES = {
   SUI_EXECUTION: 'The transaction failed, but not in a Move function.',
 } as const;
 
+/** Stable code of a SuiError: a key of SUI_CODES. */
 export type SuiCode = keyof typeof SUI_CODES;
 
 /** Everything that `sui-enclave/sui` throws. */
@@ -74,6 +75,7 @@ export class NodeRefusedError extends SuiError {
 
 /** The object does not exist, or was deleted, or is within another one. */
 export class ObjectNotFoundError extends SuiError {
+  /** Id of the object that was not found. */
   readonly objectId: string;
 
   /** @param advice what to do */
@@ -88,6 +90,7 @@ export class ObjectNotFoundError extends SuiError {
 
 /** The object has another type than expected. */
 export class WrongObjectTypeError extends SuiError {
+  /** Id of the object that has another type. */
   readonly objectId: string;
 
   constructor(objectId: string, expected: string, actualType: string) {

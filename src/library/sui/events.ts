@@ -75,6 +75,7 @@ export const ENCLAVE_EVENTS = {
   EnclaveDestroyed: bcs.struct('EnclaveDestroyed', Enclave),
 };
 
+/** Name of an event of `move/enclave`. */
 export type EnclaveEventName = keyof typeof ENCLAVE_EVENTS;
 
 interface EventOf<Name extends EnclaveEventName> extends Contract {
@@ -94,6 +95,7 @@ export type EnclaveEvent<Name extends EnclaveEventName = EnclaveEventName> = {
   [One in Name]: EventOf<One>;
 }[Name];
 
+/** Query for events of one package, of all its applications or of one. */
 export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> extends AskOptions {
   /**
    * The package of `enclave::enclave`, by the id of its latest version. That of an earlier version finds the
@@ -114,7 +116,9 @@ export interface EventQuery<Name extends EnclaveEventName = EnclaveEventName> ex
   readonly limit?: number;
 }
 
+/** A page of events, and the position after it. */
 export interface EventPage<Name extends EnclaveEventName = EnclaveEventName> {
+  /** Events of the page, in the order of the query. */
   readonly events: EnclaveEvent<Name>[];
   /**
    * Position from which to continue, now or when there are new events: keep it. Null if there was no event

@@ -36,9 +36,11 @@ export interface Contract {
 
 /** The config of an application: the image that contracts accept, at the latest version. */
 export interface EnclaveConfig extends Contract {
+  /** Object id of the config. */
   readonly id: string;
   /** Name of the config, for people. */
   readonly name: string;
+  /** Registers of the image that contracts accept, at the latest version. */
   readonly image: Image;
   /** Source of the image, if the admin named one. Nobody has checked it. */
   readonly source: Source | null;
@@ -70,9 +72,11 @@ export interface EnclaveConfig extends Contract {
 
 /** An enclave that is registered under a config. */
 export interface Enclave extends Contract {
+  /** Object id of the enclave. */
   readonly id: string;
   /** Its ed25519 key, 32 bytes. */
   readonly publicKey: Uint8Array;
+  /** Object id of its config. */
   readonly configId: string;
   /** The version of the config at registration: see `isStale`. */
   readonly configVersion: bigint;
@@ -111,6 +115,7 @@ export async function readEnclave(
 
 /** A capability that registers enclaves of one config. */
 export interface Registrar extends Contract {
+  /** Object id of the RegistrarCap. */
   readonly id: string;
   /** The config that it registers under, unless revoked: see `registrars` of the config. */
   readonly configId: string;
@@ -192,6 +197,7 @@ export interface Registration {
   readonly state: 'free' | 'registered' | 'destroyed';
 }
 
+/** Options of a search for a registration. */
 export interface RegistrationOptions extends AskOptions {
   /**
    * `accepted`: at a version that contracts accept, which in an overlap may be the one before the latest.
@@ -237,6 +243,7 @@ export async function findRegistration(
   };
 }
 
+/** Options of a list of enclaves. */
 export interface ListOptions extends AskOptions {
   /**
    * `current`: only the enclaves of versions that contracts accept: in an overlap, of two. Default: `all`.
@@ -259,7 +266,9 @@ export interface ListedEnclave extends Enclave {
   readonly isStale: boolean;
 }
 
+/** A list of enclaves, and the position after it. */
 export interface EnclaveList {
+  /** Enclaves that are registered, as far as this page goes. */
   readonly enclaves: ListedEnclave[];
   /** The ids of enclaves that were destroyed, of every version, since an id does not contain its version. */
   readonly destroyed: string[];

@@ -8,9 +8,11 @@ import { checkBytes, invalidValue, u64Of } from './values.ts';
 
 /** A signed answer, as `EnclaveClient` returns it. */
 export interface SubmittedAnswer<Data> {
+  /** The signed data, as the schema describes them. */
   readonly data: Data;
   /** First byte of the signed message. If given, it must be that of the signed type. */
   readonly intent?: number;
+  /** Time of the signature, in milliseconds since 1970. */
   readonly timestampMs: U64Input;
   /** The enclave's signature, 64 bytes. */
   readonly signature: Uint8Array;
@@ -38,7 +40,9 @@ export type FieldArguments<Data> = {
     : TransactionArgument;
 };
 
+/** Arguments of a Move call that passes on a signed answer. */
 export interface SignedArguments<Data> {
+  /** Fields of the payload, in the order of the struct. */
   readonly data: FieldArguments<Data>;
   /** Time of the signature, a `u64` of milliseconds since 1970. */
   readonly timestampMs: TransactionArgument;

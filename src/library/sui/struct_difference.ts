@@ -7,15 +7,19 @@ export interface OnChainType {
   readonly type?: number;
   /** Full name of a datatype, such as `0x1::string::String`. */
   readonly typeName?: string;
+  /** Type arguments, such as the type of the items of a vector. */
   readonly typeParameterInstantiation: readonly OnChainType[];
 }
 
 /** A struct as a node's gRPC interface gives it (`sui.rpc.v2.DatatypeDescriptor`), by `getDatatype`. */
 export interface OnChainStruct {
+  /** Name of the struct in Move. */
   readonly name?: string;
   /** 1 for a struct, 2 for an enum. */
   readonly kind?: number;
+  /** Type parameters of the struct; a signed type has none. */
   readonly typeParameters: readonly unknown[];
+  /** Fields with their names, positions and types. */
   readonly fields: readonly {
     readonly name?: string;
     readonly position?: number;

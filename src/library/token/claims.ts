@@ -4,16 +4,23 @@
 
 /** Sizes in characters. Values include their two quotes, extended claims the `,` or `}` after them. */
 export interface Profile {
+  /** Name of the profile, `full` or `small`. */
   readonly name: string;
+  /** Size of the token's header, in base64url. */
   readonly header: number;
   /** Header, dot, payload and SHA-256 padding. */
   readonly paddedUnsignedJwt: number;
   /** The name of the claim that identifies the user, with its quotes. */
   readonly keyClaimName: number;
+  /** Size of the value of the claim that identifies the user. */
   readonly subject: number;
+  /** Size of the client id, the value of `aud`. */
   readonly audience: number;
+  /** Size of the whole claim that identifies the user, name included. */
   readonly extendedSubject: number;
+  /** Size of the whole claim `aud`, name included. */
   readonly extendedAudience: number;
+  /** Size of the whole claim `nonce`, name included. */
   readonly extendedNonce: number;
   /** As written in the token, escapes included. */
   readonly extendedIssuer: number;

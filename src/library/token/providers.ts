@@ -5,11 +5,16 @@
  */
 import { MICROSOFT_ISSUER } from './issuer.ts';
 
+/** A network of Sui whose validators accept zkLogin signatures. */
 export type Network = 'mainnet' | 'testnet' | 'devnet';
 
+/** An OpenID provider, as a wallet needs to know it. */
 export interface Provider {
+  /** Name of the provider, for people. */
   readonly name: string;
+  /** URL of the provider's page on which users log in. */
   readonly authorizationUrl: string;
+  /** Response type of the login: a token at once, or a code to exchange. */
   readonly responseType: 'id_token' | 'code' | 'code id_token';
   /** Null: the provider accepts none. */
   readonly scope: string | null;
@@ -19,6 +24,7 @@ export interface Provider {
   readonly authFlowOnly: boolean;
   /** Where and how to exchange a code for a token. Null: the login itself returns the token. */
   readonly token: { readonly url: string; readonly variant: 'grant_type' | 'client_secret' } | null;
+  /** URL of the provider's public keys (JWKS). */
   readonly jwksUrl: string;
   /** The exact `iss` (Google's may lack `https://`), or MICROSOFT_ISSUER. */
   readonly issuer: string;
@@ -31,6 +37,7 @@ export interface Provider {
 const EVERYWHERE: readonly Network[] = ['mainnet', 'testnet', 'devnet'];
 const DEVNET: readonly Network[] = ['devnet'];
 
+/** The OpenID providers that Sui's validators accept. */
 export const PROVIDERS = {
   google: {
     name: 'Google',

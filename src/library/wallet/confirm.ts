@@ -13,6 +13,7 @@ interface Asked {
 }
 
 export interface ConfirmTransaction extends Asked {
+  /** Kind of the request: a transaction to sign or execute. */
   readonly kind: 'transaction';
   /** BCS of the transaction's data: exactly what is signed. */
   readonly bytes: Uint8Array;
@@ -21,6 +22,7 @@ export interface ConfirmTransaction extends Asked {
 }
 
 export interface ConfirmMessage extends Asked {
+  /** Kind of the request: a personal message. */
   readonly kind: 'message';
   /** Exactly what is signed: often text in UTF-8. */
   readonly message: Uint8Array;

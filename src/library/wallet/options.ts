@@ -24,6 +24,7 @@ interface Asking {
 export interface WalletProvider {
   /** One of PROVIDERS, or one from discoverProvider. */
   readonly provider: Provider;
+  /** Client id of the dapp at the provider. */
   readonly clientId: string;
   /**
    * Name in the list of wallets. Default: the provider's name, with a note that the address is for this app
@@ -34,6 +35,7 @@ export interface WalletProvider {
   readonly icon?: WalletIcon;
 }
 
+/** Options of `registerZkLoginWallet`: providers, services and the user's confirmation. */
 export interface RegisterOptions {
   /** Providers of the login, at least one, each once. */
   readonly providers: readonly WalletProvider[];

@@ -5,6 +5,7 @@ import { oneAtATime } from './confirm.ts';
 import { type RegisterOptions, readRegisterOptions, walletId } from './options.ts';
 import { type RegisteredWallet, ZkLoginWallet } from './wallet.ts';
 
+/** The registered wallets, and a function that removes them. */
 export interface RegisteredWallets {
   /** One for each provider, in the order given. */
   readonly wallets: readonly RegisteredWallet[];

@@ -17,11 +17,15 @@ export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
 export interface SignedType<Data, Input> {
   /** First byte of the signed message, 0 to 255. */
   readonly intent: number;
+  /** BCS type of the payload, the signed data. */
   readonly payload: BcsType<Data, Input>;
+  /** BCS type of the whole signed message: intent, time and payload. */
   readonly message: ReturnType<typeof IntentMessage<Data, Input>>;
 }
 
 /**
+ * Describes a type that an enclave signs, for clients and for generators.
+ *
  * @param payload a `struct` where the type is described to generators; dapps may use those of `@mysten/bcs`
  * @throws TypeError when `intent` is not a u8
  */

@@ -4,6 +4,7 @@ import type { DeclaredStruct } from './intent.ts';
 
 /** A field of a struct. */
 export interface SchemaField {
+  /** Name of the field in the struct. */
   readonly name: string;
   /** The type as Move's sources write it: `u64`, `vector<Option<address>>`, or the name of a struct. */
   readonly type: string;
@@ -15,6 +16,7 @@ export interface SchemaField {
 
 /** A struct of a signed type. */
 export interface SchemaStruct {
+  /** Name of the struct in Move. */
   readonly name: string;
   /** The fields in the order of their bytes. */
   readonly fields: readonly SchemaField[];

@@ -5,12 +5,15 @@ import { isAcceptedSomewhereOnly, type Network, PROVIDERS, type Provider } from 
 import { ZkLoginError } from './errors.ts';
 import { type SessionStore, saveLogin, sessionStore } from './storage.ts';
 
+/** Options of `beginLogin`: provider, client and lifetime of the session. */
 export interface BeginOptions {
   /** One of PROVIDERS, or one from discoverProvider. */
   readonly provider: Provider;
+  /** Client id of your application at the provider. */
   readonly clientId: string;
   /** URL that is registered with the provider, which redirects the user to it. */
   readonly redirectUri: string;
+  /** The present epoch of the network. */
   readonly currentEpoch: number | bigint | string;
   /** The last epoch in which the key pair can sign. Alternative to `validEpochs`. */
   readonly maxEpoch?: number | bigint | string;

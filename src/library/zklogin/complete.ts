@@ -6,6 +6,7 @@ import { Login } from './login.ts';
 import { holdsAnswer, type Redirect, readParameters } from './redirect.ts';
 import { type BegunLogin, loadLogin, loginStore, type SessionStore, saveLogin } from './storage.ts';
 
+/** Options of `completeLogin`, which takes the provider's answer. */
 export interface CompleteOptions extends ServiceOptions {
   /**
    * Client secret for a provider whose token URL requires it. Outside browsers only: for a page, the backend

@@ -4,15 +4,21 @@ import { isSecureUrl } from '../url.ts';
 import { ServiceRefusedError, type ZkLoginCode, ZkLoginError } from './errors.ts';
 import { createServiceError } from './http.ts';
 
+/** Options of `discoverProvider`, for a provider that is not in `PROVIDERS`. */
 export interface DiscoveryOptions {
+  /** Name of the provider, for people. */
   readonly name: string;
   /** Default: `id_token` if the provider supports it, else `code`. */
   readonly responseType?: Provider['responseType'];
   /** Scope of the token. Default: `openid`. */
   readonly scope?: string;
+  /** Further parameters of the authorization URL. */
   readonly extraParameters?: Readonly<Record<string, string>>;
+  /** Form in which the token URL expects the exchange of a code. */
   readonly tokenVariant?: 'grant_type' | 'client_secret';
+  /** Networks whose validators accept the provider. */
   readonly networks?: Provider['networks'];
+  /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
   /** Ends the request early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

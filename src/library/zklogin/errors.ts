@@ -33,6 +33,7 @@ export const ZKLOGIN_CODES = {
   ZKLOGIN_SPONSOR: 'The sponsor answered with another transaction than the one that it was asked to pay for.',
 } as const;
 
+/** Stable code of a ZkLoginError: a key of ZKLOGIN_CODES. */
 export type ZkLoginCode = keyof typeof ZKLOGIN_CODES;
 
 /** The errors of `sui-enclave/zklogin`. If a Sui node fails, it throws a SuiError instead. */
@@ -64,6 +65,7 @@ export class ClaimError extends ZkLoginError {
 
 /** A service did not answer. There is no `cause`: it may hold the request, and with it the token. */
 export class ServiceUnreachableError extends ZkLoginError {
+  /** Reason why no complete answer came, as far as the platform gives it. */
   readonly reason: UnreachableReason;
 
   constructor(service: string, reason: UnreachableReason) {

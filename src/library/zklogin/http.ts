@@ -14,6 +14,7 @@ import { pause } from '../waiting.ts';
 import { quantity } from '../wording.ts';
 import { ServiceRefusedError, ServiceUnreachableError, ZkLoginError } from './errors.ts';
 
+/** Options of a request to a service. */
 export interface ServiceOptions {
   /** Additional request headers, for an operator's credentials. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,9 +22,11 @@ export interface ServiceOptions {
   readonly timeoutMs?: number;
   /** Ends the request early: it then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Function that sends the request. Default: the platform's own. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** Options of a request to a service that may be your own. */
 export interface PrivateServiceOptions extends ServiceOptions {
   /** Accepts an http URL too, for your own service in a private network. Default: false. */
   readonly allowHttp?: boolean;

@@ -8,13 +8,19 @@ import { ClaimError, ZkLoginError } from './errors.ts';
 
 /** A decoded JWT payload, in which every field is optional (RFC 7519, section 4.1). */
 export interface JwtPayload {
+  /** Issuer of the token (RFC 7519, section 4.1.1). */
   readonly iss?: string;
+  /** Subject, the user at the issuer (RFC 7519, section 4.1.2). */
   readonly sub?: string;
+  /** Audience, the client id (RFC 7519, section 4.1.3). */
   readonly aud?: string | readonly string[];
   /** Seconds since 1970, like nbf and iat. */
   readonly exp?: number;
+  /** Start of validity, in seconds since 1970 (RFC 7519, section 4.1.5). */
   readonly nbf?: number;
+  /** Time of issue, in seconds since 1970 (RFC 7519, section 4.1.6). */
   readonly iat?: number;
+  /** Id of the token (RFC 7519, section 4.1.7). */
   readonly jti?: string;
   readonly [name: string]: unknown;
 }
@@ -23,7 +29,9 @@ export interface JwtPayload {
 export interface LoginClaims {
   /** Issuer as written in the token. */
   readonly issuer: string;
+  /** The user at the issuer: the claim `sub`. */
   readonly subject: string;
+  /** The client id: the claim `aud`. */
   readonly audience: string;
 }
 

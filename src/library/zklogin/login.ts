@@ -17,7 +17,9 @@ import {
   sessionStore,
 } from './storage.ts';
 
+/** Options of `login.open`, which makes a session of a login. */
 export interface OpenOptions {
+  /** The user's salt, 16 bytes. */
   readonly salt: BigNumber;
   /** The proving service's answer to `proofRequest` with the same salt. */
   readonly proof: Proof;
@@ -29,6 +31,7 @@ export interface OpenOptions {
 
 /** A login with a checked token, which needs a salt and a proof next. */
 export class Login {
+  /** Last epoch in which the session can sign. */
   readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #nonce: string;
@@ -46,12 +49,17 @@ export class Login {
     return this.#load().jwt;
   }
 
+  /** The claims that identify the user. */
   get claims(): LoginClaims {
     const { iss = '', sub = '', aud } = decodeJwtPayload(this.token);
     return { issuer: iss, subject: sub, audience: String(aud) };
   }
 
-  /** @throws ZkLoginError: ZKLOGIN_OPTION */
+  /**
+   * Derives the user's address from the claims and a salt. @throws ZkLoginError: ZKLOGIN_OPTION
+   *
+   * @throws ZkLoginError: ZKLOGIN_OPTION
+   */
   address(salt: BigNumber, options: { readonly legacyAddress: boolean }): string {
     return deriveAddress({ ...this.claims, salt, legacyAddress: options?.legacyAddress });
   }
@@ -108,6 +116,7 @@ export class Login {
     return new ZkLoginSession(this.#store, currentEpoch);
   }
 
+  /** Returns the parts of the login that may be logged. */
   toJSON(): object {
     return { maxEpoch: this.maxEpoch };
   }

@@ -15,6 +15,7 @@ import { ZkLoginError } from './errors.ts';
 /** A bigint, or a string or bytes by the rule above. */
 export type BigNumber = bigint | string | Uint8Array;
 
+/** Encoding of big numbers in requests to services. */
 export type NumberEncoding = 'decimal' | 'base64';
 
 /** Bytes of a salt, and of the randomness in a nonce. */

@@ -5,7 +5,9 @@ import { createHeaders, createServiceError, MAX_ANSWER_SIZE, serviceUrl } from '
 
 /** A request of Node's HTTP server, or of Express with or without a body parser. */
 export interface ProxyRequest extends AsyncIterable<Uint8Array> {
+  /** HTTP method of the request. */
   readonly method?: string | undefined;
+  /** Headers of the request, with names in lower case. */
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined };
   /** The result of `express.json()`, `express.text()` or `express.raw()`, if one of them ran before. */
   readonly body?: unknown;
@@ -13,13 +15,18 @@ export interface ProxyRequest extends AsyncIterable<Uint8Array> {
 
 /** A response of Node's HTTP server, or of Express. */
 export interface ProxyResponse {
+  /** HTTP status of the response. */
   statusCode: number;
+  /** Sets a header of the response. */
   setHeader(name: string, value: string): unknown;
+  /** Sends the body, and ends the response. */
   end(body: string): unknown;
 }
 
+/** Handler of a page's requests for proofs. */
 export type ProverProxy = (request: ProxyRequest, response: ProxyResponse) => Promise<void>;
 
+/** Options of the proxy in front of a proving service. */
 export interface ProxyOptions {
   /** Additional headers for the proving service, such as your credentials there. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@
  */
 import { ZkLoginError } from './errors.ts';
 
+/** The provider's answer: the URL of the redirect, or the body of a form_post. */
 export type Redirect = string | URL | URLSearchParams | FormData;
 
 /** Every answer has a `state`, and a token, a code or an error. One of them suffices to examine it. */

@@ -30,19 +30,24 @@ const FIELD = 218882428718392752222464057452572750886963111572978236626890378946
 
 /** A request to the proving service, as Login.proofRequest makes it. */
 export interface ProofRequest {
+  /** The token of the provider. */
   readonly jwt: string;
   /** Scheme flag and public key: 33 bytes for ed25519, 34 for the ECDSA schemes. */
   readonly extendedEphemeralPublicKey: BigNumber;
+  /** Last epoch in which the ephemeral key can sign. */
   readonly maxEpoch: number | string;
   /** 16 bytes, like the salt. */
   readonly jwtRandomness: BigNumber;
+  /** The user's salt, 16 bytes. */
   readonly salt: BigNumber;
+  /** Name of the claim that identifies the user, such as `sub`. */
   readonly keyClaimName: string;
 }
 
 /** The proving service's answer: the inputs of a signature without the address seed. */
 export type Proof = Omit<ZkLoginSignatureInputs, 'addressSeed'>;
 
+/** Options of `getProof`, which requests a proof. */
 export interface ProofOptions extends PrivateServiceOptions {
   /** The encoding of the three big numbers. Default: decimal. */
   readonly encoding?: NumberEncoding;

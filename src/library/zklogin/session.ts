@@ -26,6 +26,7 @@ const PROOF_REFUSED = 'Groth16 proof verify failed';
 /** The current epoch of the network. */
 export type EpochSource = () => Promise<number | bigint | string> | number | bigint | string;
 
+/** State of a session: whether it can sign now. */
 export type SessionState = 'usable' | 'expired';
 
 /** Gets the current epoch from a node. */
@@ -66,7 +67,9 @@ export interface ExecuteOptions {
  * for transactions and personal messages.
  */
 export class ZkLoginSession extends Signer {
+  /** Address of the user on Sui. */
   readonly address: string;
+  /** Last epoch in which the session can sign. */
   readonly maxEpoch: number;
   readonly #store: SessionStore;
   readonly #currentEpoch: EpochSource;
@@ -89,7 +92,11 @@ export class ZkLoginSession extends Signer {
     this.#currentEpoch = currentEpoch;
   }
 
-  /** @throws ZkLoginError: ZKLOGIN_NO_SESSION when the session was ended or replaced */
+  /**
+   * Finds out whether the session can sign in the present epoch.
+   *
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION when the session was ended or replaced
+   */
   async state(): Promise<SessionState> {
     const { maxEpoch } = this.#load();
     return (await this.#epoch()) > maxEpoch ? 'expired' : 'usable';
@@ -99,7 +106,11 @@ export class ZkLoginSession extends Signer {
     return 'ZkLogin';
   }
 
-  /** @throws ZkLoginError: ZKLOGIN_NO_SESSION */
+  /**
+   * Returns the public key of the zkLogin address, for `@mysten/sui`.
+   *
+   * @throws ZkLoginError: ZKLOGIN_NO_SESSION
+   */
   override getPublicKey(): ZkLoginPublicIdentifier {
     return createSigner(this.#load()).getPublicKey();
   }
@@ -222,6 +233,7 @@ export class ZkLoginSession extends Signer {
     removeSession(this.#store);
   }
 
+  /** Returns the parts of the session that may be logged. */
   toJSON(): object {
     return { address: this.address, maxEpoch: this.maxEpoch };
   }

@@ -11,6 +11,7 @@ import { ZkLoginError } from './errors.ts';
 export interface SponsorRequest {
   /** BCS of the `TransactionKind`: inputs and commands, without sender and gas. */
   readonly kind: Uint8Array;
+  /** Address of the sender, who signs too. */
   readonly sender: string;
 }
 

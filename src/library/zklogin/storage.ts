@@ -10,8 +10,11 @@ import { ZkLoginError } from './errors.ts';
 export interface SessionStore {
   /** Declares that its content doesn't outlive the session. An object without this is refused. */
   readonly persistent: false;
+  /** Returns the value of a key; null if it has none. */
   get(key: string): string | null;
+  /** Stores a value under a key. */
   set(key: string, value: string): void;
+  /** Removes a key and its value. */
   remove(key: string): void;
 }
 

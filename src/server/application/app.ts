@@ -37,7 +37,9 @@ export interface ApplicationModule {
 
 /** The functions and settings that the core provides to an application, which may sign the types `Signed`. */
 export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclarations = EventDeclarations> {
+  /** Environment variables of the server. */
   readonly env: Env;
+  /** Log of the server; it redacts what must not be logged. */
   readonly log: Logger;
   /** The value of a secret that app.yaml names. @throws SecretsMissing until the hand-off */
   secret(name: string): string;
@@ -65,12 +67,14 @@ export interface AppContext<Signed = DeclaredStruct, Events extends EventDeclara
   ): void;
 }
 
+/** An application: its endpoints, routes and checks. */
 export interface Application {
   /**
    * Validates each complete set of secrets before it is accepted; a ConfigError rejects it. A set from the
    * environment comes before the first request, a set from a hand-off at any time.
    */
   readonly checkSecrets?: SecretsCheck;
+  /** Endpoints, each with its own method and path. */
   readonly endpoints?: readonly Endpoint[];
   /** Routes of its own. */
   readonly routes?: Routes;
@@ -108,6 +112,7 @@ export function defineApp<
   definition: Omit<ApplicationModule, 'signs' | 'events' | 'create'> & {
     readonly signs: Signs;
     readonly events?: Events;
+    /** Creates the application at the start of the server. */
     create(context: AppContext<Signs[number], Events>): Application;
   },
 ): ApplicationModule {
@@ -116,8 +121,11 @@ export function defineApp<
 
 /** The result of `endpoint` and `processData`, without the types of its input. */
 export interface Endpoint {
+  /** HTTP method of the endpoint. */
   readonly method: 'GET' | 'POST';
+  /** Path of the endpoint, such as `/process_data`. */
   readonly path: string;
+  /** Whether repeating a request has no further effect. */
   readonly idempotent: boolean;
   /** The schema of its body or query, for `sui-enclave schema`. */
   readonly input?: v.GenericSchema;
