@@ -1,6 +1,6 @@
 /**
- * TypeDoc's plugin that requires docs for everything that a package exports: a comment of more than three words
- * that says more than the name.
+ * TypeDoc's plugin that requires docs for everything that a package exports: a comment of more than three
+ * words.
  */
 
 /** Kinds of `ReflectionKind` that need docs of their own: parameters are documented with their functions. */
@@ -67,7 +67,7 @@ function findProblem(reflection: Reflection): string | null {
   return words.length < MIN_WORDS ? `has docs of ${words.length} words: ${words.join(' ')}` : null;
 }
 
-/** Returns whether it is a property of an object type in a signature or an alias, which the outer docs describe. */
+/** Returns whether it is a property of an object type in a signature, which the outer docs describe. */
 function isOfLiteral({ kind, parent }: Reflection): boolean {
   const TYPE_LITERAL = 65_536;
   return kind === KINDS.Property && parent?.kind === TYPE_LITERAL;
