@@ -1,4 +1,4 @@
-/** What the tests' Move compiler keeps depends on everything that the compiler reads. */
+/** Tests that the cache of the tests' Move compiler depends on everything that the compiler reads. */
 import { expect, test, vi } from 'vitest';
 import { dumpMovePackage } from './move_compiler.ts';
 

@@ -15,7 +15,7 @@ interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly exports?: Readonly<Record<string, string>>;
-  /** Modules by condition. */
+  /** Modules of the imports by condition. */
   readonly imports?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -41,12 +41,15 @@ const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 /** Modules of which an import means one or another: they export the same. */
 const ALTERNATIVES = ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'];
 
-/** What tests, fakes and the calls of dapps import may be for development only: no image has these files. */
+/**
+ * Returns whether a file may import packages for development: tests, fakes and calls of dapps, which no image
+ * has.
+ */
 const isForDevelopment = (file: string) => /^src\/apps\/[^/]+\/(test\/|(stand_in|calls)\.ts$)/.test(file);
 
 const importsByFile = new Map<string, readonly string[]>();
 
-/** Of a file, which many tests ask for. */
+/** Lists the imports of a file, once, since many tests need them. */
 function listImports(file: string): readonly string[] {
   const imports = importsByFile.get(file) ?? importsIn(read(file));
   importsByFile.set(file, imports);

@@ -35,7 +35,7 @@ const HOME = `/home/${USER}`;
 
 export interface Step {
   readonly name: string;
-  /** Script for bash. */
+  /** Script that bash runs in the machine. */
   readonly script: string;
   /** Whether it runs as root. Default: as the ordinary user. */
   readonly asRoot?: boolean;

@@ -10,7 +10,7 @@ const { dirname, join } = require('node:path');
 
 const LOCK = 'build/install.lock';
 const WAITING = 'Another command installs packages here: waiting until it ends.';
-/** As in open(2) of macOS, for a lock with the semantics of flock(2). */
+/** The flag of open(2) on macOS for a lock with the semantics of flock(2). */
 const O_EXLOCK = 0x20;
 /** The descriptor of the lock in the programs that inherit it. */
 const INHERITED = '3';
@@ -57,7 +57,7 @@ function fail(message) {
 }
 
 /**
- * With a Node that is too old, npm leaves out what needs a newer one, and ends well. On Linux on x64 the pinned Node comes
+ * Requires a Node that is new enough: with an older one, npm leaves out packages that need a newer one, and succeeds. On Linux on x64 the pinned Node comes
  * with the packages, and the limits are those of the bundler's binding; elsewhere the project runs in this Node.
  */
 function requireNode() {
@@ -73,7 +73,7 @@ function requireNode() {
   );
 }
 
-/** As make decides it. */
+/** Decides as make does whether the packages are installed. */
 function isInstalled(folder, installed) {
   const changed = (file) => statSync(file, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
   const at = changed(installed);

@@ -1,6 +1,6 @@
 /**
- * What deploy/ hands to Compose and Kubernetes: no privileges, read-only keys, and time-outs that fit
- * together.
+ * Checks the files of deploy/ for Compose and Kubernetes: no privileges, read-only keys, and time-outs that
+ * fit together.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -31,7 +31,7 @@ function descriptors({ child }: Role): number {
 
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-/** How a connection ends: with everything received, or with the code of its error. */
+/** Waits for the end of a connection. @returns everything that was received, or the code of the error */
 function outcome(socket: Socket): Promise<string> {
   socket.removeAllListeners('error');
   return Promise.race([

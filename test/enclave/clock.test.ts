@@ -13,7 +13,7 @@ function init(...args: string[]) {
   return spawnSync(INIT, args, { encoding: 'utf8' });
 }
 
-/** What init reads from each answer, asked for with the nonce: milliseconds, or `none`. */
+/** Returns the times that init reads from answers to a nonce: milliseconds, or `none`. */
 function times(nonce: Uint8Array, answers: readonly Uint8Array[]): string[] {
   const dir = temporaryFolder();
   const file = (name: string, bytes: Uint8Array) => {

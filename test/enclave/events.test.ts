@@ -66,7 +66,7 @@ async function slowReceiver(): Promise<{ port: number; server: Server; read(): P
   return { port, server, read };
 }
 
-/** How many lines arrived, and how many are said to be lost. */
+/** Counts the lines that arrived, and those that are reported as lost. */
 function accounted(text: string): { arrived: number; lost: number } {
   const lines = text.split('\n').slice(0, -1);
   const losses = lines.flatMap((line) => /^\{"event":"lost","events":(\d+)\}$/.exec(line)?.[1] ?? []);

@@ -15,8 +15,8 @@ function hash(...parts: Uint8Array[]): string {
 }
 
 /**
- * What `sui::derived_object::derive_address` computes. The key's length is a native `usize` there: 8 bytes
- * on validators, and 4 in the WebAssembly VM of these tests.
+ * Computes the same as `sui::derived_object::derive_address`. The key's length is a native `usize` there: 8
+ * bytes on validators, and 4 in the WebAssembly VM of these tests.
  */
 function derive(parent: string, key: Uint8Array, lengthBytes: 4 | 8): string {
   const length = Buffer.alloc(lengthBytes);

@@ -1,5 +1,5 @@
 /**
- * That objects and events on chain have the bytes that src/library/sui reads, and that the loopback node's
+ * Tests that objects and events on chain have the bytes that src/library/sui reads and the loopback node's
  * model writes.
  */
 import { readFileSync } from 'node:fs';

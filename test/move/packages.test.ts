@@ -37,7 +37,7 @@ describe('the Move modules that are generated from test/vectors', () => {
   });
 });
 
-/** What a run of each package's own tests reported. */
+/** Reports of the runs of each package's own tests. */
 const runs = new Map<string, ReturnType<typeof testPackage>>();
 
 /** Runs a package's own tests once. */

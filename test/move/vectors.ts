@@ -155,7 +155,7 @@ public fun temperature_signature(): vector<u8> {
 `;
 }
 
-/** `move/enclave/tests/vectors.move`. */
+/** Returns the content of `move/enclave/tests/vectors.move`. */
 export function enclaveVectors(): string {
   return `${HEADER}
 #[test_only]
@@ -166,7 +166,7 @@ use std::string::String;
 ${signedValues()}${onceValues()}`;
 }
 
-/** `move/weather/tests/vectors.move`. */
+/** Returns the content of `move/weather/tests/vectors.move`. */
 export function weatherVectors(): string {
   const tests = VECTORS.messages.map(
     ({ name, intent, timestamp_ms, location, temperature, bytes }) => `
@@ -204,7 +204,7 @@ use std::unit_test::assert_eq;
 ${signedValues()}${onceValues()}${temperatureValues()}${[...tests, ...temperatures].join('')}`;
 }
 
-/** `move/enclave/tests/real_document_cli_tests.move`. */
+/** Returns the content of `move/enclave/tests/real_document_cli_tests.move`. */
 export function realDocumentTests(): string {
   const document = readFileSync(new URL('../vectors/nautilus-weather.hex', import.meta.url), 'utf8').trim();
   return `${HEADER}

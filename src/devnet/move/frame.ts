@@ -31,7 +31,7 @@ export interface Frame {
 /** Executes an instruction of the call. @throws MoveAbort, PrimitiveError, OutOfGas */
 export type Execute = (frame: Frame, instruction: Instruction) => void;
 
-/** Instructions by opcode. */
+/** The functions of instructions, by opcode. */
 export type Instructions = Readonly<Record<number, Execute>>;
 
 export class Stack {

@@ -22,9 +22,9 @@ export interface Profile {
   readonly extendedAudience: number;
   /** Size of the whole claim `nonce`, name included. */
   readonly extendedNonce: number;
-  /** As written in the token, escapes included. */
+  /** Size of the claim `iss` as written in the token, escapes included. */
   readonly extendedIssuer: number;
-  /** In the base64 characters that hold it. */
+  /** Size of the issuer in the base64 characters that contain it. */
   readonly issuerBase64: number;
   /** White space within one claim other than the issuer. */
   readonly whiteSpace: number;
@@ -47,8 +47,9 @@ export const SUI_V1: Profile = {
 };
 
 /**
- * Why the circuit can't process the value of a claim, or null. The circuit hashes the bytes of the token, so
- * a value that JSON writes with an escape would give another address than the decoded string.
+ * Describes why the circuit can't process the value of a claim; null if it can. The circuit hashes the bytes
+ * of the token, so a value that JSON writes with an escape would give another address than the decoded
+ * string.
  *
  * @param maxQuoted in characters, with both quotes
  */

@@ -16,13 +16,13 @@ export interface Provider {
   readonly authorizationUrl: string;
   /** Response type of the login: a token at once, or a code to exchange. */
   readonly responseType: 'id_token' | 'code' | 'code id_token';
-  /** Null: the provider accepts none. */
+  /** Scope of the token; null if the provider accepts none. */
   readonly scope: string | null;
   /** Sent with every login, besides client_id, redirect_uri, nonce, state, response_type and scope. */
   readonly extraParameters: Readonly<Record<string, string>>;
   /** According to Sui's documentation. Whether a code must be exchanged depends on `token`, not on this. */
   readonly authFlowOnly: boolean;
-  /** Where and how to exchange a code for a token. Null: the login itself returns the token. */
+  /** URL and form of the exchange of a code for a token; null if the login itself returns the token. */
   readonly token: { readonly url: string; readonly variant: 'grant_type' | 'client_secret' } | null;
   /** URL of the provider's public keys (JWKS). */
   readonly jwksUrl: string;

@@ -41,7 +41,7 @@ for (const [net, prefix] of [
 /** All of IPv6 that is public: the rest is of this machine, of its networks, or of no host yet. */
 const PUBLIC = new BlockList();
 PUBLIC.addSubnet('2000::', 3, 'ipv6');
-/** In which an address of IPv4 may be, or which are for examples. */
+/** Networks that embed addresses of IPv4, or that are for examples. */
 for (const [net, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],

@@ -231,7 +231,7 @@ describe('the capability of a package', () => {
     return { ids, caps };
   }
 
-  /** Publishes the keeper. @returns its id */
+  /** Publishes the keeper package. @returns its id */
   const keeper = async () => (await publish(['keeper', KEEPER, keep])).ids[0] ?? '';
 
   async function pass(target: string, cap: string): Promise<string> {

@@ -1,4 +1,4 @@
-/** What the example dapp tells a user before a signature. */
+/** Tests of the text that the example dapp shows a user before a signature. */
 import { Transaction, type TransactionObjectArgument } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeGas, describeSteps, suiText } from '../../../examples/dapp/src/wallet/transaction_words.ts';

@@ -1,4 +1,4 @@
-/** Which words the example dapp has for which error. */
+/** Tests of the words that the example dapp has for errors. */
 import { expect, test } from 'vitest';
 import { enclaveTrouble, otherTrouble, staleTrouble } from '../../../examples/dapp/src/trouble.ts';
 import { AttestationError } from '../../../src/library/attestation/index.ts';

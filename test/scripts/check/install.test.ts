@@ -78,7 +78,7 @@ beforeEach(() => {
 interface Starter {
   readonly child: ChildProcess;
   readonly output: () => string;
-  /** Its exit code. */
+  /** Exit code of the process. */
   readonly ended: Promise<number | null>;
 }
 

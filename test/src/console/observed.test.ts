@@ -8,7 +8,7 @@ afterEach(() => {
 const BASE = new URL('https://enclave.example/a/');
 const KEY = 'ab'.repeat(32);
 
-/** What is noted of a request, and what the client gets. */
+/** Sends a request. @returns what was recorded, and the answer for the client */
 async function observed(path: string, answer: Response, init: RequestInit = {}) {
   vi.stubGlobal('fetch', async () => answer);
   const seen: Observed[] = [];

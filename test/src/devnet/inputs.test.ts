@@ -1,4 +1,4 @@
-/** What the loopback node refuses of a transaction's inputs before it executes anything. */
+/** Tests of the inputs that the loopback node refuses before it executes a transaction. */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Inputs, Transaction } from '@mysten/sui/transactions';
 import { afterEach, beforeEach, expect, test } from 'vitest';

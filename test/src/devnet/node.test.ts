@@ -144,7 +144,7 @@ async function attestation(): Promise<Uint8Array> {
   return answer.Attestation.document;
 }
 
-/** In SUI. */
+/** Price of a registrar in SUI. */
 const REGISTRAR = (32 * 7600) / 1e9;
 
 /** In SUI: computation, storage, rebate and the proposed budget, which are rounded to the last digit. */

@@ -16,7 +16,7 @@ const FRAMEWORK = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 export interface Lineage {
   readonly packageId: string;
   readonly upgradeCap: string;
-  /** What the last publication or upgrade created. */
+  /** Objects that the last publication or upgrade created. */
   readonly created: Executed['created'];
 }
 

@@ -92,7 +92,7 @@ describe('a Content-Encoding', () => {
 
 describe('in Node, an encoded answer is refused before its body', () => {
   const REFUSED = { reason: 'encoding' };
-  /** Of a bomb that never ends, with a status of success or failure. */
+  /** Heads of a decompression bomb, with a status of success or failure. */
   const heads = [200, 500].map(
     (status) => `HTTP/1.1 ${status} X\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n`,
   );

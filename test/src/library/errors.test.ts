@@ -1,4 +1,4 @@
-/** What all errors and messages of src and scripts have in common. */
+/** Tests of all errors and messages of src and scripts. */
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -119,7 +119,7 @@ const classes = (() => {
   return declared.filter(({ name }) => errorClasses.has(name));
 })();
 
-/** What the constructors take; those that are not here, a code and a message. */
+/** Arguments of constructors; those that are not listed take a code and a message. */
 const ARGUMENTS: Readonly<Record<string, readonly unknown[]>> = {
   AnswerTimeError: ['CLIENT_STALE', 2n ** 64n - 1n, 1000],
   ApplicationMistake: ['message'],

@@ -1,4 +1,4 @@
-/** What a request to a raw server comes to. */
+/** Outcomes of requests to a raw server. */
 import type { Socket } from 'node:net';
 import { fetchBytes, NoAnswerError, unreachableReason } from '../../../src/library/fetch.ts';
 

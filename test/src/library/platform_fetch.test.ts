@@ -1,6 +1,6 @@
 /**
- * What sends the library's requests in Node, beside Node's own fetch: they differ in what their tests say
- * alone.
+ * Tests of the sender of the library's requests in Node, beside Node's own fetch: they differ in what their
+ * tests say alone.
  */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ import {
   YES,
 } from './outcomes.ts';
 
-/** What a server writes before it ends the connection. */
+/** Bytes that a server writes before it ends the connection. */
 const ANSWERS: readonly [name: string, bytes: string, outcome: Outcome][] = [
   ['an answer', answer(LENGTH), YES],
   ['no length', answer('\r\nyes'), YES],

@@ -1,5 +1,5 @@
 /**
- * What users of Express do, each as the rows of src/apps/README.md have it, tried on a server of
+ * Habits of users of Express, each as the rows of src/apps/README.md have it, tried on a server of
  * `fixtures/apps/habits`.
  */
 import { once } from 'node:events';

@@ -1,5 +1,6 @@
 /**
- * What authors import: the compiler refuses what they may get wrong. `npm run types` checks these tests too.
+ * Tests of the modules that authors import: the compiler refuses what they may get wrong. `npm run types`
+ * checks these tests too.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

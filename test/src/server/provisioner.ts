@@ -70,7 +70,7 @@ export async function startVault(
   });
 }
 
-/** What a server attests, unverified. */
+/** Reads the state that a server attests, without verification. */
 export async function readState(
   server: Pick<TestServer, 'get'>,
 ): Promise<{ sealingKey: Uint8Array; state: EnclaveState }> {

@@ -1,5 +1,5 @@
 /**
- * How requests to an upstream are sent, asked by its client: bounded, without proxies, only to hosts of
+ * Tests of requests to an upstream, as its client sends them: bounded, without proxies, only to hosts of
  * app.yaml.
  */
 import { execFile } from 'node:child_process';

@@ -4,9 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 export interface Flood {
-  /** How many callers have an answer with this status. */
+  /** Counts the callers that have an answer with this status. */
   answered(status: number): number;
-  /** Closes all connections. */
+  /** Closes the connections of all callers. */
   leave(): void;
 }
 

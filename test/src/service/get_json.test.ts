@@ -1,5 +1,6 @@
 /**
- * That an application gets JSON of its schema, or an error of its own which reveals nothing of the request.
+ * Tests that an application gets JSON of its schema, or an error of its own which reveals nothing of the
+ * request.
  */
 import { inspect } from 'node:util';
 import * as v from 'valibot';

@@ -1,5 +1,5 @@
 /**
- * What code of others may throw to harm its reader. Each has `hunter2` where it must not be printed.
+ * Values that foreign code may throw to harm their reader. Each has `hunter2` where it must not be printed.
  */
 import { ApplicationMistake } from '../../../src/library/errors.ts';
 import { ServerError } from '../../../src/service/errors.ts';

@@ -19,7 +19,7 @@ describe('the limit on open files', () => {
     writeFileSync(join(dir, 'limits'), text);
     return openFilesLimit(join(dir, 'limits'));
   };
-  /** proc_pid_limits(5). */
+  /** Reads the limits of a process: proc_pid_limits(5). */
   const limits = (
     soft: string,
     hard: string,

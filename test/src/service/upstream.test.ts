@@ -13,7 +13,7 @@ import {
 } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
-/** How a request fails. */
+/** Returns the error of a request. */
 async function failure(call: Promise<unknown>): Promise<UpstreamError> {
   const error: unknown = await call.then(
     () => expect.fail('was answered'),

@@ -1,4 +1,7 @@
-/** What a strict host parses on a kept connection is what was asked: no body becomes the next request. */
+/**
+ * Tests that a strict host parses on a kept connection the requests that were sent: no body becomes the next
+ * request.
+ */
 import { createServer, type Socket } from 'node:net';
 import type { Method } from 'axios';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * What users of axios write: each call works as its documentation says, or is refused by an error that says
- * why.
+ * Tests of calls as users of axios write them: each works as its documentation says, or is refused by an
+ * error that says why.
  */
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -12,7 +12,7 @@ import { ApplicationMistake, ConfigError } from '../../../src/library/errors.ts'
 import { createUpstream, type UpstreamClient } from '../../../src/service/upstream.ts';
 import { type Echo, echo, host } from './hosts.ts';
 
-/** What the host gets, in short. */
+/** Returns what the host received, in short. */
 const sent = async (exchange: Promise<{ data: Echo }>) => {
   const { method, url, body } = (await exchange).data;
   return `${method} ${url} ${body}`.trim();
@@ -23,7 +23,7 @@ const form = (fields: Record<string, string | Blob>) => {
   for (const [name, value] of Object.entries(fields)) data.append(name, value);
   return data;
 };
-/** Of a multipart body: names and values, without its boundary. */
+/** Lists the names and values of a multipart body, without its boundary. */
 const parts = (body: string) =>
   [...body.matchAll(/name="([^"]*)".*?\r\n\r\n(.*?)\r\n--/gs)].map(([, name, value]) => `${name}=${value}`);
 
@@ -475,7 +475,7 @@ const REFUSED: readonly (readonly [
   ],
 ];
 
-/** Of the table in the page: what happens, by habit. */
+/** Rows of the table in the page: the result by habit. */
 const ROWS: ReadonlyMap<string, string> = new Map(
   readFileSync(new URL('../../../src/apps/README.md', import.meta.url), 'utf8')
     .split('\n| habit of axios | here |\n| --- | --- |\n')[1]

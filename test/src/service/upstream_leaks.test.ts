@@ -59,7 +59,7 @@ function everythingIn(value: object): string {
   return texts.join('\n');
 }
 
-/** What a log prints of a value, in each way. */
+/** Returns what a log prints of a value, in each way. */
 function printedByLog(value: object | undefined = {}): string {
   let printed = '';
   const log = createLog('trace', {

@@ -1,5 +1,6 @@
 /**
- * What usual calls send, byte for byte: recorded before axios built the requests itself, and the same since.
+ * Tests of the bytes that usual calls send: recorded before axios built the requests itself, and the same
+ * since.
  */
 import { createServer } from 'node:net';
 import type { AxiosInstance } from 'axios';

@@ -96,10 +96,12 @@ interface Size {
   readonly connections: number;
   readonly slots: number;
   readonly callers: number;
-  /** How many wait for one call: an eighth of the connections. */
+  /** Number of waiters for one call: an eighth of the connections. */
   readonly waiting: number;
 }
-/** Of the default settings. One attack has this size; the others are the same at an eighth of its cost. */
+/**
+ * Size of the default settings. One attack has this size; the others are the same at an eighth of its cost.
+ */
 const FULL: Size = { connections: 2048, slots: 256, callers: 2000, waiting: 256 };
 const SMALL: Size = { connections: 256, slots: 32, callers: 250, waiting: 32 };
 const SMALL_ENV = {
@@ -227,7 +229,7 @@ describe('a call that others wait for', () => {
 const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
 const OWN = 'https://id.example';
 
-/** What anyone can write: it is not signed. */
+/** Makes a token that anyone can write: it is not signed. */
 function forgedToken(iss = MICROSOFT): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const tid = '9188040d-6c67-4c5b-b112-36a304b66dad';

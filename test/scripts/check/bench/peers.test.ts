@@ -21,7 +21,7 @@ createServer(async (request, response) => {
 }).listen(process.env.PORT, process.env.HOST);
 `;
 
-/** One request. */
+/** A load of one request. */
 const load: Load = async (origin, { path, bodies }) => {
   const [body] = bodies ?? [];
   expect((await fetch(origin + path, body === undefined ? {} : { method: 'POST', body })).status).toBe(200);
@@ -43,7 +43,7 @@ function writePeer(source: string) {
   return { bin, told: () => JSON.parse(readFileSync(join(folder, 'told.json'), 'utf8')) };
 }
 
-/** Nobody listens there. */
+/** A port on which nobody listens. */
 const FREE_PORT = 9;
 
 async function ask(bin: string, port = FREE_PORT) {

@@ -1,4 +1,4 @@
-/** What a keeper decides, and reports, by what it has seen. */
+/** Tests of the decisions and reports of a keeper. */
 
 import { toHex } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** When a keeper lists every registration anew, and when it asks only for what it knows. */
+/** Tests of when a keeper lists every registration again, and when it reads only the known ones. */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { EnclaveList } from '../../../../src/cli/keeper/enclave_list.ts';
 import { connect } from '../../../../src/cli/sui/network.ts';
@@ -24,7 +24,7 @@ const register = async () => {
   return await fixture.chain.register(fixture.configId, fixture.capId, server.url);
 };
 
-/** What a round reads, and whether it listed everything. */
+/** Runs a round. @returns its reads, and whether it listed everything */
 async function read(version?: string) {
   const { client } = connect(undefined, fixture.chain.node.url);
   const { object } = await client.core.getObject({ objectId: fixture.configId });

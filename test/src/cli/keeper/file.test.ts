@@ -14,7 +14,7 @@ const FILE = {
   gas_a_day: 500_000_000,
 };
 
-/** JSON is YAML. */
+/** Parses JSON, which is YAML. */
 const parse = (changes: object) =>
   parseKeeperFile(JSON.stringify({ ...FILE, ...changes }), '/etc/keeper.yaml');
 

@@ -26,7 +26,7 @@ const url = fc.constantFrom(...URLS);
 const image = fc.constantFrom(0, 1);
 const keeper = fc.constantFrom(0, 1);
 
-/** What happens around the keepers. */
+/** Events around the keepers. */
 const happening = fc.oneof(
   { weight: 5, arbitrary: fc.record({ what: fc.constant('starts' as const), url, image }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('dies' as const), url }) },

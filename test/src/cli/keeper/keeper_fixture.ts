@@ -12,7 +12,7 @@ import {
 import { callScript, type Result } from '../run.ts';
 import { ChainFixture, ofConfig, PACKAGE } from '../sui/chain_fixture.ts';
 
-/** What `keep --once --json` prints. */
+/** The output of `keep --once --json`. */
 export interface Printed {
   readonly status: string;
   readonly done: readonly { readonly kind: string; readonly subject: string; readonly result: string }[];

@@ -1,4 +1,4 @@
-/** What a node that lies can make a keeper sign. */
+/** Tests of the transactions that a lying node can make a keeper sign. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GasBudget, NO_RECORD } from '../../../../src/cli/keeper/budget.ts';
 import { parseKeeperFile } from '../../../../src/cli/keeper/file.ts';
@@ -56,7 +56,7 @@ async function createKeeper(urls: readonly string[], content: object = {}) {
   const env = { SUI_PRIVATE_KEY: operator.key.getSecretKey() };
   const world = await createWorld(file, 'keeper.yaml', {}, env, (budget) => gas.spend(budget));
   const keeper = new Keeper(world, { ...file, urls, random: () => 0, now: Date.now, clock });
-  /** What each round did, and the codes of its alerts. */
+  /** Runs rounds. @returns the actions of each, and the codes of its alerts */
   const rounds = async (count: number) => {
     const reports = [];
     for (let round = 0; round < count; round += 1) {

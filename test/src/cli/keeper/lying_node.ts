@@ -14,7 +14,7 @@ import type { LoopbackNode } from '../../../../src/devnet/node.ts';
 /** Changes the message of an answer, in protobuf. An error of the node stays as it is. */
 export type Lie = (answer: Uint8Array) => Uint8Array;
 
-/** Of a transaction that it was sent, in MIST. */
+/** Cost of a transaction that the node received, in MIST. */
 export interface Signed {
   readonly budget: bigint;
   readonly price: bigint;
@@ -27,7 +27,7 @@ export class LyingNode {
   readonly signed: Signed[] = [];
   /** Whether it swallows transactions, and says that they were executed. */
   swallows = false;
-  /** How it fails, if it does: it ends connections, or leaves them without an answer. */
+  /** Failure of the node, if any: it ends connections, or leaves them without an answer. */
   silence: 'reset' | 'hang' | undefined;
   #swallowed: Uint8Array = new Uint8Array();
   readonly #node: LoopbackNode;
@@ -74,7 +74,7 @@ export class LyingNode {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** What all transactions that it was sent may cost, in MIST. */
+  /** Sum of the gas budgets of all received transactions, in MIST. */
   get signedMist(): bigint {
     return this.signed.reduce((sum, { budget }) => sum + budget, 0n);
   }
@@ -96,7 +96,7 @@ export class LyingNode {
 
 const NO_GAS = { computationCost: 0n, storageCost: 0n, storageRebate: 0n, nonRefundableStorageFee: 0n };
 
-/** What a node says of a transaction that succeeded. */
+/** Returns the answer of a node for a successful transaction. */
 function executed(request: Uint8Array): Uint8Array {
   const { transaction, signatures } = GrpcTypes.ExecuteTransactionRequest.fromBinary(request);
   const bytes = transaction?.bcs?.value ?? new Uint8Array();

@@ -1,4 +1,6 @@
-/** What a keeper remembers from round to round: who is away, what it has spent, when it saw a key first. */
+/**
+ * Tests of the memory of a keeper between rounds: silent enclaves, spent gas, and when it first saw a key.
+ */
 import { describe, expect, test } from 'vitest';
 import { GasADayError, GasBudget, type SigningRecord } from '../../../../src/cli/keeper/budget.ts';
 import { pauseAfter } from '../../../../src/cli/keeper/pauses.ts';

@@ -67,7 +67,7 @@ export function createEnclave(
   };
 }
 
-/** What runs behind a URL. */
+/** The process behind a URL. */
 export interface Process {
   readonly key: number;
   readonly image: number;
@@ -77,7 +77,7 @@ export interface Process {
 
 /** The chain, the enclaves and the time. */
 export class Simulation {
-  /** Of the chain, and of the keepers' monotonic clock. */
+  /** Time of the chain and of the keepers' monotonic clock. */
   now = 1_800_000_000_000;
   /** By how much the keepers' wall clock is ahead. */
   wallAheadMs = 0;
@@ -86,9 +86,9 @@ export class Simulation {
   readonly destroyed = new Set<string>();
   readonly processes = new Map<string, Process>();
   isNodeAway = false;
-  /** How the next transaction is answered. */
+  /** The answer to the next transaction. */
   fault: 'none' | 'unanswered' | 'locked' = 'none';
-  /** What a keeper must never do, if it did it. */
+  /** Actions that a keeper must never take, and took. */
   readonly violations: string[] = [];
   /** By the keeper's number: gas with its time. */
   readonly gas: { keeper: number; at: number; mist: bigint }[] = [];
@@ -208,7 +208,7 @@ export class Simulation {
     return { url, trusted: true, publicKey: createKey(process.key), document, attestedAtMs: this.now };
   }
 
-  /** As the contract. */
+  /** Registers a key as the contract does. */
   #register(keeper: number, key: number): 'done' | 'theirs' {
     const { config } = this;
     const abort = (name: string) => new MoveAbortError(`enclave::${name}`, '', name);

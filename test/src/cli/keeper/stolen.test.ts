@@ -1,6 +1,6 @@
 /**
- * What SECURITY.md says of a stolen keeper: its thief registers genuine enclaves of the present image, and
- * nothing else.
+ * Tests of the statements in SECURITY.md about a stolen keeper: its thief registers genuine enclaves of the
+ * present image, and nothing else.
  */
 import { writeFileSync } from 'node:fs';
 import { Transaction } from '@mysten/sui/transactions';

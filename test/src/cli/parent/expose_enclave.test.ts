@@ -20,10 +20,10 @@ import { newProvisioner } from '../../server/provisioner.ts';
 import { METADATA } from '../../toolchain/image/metadata.ts';
 import { Parent, writeImage } from './fakes.ts';
 
-/** Slow to make. */
+/** A root, made once, since that is slow. */
 const root = createRoot(new Date());
 
-/** What an enclave that runs the image attests, and opens. */
+/** Describes an enclave that runs the image: its attestation and its key. */
 function describeEnclave(eif: string, isDebug: boolean) {
   const { pcr0, pcr1, pcr2 } = loadImage(eif).registers;
   const registers = [pcr0, pcr1, pcr2].map((hex) =>

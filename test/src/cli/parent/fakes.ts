@@ -184,7 +184,7 @@ export class Parent {
     return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).pid : undefined;
   }
 
-  /** What the relay does for an enclave; undefined if it knows nothing of it. */
+  /** Returns the settings of the relay for an enclave; undefined if it has none. */
   conf(name = 'sui-enclave'): string | undefined {
     const path = join(this.dir, 'state/relay', `${name}.conf`);
     return existsSync(path) ? readFileSync(path, 'utf8') : undefined;

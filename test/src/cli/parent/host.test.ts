@@ -1,4 +1,4 @@
-/** What host install, upgrade and remove do to the files of a machine, and what they have systemd do. */
+/** Tests of the effects of host install, upgrade and remove on the files and the systemd of a machine. */
 import {
   copyFileSync,
   existsSync,

@@ -1,6 +1,6 @@
 /**
- * What the relay's user can do to the rest of a parent instance, if the relay was taken over: SECURITY.md.
- * Needs root, for the two users of the units; `make test-units` has the real ones.
+ * Tests of the power of the relay's user over the rest of a parent instance, if the relay was taken over:
+ * SECURITY.md. Needs root, for the two users of the units; `make test-units` has the real ones.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -41,7 +41,7 @@ let parent: Parent;
 let host: Host;
 let root: string;
 let eif: string;
-/** Root's alone. */
+/** A file that belongs to root alone. */
 let victim: string;
 
 const state = (...path: string[]) => join(root, 'var/lib/sui-enclave', ...path);
@@ -97,7 +97,7 @@ beforeEach(() => {
 });
 
 const CONF = { cid: 16, upstreams: [], listens: [] };
-/** What the units of the enclave leave in its folders. */
+/** Writes what the units of the enclave leave in its folders. */
 function run(): void {
   asEnclaves(state('relay/weather.conf'), () => writeConf(env(), 'weather', CONF));
   asEnclaves(state('weather/image.eif'), () => recordImage(state('weather'), eif));
@@ -170,7 +170,7 @@ describe.skipIf(!isRoot)("the relay's user", () => {
 describe.skipIf(!isRoot)(
   'host upgrade, of an install whose relay could write to the folders of others',
   () => {
-    /** What a relay of that version leaves. */
+    /** Writes what a relay of that version leaves. */
     function runOlder(): void {
       makeOlder();
       run();

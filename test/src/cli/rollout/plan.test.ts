@@ -18,7 +18,7 @@ const PLAN = {
   overlap: 60,
 };
 
-/** JSON is YAML. */
+/** Parses JSON, which is YAML. */
 const parse = (changes: object) => parsePlan(JSON.stringify({ ...PLAN, ...changes }), '/etc/rollout.yaml');
 const withCommand = (command: unknown) => ({ commands: { ...COMMANDS, start: [command] } });
 

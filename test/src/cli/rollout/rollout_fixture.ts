@@ -13,7 +13,7 @@ import { startServer, type TestServer } from '../../server/support.ts';
 import { KeeperFixture } from '../keeper/keeper_fixture.ts';
 import { PACKAGE } from '../sui/chain_fixture.ts';
 
-/** What a command of the plan runs: it calls the control, and ends as that says. */
+/** Script of a command of the plan: it calls the control, and ends as that says. */
 const CALL = `
 const { status } = await fetch(process.argv[1] + (process.env.SUI_PRIVATE_KEY ?? ''), { method: 'POST' });
 process.exit(status === 200 ? 0 : 1);`;

@@ -38,7 +38,7 @@ export const PLAN: Plan = {
   adminMs: 60_000,
 };
 
-/** What the outside sees of the end. */
+/** The final state, as seen from outside. */
 export interface State {
   readonly running: readonly string[];
   readonly callersReach: SideName;
@@ -51,7 +51,7 @@ export class SimulatedRollout implements World, Memory {
   /** Every effect so far, in order. */
   readonly effects: string[] = [];
   readonly printed: string[] = [];
-  /** What callers met: nothing, if every call had an enclave that contracts accept. */
+  /** Failures of callers: none if every call had an enclave that contracts accept. */
   readonly outages: string[] = [];
   /** The number of the effect at which the process is killed, and whether that has happened then. */
   killAt: { readonly effect: number; readonly isAfter: boolean } | undefined;
@@ -64,7 +64,7 @@ export class SimulatedRollout implements World, Memory {
   registrars = [PLAN.registrarId];
   steps: Memory['steps'] = {};
   newestVersion = 0n;
-  /** What the file has of it. */
+  /** Version of the config in the file. */
   #rememberedVersion = 0n;
   /** Called before the config is read: returns what a lagging node shows in its place. */
   lag: (now: EnclaveConfig) => EnclaveConfig = (now) => now;

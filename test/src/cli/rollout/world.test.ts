@@ -1,4 +1,4 @@
-/** What a rollout sees by several nodes, of which one may lag or lie. */
+/** Tests of the view of a rollout through several nodes, of which one may lag or lie. */
 import { readFileSync } from 'node:fs';
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { beforeEach, expect, test } from 'vitest';

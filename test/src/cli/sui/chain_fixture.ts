@@ -46,14 +46,14 @@ export function ofApplication(
 const CALL = { enclavePackage: PACKAGE, application: applicationType(PACKAGE, 'weather', 'WEATHER') };
 
 export class ChainFixture {
-  /** Of an enclave of weather. */
+  /** The NSM of an enclave of weather. */
   readonly nsm: EmulatedNsm;
   readonly admin = new Ed25519Keypair();
   readonly node: LoopbackNode;
   readonly #dir = mkdtempSync(join(tmpdir(), 'sui-scripts-'));
   readonly #runner: Runner;
   readonly #root: Identity;
-  /** What `publish` puts on the chain. */
+  /** The package that `publish` puts on the chain. */
   readonly weather: Package;
 
   private constructor(node: LoopbackNode, root: Identity, runner: Runner, modules: readonly Uint8Array[]) {

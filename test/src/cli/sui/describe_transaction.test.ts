@@ -1,4 +1,4 @@
-/** What a dry run prints of a transaction. */
+/** Tests of the text that a dry run prints about a transaction. */
 import { Transaction } from '@mysten/sui/transactions';
 import { expect, test } from 'vitest';
 import { describeTransaction } from '../../../../src/cli/sui/describe_transaction.ts';

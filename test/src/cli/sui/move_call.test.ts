@@ -117,7 +117,7 @@ describe('the signed type', () => {
 });
 
 describe('a struct of another module of the package', () => {
-  /** What `sui-enclave gen` writes. */
+  /** The module that `sui-enclave gen` writes. */
   const signed = { ...createModule([], { Quote: ['pair: u8'] }), name: 'signed' };
   const quote = `${APP}::signed::Quote`;
 

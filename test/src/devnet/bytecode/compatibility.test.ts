@@ -1,4 +1,4 @@
-/** What a compiled module shows of itself, and which changes to it an upgrade may make. */
+/** Tests of the interface of a compiled module, and of the changes that an upgrade may make. */
 import { dumpMovePackage } from '@zktx.io/sui-move-builder/full';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** What a module declares is compared whatever the order of its tables is. */
+/** Tests that declarations are compared independently of the order of tables. */
 import { beforeAll, expect, test } from 'vitest';
 import { listDeclarations } from '../../../../src/devnet/bytecode/normalized.ts';
 import { compileVariants } from './compile_variants.ts';
@@ -37,7 +37,7 @@ function changed(from: string, to: string): string {
   );
 }
 
-/** What each of these sources declares. */
+/** Declarations of each of these sources. */
 let declared: ReadonlyMap<string, ReadonlyMap<string, string>>;
 beforeAll(async () => {
   const sources = [SOURCE, REVERSED, EXTENDED, ...CHANGES.map(([, from, to]) => changed(from, to))];

@@ -231,7 +231,7 @@ const FILES = {
   'sources/cases.move': source(),
 };
 
-/** What a call does, as a unit test that passes in the VM if it does so there. */
+/** Writes the result of a call as a unit test, which passes in the VM if the result is the same there. */
 async function unitTest(code: ChainCode, { name, args }: Case, index: number): Promise<string> {
   const natives: Record<string, Native> = {
     'bcs::to_bytes': ({ args: [value], types: [type] }) => [

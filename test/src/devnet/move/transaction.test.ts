@@ -1,4 +1,4 @@
-/** What the loopback node executes: a package of an application's author. */
+/** Tests of the loopback node with a package of an application's author. */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { dumpMovePackage, initMovePackageBuilder } from '@zktx.io/sui-move-builder/full';

@@ -10,7 +10,7 @@ export class Balancer {
   readonly paths: string[] = [];
   /** Changes a hint on its way: undefined takes it out. */
   changeHint: (hint: string | undefined) => string | undefined = (hint) => hint;
-  /** Where a request goes. */
+  /** Chooses the target of a request. */
   route: (path: string) => string = () => this.targets[this.#turn++ % this.targets.length] as string;
   /** Breaks the connection of a request after it was forwarded. */
   breaks: (path: string) => boolean = () => false;

@@ -20,7 +20,7 @@ export interface Reply {
 export class FakeEnclave {
   readonly nsm: EmulatedNsm;
   key = EphemeralKey.create();
-  /** Of the data that it signs. A real enclave refuses readings that are more than an hour old. */
+  /** Time of the signed data. A real enclave refuses readings that are more than an hour old. */
   timestampMs = BigInt(Date.now());
   /** Modifies the answer of an endpoint. */
   lie: (path: string, reply: Reply) => Reply | Promise<Reply> = (_, reply) => reply;

@@ -41,7 +41,7 @@ const draw = (client: EnclaveClient, picked: number, options = {}) =>
 
 const formatHex = (key: Uint8Array) => Buffer.from(key).toString('hex');
 
-/** What a call threw. */
+/** Returns the error of a call. */
 const catchError = (call: Promise<unknown>) =>
   call.then(
     () => null,

@@ -17,7 +17,7 @@ export interface Passing {
   body: Buffer;
 }
 
-/** What a page of another origin needs, and the media type. */
+/** Headers that a page of another origin needs, and the media type. */
 const PASSED_ON = /^(content-type|origin|access-control-.*)$/;
 
 export class Host {
@@ -25,7 +25,7 @@ export class Host {
   readonly seen: Buffer[] = [];
   /** The paths that were requested, without their queries. */
   readonly paths: string[] = [];
-  /** Their methods. */
+  /** Methods of the requests. */
   readonly methods: string[] = [];
   /** Changes a request's body. */
   changeRequest: (path: string, body: Buffer) => Buffer | Promise<Buffer> = (_, body) => body;

@@ -128,7 +128,7 @@ describe('getSalt with a policy', () => {
   });
 });
 
-/** What a host may do to bytes. */
+/** Changes that a host may make to bytes. */
 const change = fc.oneof(
   fc.record({ at: fc.nat(), bit: fc.nat(7) }).map(({ at, bit }) => (bytes: Buffer) => {
     const changed = Buffer.from(bytes);

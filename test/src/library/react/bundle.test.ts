@@ -1,4 +1,4 @@
-/** What a page loads for one hook, and that nobody else loads React. */
+/** Tests of the modules that a page loads for one hook, and that no other entry loads React. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -5,7 +5,7 @@ import { act, createElement, StrictMode } from 'react';
 import { onTestFinished, vi } from 'vitest';
 
 export interface Rendered<Result> {
-  /** What the hook returned in each render, the latest last. */
+  /** Results of the hook in each render, the latest last. */
   readonly results: readonly Result[];
   latest(): Result;
   /** Has the component render again, with another hook if one is given. */

@@ -95,7 +95,7 @@ const kept = (storage: SessionStore) =>
 const listSteps = ({ results }: Rendered<UsedZkLogin>) =>
   results.map(({ step }) => step).filter((step, index, all) => step !== all[index - 1]);
 
-/** What an open session of this storage shows. */
+/** Returns the state of an open session of this storage. */
 async function opened(storage = createMemoryStore()) {
   const begun = answered(begin({ storage }));
   page(begun.back);

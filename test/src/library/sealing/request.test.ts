@@ -25,7 +25,7 @@ const anyCall: fc.Arbitrary<SealedCall> = fc
   })
   .map(({ path, body }) => ({ method: body === undefined ? 'GET' : 'POST', path, body }));
 
-/** What the enclave answers to a sealed message. */
+/** Returns the answer of the enclave to a sealed message. */
 async function answerTo(message: Uint8Array, json: string, status = 200, padding = 0): Promise<Uint8Array> {
   const { answer } = await KEY.open(message);
   return sealAnswer(answer, { status, json }, padding, sealAesGcm);

@@ -1,5 +1,5 @@
 /**
- * What nodes of Sui 1.63 say in place of a structured failure, when they build a transaction without a gas
+ * Texts of nodes of Sui 1.63 in place of a structured failure, when they build a transaction without a gas
  * budget.
  */
 import { SimulationError } from '@mysten/sui/client';
@@ -23,7 +23,7 @@ function refusal({ address = ADDRESS, module = 'enclave', name, number = NUMBER 
   return `Budget estimation failed with status: Failure { error: MoveAbort(${location}, ${number}), command: Some(0) }.`;
 }
 
-/** What the client of `@mysten/sui` throws for a node's refusal while it builds. */
+/** Creates the error of the client of `@mysten/sui` for a node's refusal while it builds. */
 function thrown(message: string, code = 'INVALID_ARGUMENT'): Error {
   const cause = Object.assign(new Error(message), { code, methodName: 'SimulateTransaction' });
   return new SimulationError(message, { cause });

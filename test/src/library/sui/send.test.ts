@@ -1,4 +1,4 @@
-/** What `sendTransaction` waits for, against a node whose reads lag behind what it executed. */
+/** Tests of the waits of `sendTransaction`, against a node whose reads lag behind execution. */
 import { SuiGraphQLClient } from '@mysten/sui/graphql';
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder } from '@mysten/sui/transactions';

@@ -1,6 +1,6 @@
 /**
- * What a page loads with the entries of the wallet, later chunks included, and that the others don't grow by
- * it.
+ * Tests of the modules that a page loads with the entries of the wallet, later chunks included, and that
+ * other entries don't grow.
  */
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';

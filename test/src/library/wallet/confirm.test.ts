@@ -1,4 +1,4 @@
-/** When the next question is asked, by a clock of the test. */
+/** Tests of when the next question is asked, by a clock of the test. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { oneAtATime } from '../../../../src/library/wallet/confirm.ts';

@@ -1,4 +1,4 @@
-/** How a wallet without a signature notices that its session has expired. */
+/** Tests that a wallet notices the expiry of its session without a signature. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { usePage } from './page.ts';

@@ -32,7 +32,7 @@ const ADDRESS = deriveAddress({
   legacyAddress: false,
 });
 
-/** Where the latest window was sent. */
+/** Returns the URL to which the latest window was sent. */
 async function sent(): Promise<URL> {
   return await vi.waitFor(() => {
     const [first] = page.current.latest.sentTo;
@@ -304,7 +304,7 @@ describe('a login whose window the browser blocks', () => {
     return register(options);
   }
 
-  /** What the redirect page does, as redirect.test.ts shows. */
+  /** Does what the redirect page does, as redirect.test.ts shows. */
   function bringBack(answer: string): void {
     const { wallet, returnTo } = JSON.parse(page.current.stored.get(POINTER) ?? '{}');
     expect(returnTo).toBe(`${ORIGIN}/app?tab=1#part`);

@@ -1,6 +1,6 @@
 /**
- * What Node lacks of a page: window, document, location, history, session storage, and the origin of
- * messages.
+ * A fake of the parts of a page that Node lacks: window, document, location, history, session storage, and
+ * the origin of messages.
  */
 import { beforeEach, vi } from 'vitest';
 
@@ -10,7 +10,7 @@ export const ORIGIN = 'https://dapp.example';
 export class OpenedWindow {
   closed = false;
   opener: unknown = 'the page';
-  /** Where it was sent, and whether it could still reach the page that opened it. */
+  /** URLs to which it was sent, and whether it could still reach the page that opened it. */
   readonly sentTo: { readonly url: URL; readonly opener: unknown }[] = [];
   readonly location = {
     replace: (url: string) => {
@@ -25,7 +25,7 @@ export class OpenedWindow {
 class FakeDocument extends EventTarget {
   visibilityState = 'visible';
   focused = true;
-  /** What the page says, if anything. */
+  /** Text of the page, if any. */
   text = '';
   readonly body = {
     replaceChildren: (line: { textContent: string }) => {
@@ -44,9 +44,9 @@ export class FakePage {
   readonly stored = new Map<string, string>();
   readonly opened: OpenedWindow[] = [];
   readonly document = new FakeDocument();
-  /** Where the page went, in order. */
+  /** URLs to which the page went, in order. */
   readonly left: string[] = [];
-  /** What the address bar showed, the last at the end. */
+  /** URLs in the address bar, the last at the end. */
   readonly addresses = [`${ORIGIN}/app?tab=1#part`];
   readonly window = Object.assign(new EventTarget(), {
     open: () => this.#open(),
@@ -57,7 +57,7 @@ export class FakePage {
   });
   blocksWindows = false;
   isClosed = false;
-  /** Of the messages that arrive. */
+  /** Origin of the messages that arrive. */
   messageOrigin = ORIGIN;
 
   constructor() {
@@ -68,7 +68,7 @@ export class FakePage {
     return this.opened.at(-1) ?? new OpenedWindow();
   }
 
-  /** Sets the globals. */
+  /** Sets the globals of the page. */
   install(): void {
     const page = this;
     const location = {

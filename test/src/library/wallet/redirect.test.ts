@@ -1,4 +1,4 @@
-/** What the page at redirectUri does with the provider's answer. */
+/** Tests of the page at redirectUri with the provider's answer. */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { channelName } from '../../../../src/library/wallet/handover.ts';
 import { answerLogin } from '../../../../src/library/wallet/redirect.ts';

@@ -1,4 +1,4 @@
-/** How wallets come into a dapp's list, and which options are refused. */
+/** Tests of the registration of wallets in a dapp's list, and of refused options. */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { getWallets, isWalletWithRequiredFeatureSet } from '@mysten/wallet-standard';
 import { describe, expect, test, vi } from 'vitest';

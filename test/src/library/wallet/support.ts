@@ -20,7 +20,7 @@ export const SALT = '129390038577185583942388216820280642146';
 export class FakeNode {
   readonly network = 'localnet';
   epoch = 100;
-  /** How often it was asked. */
+  /** Number of times it was asked. */
   asked = 0;
   isDown = false;
   readonly core = {
@@ -48,7 +48,7 @@ export type Given = Partial<Omit<RegisterOptions, 'client'>> & { readonly client
 export interface Registered {
   readonly wallet: RegisteredWallet;
   readonly wallets: readonly RegisteredWallet[];
-  /** What the user was asked. */
+  /** Questions to the user. */
   readonly asked: ConfirmRequest[];
   /** The addresses after each change. */
   readonly changes: string[][];

@@ -82,7 +82,7 @@ export interface RandomMessage {
   readonly signed: SignedType<unknown, unknown> & { readonly payload: Struct<Record<string, MoveType>> };
   readonly timestampMs: bigint;
   readonly payload: unknown;
-  /** In BCS. */
+  /** The value in BCS. */
   readonly bytes: Uint8Array;
 }
 

@@ -6,7 +6,7 @@ import { Queue } from '../../../../src/prover/backend/queue.ts';
 interface Visitor {
   /** Whether it leaves the queue before its turn. */
   readonly leaves: boolean;
-  /** How long it stays. */
+  /** Ticks for which it stays. */
   readonly ticks: number;
 }
 

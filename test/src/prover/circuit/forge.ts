@@ -184,7 +184,7 @@ function publicInputFor(input: Record<string, string | string[]>): bigint {
   ]);
 }
 
-/** HashAscii of hash.circom. */
+/** Computes HashAscii of hash.circom. */
 function hashAscii(chars: readonly bigint[], max: number): bigint {
   const padded = Array.from({ length: max }, (_, i) => chars[i] ?? 0n);
   const words: bigint[] = [];
@@ -194,7 +194,7 @@ function hashAscii(chars: readonly bigint[], max: number): bigint {
   return poseidonHash(words);
 }
 
-/** HashBits of hash.circom. */
+/** Computes HashBits of hash.circom. */
 function hashModulus(limbs: readonly bigint[]): bigint {
   const modulus = limbs.reduceRight((sum, limb) => (sum << 64n) + limb, 0n);
   return poseidonHash(Array.from({ length: 9 }, (_, i) => (modulus >> BigInt(248 * (8 - i))) % (1n << 248n)));

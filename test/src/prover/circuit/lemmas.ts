@@ -7,7 +7,7 @@ import type { Lemma } from './unique.ts';
 
 interface Gadget {
   readonly name: string;
-  /** Why the signals of `gives` are determined by those of `needs`. */
+  /** Reason why the signals of `needs` determine those of `gives`. */
   readonly because: string;
   /** A signal that no other template has, after the name of the gadget's component. */
   readonly mark: RegExp;

@@ -20,7 +20,7 @@ export interface R1cs {
    */
   readonly starts: Uint32Array;
   readonly termWires: Uint32Array;
-  /** Index into `coefficients`. */
+  /** Indices into `coefficients`, by term. */
   readonly termCoefficients: Uint32Array;
   readonly coefficients: readonly bigint[];
 }

@@ -1,4 +1,4 @@
-/** How many requests get a place: as many as are answered in time, by the last proofs. */
+/** Tests of the number of requests that get a place: as many as are answered in time, by the last proofs. */
 import { expect, test } from 'vitest';
 import { type Place, Places } from '../../../../src/prover/frontend/places.ts';
 

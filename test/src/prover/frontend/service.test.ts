@@ -1,4 +1,4 @@
-/** What wallets and operators get from the front end when all is well. */
+/** Tests of the front end for wallets and operators, without faults. */
 import { request as httpRequest } from 'node:http';
 import { toBase64 } from '@mysten/sui/utils';
 import { describe, expect, test } from 'vitest';

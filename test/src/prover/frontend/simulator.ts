@@ -13,7 +13,7 @@ export interface SimulatedKey {
   prove(publicInput: bigint): object;
 }
 
-/** How many proofs of one public input differ, before the first is given again. */
+/** Number of different proofs of one public input, before the first is repeated. */
 const DIFFERENT_PROOFS = 8n;
 
 const g1 = (scalar: bigint) => bn254.G1.Point.BASE.multiply(scalar);

@@ -42,7 +42,7 @@ type Answer = (request: { readonly input: Record<string, string> }, response: Se
 /** Answers with simulated proofs, over HTTP. */
 export class FakeBackend {
   readonly inputs: Record<string, string>[] = [];
-  /** What `/healthz` says; undefined: text, as of another kind of server. */
+  /** Network in `/healthz`; undefined for plain text, as of another kind of server. */
   network: string | undefined = 'development';
   /** The HTTP status of `/healthz`; without a network, 404 instead of 200. */
   healthStatus = 200;

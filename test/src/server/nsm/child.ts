@@ -19,7 +19,7 @@ function makeDevice(addonPath: string) {
 }
 
 const scope = {
-  /** The real addon. */
+  /** The real addon, compiled. */
   addon: createRequire(import.meta.url)(addonPath) as {
     Device: new (
       ...path: unknown[]

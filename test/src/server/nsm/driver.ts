@@ -51,7 +51,7 @@ export class Driver {
     this.#server = createServer((socket) => this.#serve(socket)).listen(this.socketPath);
   }
 
-  /** How many descriptors of the device are open in the child. */
+  /** Number of descriptors of the device that are open in the child. */
   get openNow(): number {
     return this.#sockets.size;
   }
@@ -121,7 +121,7 @@ export interface ChildOptions {
 /** A Node process in which the device of the driver at `socketPath` exists. */
 export class Child {
   readonly process: ChildProcess;
-  /** What the process wrote to its standard error. */
+  /** Standard error of the process. */
   errors = '';
   readonly #results = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #calls = 0;

@@ -1,5 +1,5 @@
 /**
- * What leaves a production enclave as events: fixed fields, and of a sealed request nothing but that it
+ * Tests of the events of a production enclave: fixed fields, and of a sealed request nothing but that it
  * arrived.
  */
 import { execFileSync } from 'node:child_process';

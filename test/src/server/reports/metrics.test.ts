@@ -1,4 +1,4 @@
-/** What the figures of an enclave say, and above all what they don't say of sealed requests. */
+/** Tests of the metrics of an enclave, and above all of what they hide about sealed requests. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';

@@ -17,7 +17,7 @@ import { startServer } from '../../server/support.ts';
 
 const manifest: Manifest = { endpoints: [], secrets: [] };
 
-/** What the router has seen, and its application. */
+/** Records of the router and its application. */
 interface Seen {
   readonly urls: string[];
   app?: express.Express;

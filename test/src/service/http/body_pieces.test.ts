@@ -15,10 +15,10 @@ const MOST = 256 + 17 + 1;
 /** More than two reads of Node. */
 const PIECES = '1\r\nx\r\n'.repeat(25_000);
 
-/** How many pieces of bodies Node's parsers have handed over. */
+/** Number of pieces of bodies that Node's parsers have handed over. */
 let handedOver = 0;
 
-/** Those that count: Node uses a parser again. */
+/** Parsers that already count: Node uses a parser again. */
 const counting = new WeakSet<object>();
 
 /** Counts the calls of the function of Node's parser that each piece costs. */

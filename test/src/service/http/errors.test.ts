@@ -55,7 +55,10 @@ test('a connection after its last answer is destroyed', async () => {
   expect(seen).toEqual({ written: 'the answer', errors: [] });
 });
 
-/** What a handler may throw by mistake, and what a router or a proxy could take for a signal or an answer. */
+/**
+ * Values that a handler may throw by mistake, and that a router or a proxy could take for a signal or an
+ * answer.
+ */
 const THROWN = [
   undefined,
   null,

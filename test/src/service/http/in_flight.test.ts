@@ -192,7 +192,7 @@ describe('time', () => {
 });
 
 describe('the log', () => {
-  /** What the lines of the requests say, apart from ids and times. */
+  /** Lists the lines of the requests, without ids and times. */
   const listRequests = (printed: string) =>
     printed
       .trim()

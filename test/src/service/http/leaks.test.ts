@@ -19,7 +19,7 @@ const AT_ONCE = 25;
 interface Tested {
   readonly port: number;
   readonly requests: IncomingMessage[];
-  /** What the server holds: entries, bytes of bodies, requests without an answer, connections. */
+  /** Counts what the server holds: entries, bytes of bodies, requests without an answer, connections. */
   held(): number[];
 }
 
@@ -84,7 +84,7 @@ const JSON_HEAD = 'Content-Type: application/json\r\n';
 const echo = (body: string, head = JSON_HEAD) =>
   `POST /echo HTTP/1.1\r\nHost: x\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-/** What a client may send, whole. */
+/** Whole requests of a client. */
 const PIECES = {
   'a GET': ask('/0'),
   'a slow GET': ask('/20'),

@@ -12,7 +12,7 @@ import { proverProxy } from '../../../../src/library/zklogin/index.ts';
 import { startServer, type TestServer } from '../../server/support.ts';
 
 interface Started extends TestServer {
-  /** What handlers have told. */
+  /** Records of the handlers. */
   readonly told: string[];
 }
 

@@ -63,7 +63,7 @@ const sized = (line: string, body: string, head = '') =>
 const PREFLIGHT = 'Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n';
 const WORD = '{"payload":{"word":"a"}}';
 
-/** What is sent on a connection of its own, to which the client sends nothing more. */
+/** Requests, each on a connection of its own, on which the client sends nothing more. */
 const REQUESTS: Readonly<Record<string, string>> = {
   'GET /': ask('GET /'),
   'HEAD /': ask('HEAD /'),

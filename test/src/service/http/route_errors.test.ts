@@ -1,6 +1,6 @@
 /**
- * Which errors of an application's own routes are the caller's fault, and what the caller and the log see of
- * them.
+ * Tests of which errors of an application's own routes are the caller's fault, and what the caller and the
+ * log see of them.
  */
 import { AxiosHeaders } from 'axios';
 import express, { Router } from 'express';

@@ -1,6 +1,6 @@
 /**
- * What verification means for its callers; the attacks on tokens are in the tests of the salt service and the
- * prover.
+ * Tests of verification as its callers use it; the attacks on tokens are in the tests of the salt service and
+ * the prover.
  */
 import { describe, expect, test } from 'vitest';
 import { IssuerKeys, KEYS_BOUNDS } from '../../../../src/service/oidc/keys.ts';

@@ -22,7 +22,10 @@ export const FRAMEWORK: OwnFramework = {
 
 export type Packages = Record<string, Record<string, unknown>>;
 
-/** What `create-sui-enclave` writes: its lock file names the framework's packages by their digests. */
+/**
+ * Returns the files that `create-sui-enclave` writes: the lock file names the framework's packages by their
+ * digests.
+ */
 export function created(name = 'price', change: (packages: Packages) => void = () => undefined): Files {
   const { packages: locked }: { packages: Packages } = JSON.parse(
     readFileSync(join(ROOT, 'package-lock.json'), 'utf8'),
@@ -81,7 +84,7 @@ export function clonedFiles(): Files {
   return clone;
 }
 
-/** Those of them that an image of weather and its contract are made of. */
+/** Returns the files of which an image of weather and its contract are made. */
 export function framework(): Files {
   const copiedPaths =
     /^(?:Containerfile$|package(?:-lock)?\.json$|enclave\/|move\/\w+\/(?:Move\.toml|sources\/)|src\/(?:apps\/weather|library|server|service|cli\/image|toolchain\/image)\/|src\/toolchain\/package\.json$|src\/cli\/(?:package\.json|command\.ts|command_line\.ts|places\.ts|printable\.ts|read_file\.ts|suggestion\.ts|values\.ts)$)/;

@@ -1,4 +1,4 @@
-/** What the chain says of enclaves, where a node does not end to say it. */
+/** Tests of a list of enclaves that a node never ends. */
 import { setImmediate } from 'node:timers/promises';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Which modules sources declare, whatever comments and strings say. */
+/** Tests of the modules that sources declare, despite comments and strings. */
 import { expect, test } from 'vitest';
 import { localPaths, modulesIn } from '../../../../src/toolchain/audit/move_sources.ts';
 

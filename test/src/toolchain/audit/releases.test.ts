@@ -1,4 +1,4 @@
-/** What counts as a release of `move/enclave`. */
+/** Tests of what counts as a release of `move/enclave`. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Compiler, type Modules } from '../../../../src/toolchain/audit/compile.ts';
 import { ownRelease, RELEASES, releaseIn } from '../../../../src/toolchain/audit/releases.ts';

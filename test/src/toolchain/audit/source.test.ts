@@ -1,6 +1,6 @@
 /**
- * What an audit takes from a commit, and what it refuses: the application, never the framework, and packages
- * by their digests alone.
+ * Tests of what an audit takes from a commit, and what it refuses: the application, never the framework, and
+ * packages by their digests alone.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What `apart.test.ts` runs in processes of their own. */
+/** Tasks that `apart.test.ts` runs in processes of their own. */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { UsageError } from '../../../../src/cli/command.ts';

@@ -1,6 +1,6 @@
 /**
- * What `dev` records of an emulated enclave is what an audit of its commit expects, and is named as one for
- * development.
+ * Tests that the record of `dev` about an emulated enclave is the one that an audit of its commit expects,
+ * and is named as one for development.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** What is generated of signed types: all languages have the same bytes, and nobody's file is overwritten. */
+/**
+ * Tests of the files that are generated from signed types: all languages have the same bytes, and no other
+ * file is overwritten.
+ */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

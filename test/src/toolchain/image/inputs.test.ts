@@ -1,5 +1,6 @@
 /**
- * What an image was built from: packages of npm by their digest, the archive of all packages, and the SBOM.
+ * Tests of the record of an image's inputs: packages of npm by their digest, the archive of all packages, and
+ * the SBOM.
  */
 import { createHash } from 'node:crypto';
 import {

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** What the bundle of src/apps/x exports as `value`. */
+/** Returns the export `value` of the bundle of src/apps/x. */
 async function bundled(files: Readonly<Record<string, string>>): Promise<unknown> {
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -9,7 +9,7 @@ export interface Registered {
   readonly name: string;
   readonly version: string;
   readonly tarball: Uint8Array;
-  /** What the registry says of the tarball. Default: its SHA-512. */
+  /** Integrity of the tarball, as the registry gives it. Default: its SHA-512. */
   readonly integrity?: string;
   /** Further fields of its manifest. */
   readonly manifest?: object;

@@ -5,11 +5,11 @@ import { Header } from 'tar';
 
 export interface Member {
   readonly path: string;
-  /** Default: File. */
+  /** Type of the entry. Default: File. */
   readonly type?: 'File' | 'Directory' | 'SymbolicLink' | 'Link' | 'CharacterDevice';
   readonly content?: string | Buffer;
   readonly linkpath?: string;
-  /** What the header says; default: the content's. */
+  /** Size in the header. Default: that of the content. */
   readonly size?: number;
 }
 

@@ -10,7 +10,7 @@ export interface Case {
   document: string;
   /** Pinned roots. Default: AWS's. */
   roots?: string[];
-  /** Milliseconds since 1970. */
+  /** Time of the case, in milliseconds since 1970. */
   at: number;
   policy: {
     images: Image[];

@@ -227,7 +227,7 @@ export const payloadCases: Case[] = [
   ...bignums(),
 ];
 
-/** What Sui's reader takes for a number, for a tag like any other, and for neither. */
+/** Cases of bignums: numbers for Sui's reader, tags like any other, and neither. */
 function bignums(): Case[] {
   const ones = (size: number) => new Uint8Array(size).fill(0xff);
   const tagged = (tag: number, content: Uint8Array) => new Uint8Array([0xc0 + tag, ...content]);

@@ -28,7 +28,7 @@ const TWITTER_IMAGE = oneRamdisk(
 const WEATHER_KEY = 'e8e62201dbe293b703c759f653107acbc2c911fa1d2e66f2c747bec95971a2af';
 const DEBUG_NONCE_HEAD = 'bba6bfd51866d2e4e095ba3277f208a4692e62f7';
 
-/** When each document was made, and the last second of its leaf. */
+/** Times at which the documents were made, and the last seconds of their leaves. */
 export const WEATHER_AT = Date.parse('2025-04-15T02:25:23.696Z');
 const WEATHER_END = Date.parse('2025-04-15T05:17:50Z');
 const TWITTER_AT = Date.parse('2025-04-15T15:38:57.935Z');
