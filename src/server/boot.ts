@@ -74,9 +74,6 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   const { config, log, manifest, module, origins = {} } = options;
   const { secretsFd, reportFd } = config;
   hideFromLog(log, manifest.secrets);
-  let metrics: Metrics | undefined;
-  const onExchange = (isAnswered: boolean) => metrics?.asked(isAnswered);
-  const upstream = createUpstreams(manifest, origins, undefined, onExchange);
   const secrets = startSecrets(options);
   const events = openEvents(options);
   const handOff = secretsFd === undefined ? undefined : openHandOff(secretsFd);
@@ -84,7 +81,8 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
 
   const enclave = await startEnclave(options, events);
   const { publicKey, sealingKey, documents, clock, report } = enclave;
-  metrics = createMetrics(config, secrets, clock, events);
+  const metrics = createMetrics(config, secrets, clock, events);
+  const upstream = createUpstreams(manifest, origins, undefined, (isAnswered) => metrics?.asked(isAnswered));
   const application = createApplication(options, enclave, secrets, { upstream, metrics, events });
   const provisioning = createProvisioning(options, enclave, secrets);
   const server = createEnclaveServer({

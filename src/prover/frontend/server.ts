@@ -20,8 +20,9 @@ const NETWORK_ATTEMPTS = 30;
 /** @throws ConfigError if the address can't be listened on */
 export async function startFrontend(options: ProvingOptions): Promise<RunningFrontend> {
   const { config, log } = options;
-  const service = new ProvingService({ ...options, onPart: (part, ms) => metrics?.took(part, ms) });
+  const service = new ProvingService(options);
   const metrics = config.metricsPort === undefined ? undefined : frontendMetrics(service);
+  if (metrics) service.onPart = (part, ms) => metrics.took(part, ms);
   const server = createHttpServer({
     limits: config.limits,
     upstreamHosts: service.hosts,

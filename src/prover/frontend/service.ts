@@ -52,9 +52,10 @@ export interface ProvingOptions {
    * them.
    */
   readonly origins?: Readonly<Record<string, string>>;
-  /** Receives each part of the work that is done. */
-  readonly onPart?: (part: FrontendPart, ms: number) => void;
 }
+
+/** Receives each part of the work that is done, and its duration in milliseconds. */
+type OnPart = (part: FrontendPart, ms: number) => void;
 
 export class ProvingService {
   readonly #config: FrontendConfig;
@@ -63,7 +64,8 @@ export class ProvingService {
   readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
   readonly #places: Places;
   readonly #perUser: RateLimit;
-  readonly #onPart: ProvingOptions['onPart'];
+  /** Set by its starter: the figures read the service, too. */
+  onPart: OnPart | undefined;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
   #wrongNetwork: string | undefined;
@@ -73,8 +75,7 @@ export class ProvingService {
   /** Number of hosts that it calls: the backend, and those of the issuers' keys. */
   readonly hosts: number;
 
-  constructor({ config, log, origins = {}, onPart }: ProvingOptions) {
-    this.#onPart = onPart;
+  constructor({ config, log, origins = {} }: ProvingOptions) {
     this.#config = config;
     this.#log = log;
     const issuers = new Set(config.clients.map(({ jwksUrl }) => jwksUrl.hostname));
@@ -110,7 +111,7 @@ export class ProvingService {
   }
 
   async #make(request: ProofRequest, abandoned: AbortSignal): Promise<ProofAnswer> {
-    const timer = new Timer(this.#onPart);
+    const timer = new Timer(this.onPart);
     const place = this.#places.place();
     try {
       await this.#requireNetwork();
@@ -309,10 +310,10 @@ function logExchanges(client: AxiosInstance, host: string, log: Logger): void {
 /** Milliseconds of each part of a request. */
 class Timer {
   readonly laps: Partial<Record<FrontendPart, number>> = {};
-  readonly #onPart: ProvingOptions['onPart'];
+  readonly #onPart: OnPart | undefined;
   #at = performance.now();
 
-  constructor(onPart: ProvingOptions['onPart']) {
+  constructor(onPart: OnPart | undefined) {
     this.#onPart = onPart;
   }
 
