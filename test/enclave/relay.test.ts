@@ -76,10 +76,10 @@ describe.runIf(canRun)('reports', () => {
     expect(readdirSync(join(host.dir, 'blue'))).toEqual([]);
   });
 
-  test('whose line is no object of printable ASCII are dropped, and not sent again', async () => {
+  test('whose line is not an object of printable ASCII are dropped, and not sent again', async () => {
     const { host } = await blueAndGreen();
     const dropped = {
-      'is no object': 'boot\n',
+      'is not an object': 'boot\n',
       'has a control character': '{"a":"\x1b[2J"}\n',
       'has a character beyond ASCII': '{"a":"\xff"}\n',
       'is empty': '\n',

@@ -39,7 +39,7 @@ export class Host {
     return {
       VSOCK_NET: this.network,
       HOSTS: join(this.dir, 'hosts'),
-      // What is in memory when it is killed is no leak.
+      // What is in memory when it is killed is not a leak.
       ASAN_OPTIONS: 'detect_leaks=1',
     };
   }

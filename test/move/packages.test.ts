@@ -182,7 +182,7 @@ describe('the choice of a framework', () => {
     ['the cause', { cause: Object.assign(new Error('getaddrinfo'), { code: 'ENOTFOUND' }) }, /ENOTFOUND/],
     ['the message where there is no cause', {}, /fetch failed/],
   ])(
-    'that can not be fetched is no mistake in the code, but named with %s',
+    'that can not be fetched is not a mistake in the code, but named with %s',
     async (_what, options, reason) => {
       const refused = () => Promise.reject(new TypeError('fetch failed', options));
       vi.spyOn(globalThis, 'fetch').mockImplementation(refused);

@@ -63,7 +63,7 @@ export const main = command({
   name: 'bench',
   program: 'npm run bench --',
   purpose: `Measures the server beside bare equivalents, each in turn with ours, and writes out/bench.svg. A target that is not met
-is no failure: use an idle machine. The load comes from wrk where it is installed, otherwise from autocannon.`,
+is not a failure: use an idle machine. The load comes from wrk where it is installed, otherwise from autocannon.`,
   arguments: {},
   options: {
     requests: {

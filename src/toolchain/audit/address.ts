@@ -85,8 +85,9 @@ export async function sourceAddress(
   const host = /^https:\/\/([A-Za-z0-9.-]+)(?::\d{1,5})?\/[\w.~%+@/-]*$/.exec(text)?.[1];
   const url = URL.parse(text);
   if (host === undefined || url === null || url.protocol !== 'https:' || url.username !== '') {
-    if (isNamed) throw new UsageError(`--source ${printable(text)} is no https address of a host and a path`);
-    throw refused(text, 'is no https address of a host and a path');
+    if (isNamed)
+      throw new UsageError(`--source ${printable(text)} is not an https address of a host and a path`);
+    throw refused(text, 'is not an https address of a host and a path');
   }
   if (isNamed) return { url: url.href, resolved: undefined };
   if (url.port !== '') throw refused(text, 'names a port');

@@ -44,7 +44,7 @@ export const AUDIT_CODES = {
   ],
   LOCK_UNTRUSTED: [
     failed,
-    "The application's lock file has an entry that is no package of the registry with a SHA-512.",
+    "The application's lock file has an entry that is not a package of the registry with a SHA-512.",
   ],
   PACKAGE_CHANGED: [failed, 'The registry has another package than the lock file names.'],
   BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
@@ -72,7 +72,7 @@ export const AUDIT_CODES = {
   ],
   BYTECODE_DIFFERS: [
     failed,
-    'A package on chain is not what the sources compile to, or its enclave is no release.',
+    'A package on chain is not what the sources compile to, or its enclave is not a release.',
   ],
   BYTECODE_UNKNOWN: [
     failed,

@@ -77,7 +77,7 @@ export function readTrustedLock(folder: string, isClone: boolean): NpmLock {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), LockFile), readFileSync(file, 'utf8'));
   if (!parsed.success) {
     throw untrusted(
-      `is no lock file of npm 7 or newer: ${v.getDotPath(parsed.issues[0]) ?? 'it is no JSON'}`,
+      `is not a lock file of npm 7 or newer: ${v.getDotPath(parsed.issues[0]) ?? 'it is not JSON'}`,
     );
   }
   const { packages } = parsed.output;

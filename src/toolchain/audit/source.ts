@@ -108,7 +108,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
     const root = isApart ? app : tree.folder;
     if (!isApart && !(has(join(root, 'package-lock.json')) && has(join(root, 'src/server/package.json')))) {
       throw invalid(
-        'the commit has no package-lock.json beside the application, and is no clone of the framework',
+        'the commit has no package-lock.json beside the application, and is not a clone of the framework',
       );
     }
     checkOmitted(tree, isApart ? folder : '');
@@ -237,7 +237,7 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
   if (shadow !== undefined) throw otherState(`package-lock.json, ${shadow}`);
   const foreign = theirs.workspaces.find((path) => path !== appDir && !ours.workspaces.includes(path));
   if (foreign !== undefined) {
-    throw invalid(`the application depends on ${printable(foreign)}, which is no part of the framework`);
+    throw invalid(`the application depends on ${printable(foreign)}, which is not a part of the framework`);
   }
   const packages = new Map(
     theirs.modules.map((path) => [path, pinned(path, lock.packages[path] ?? {})] as const),

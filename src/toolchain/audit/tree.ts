@@ -163,8 +163,8 @@ class Objects {
     }
     if (type !== kind) {
       throw kind === 'commit'
-        ? new AuditError('COMMIT_MISSING', `${id} is no commit, but a ${type}`)
-        : unsafe(`${id} is no ${kind}, but a ${type}`);
+        ? new AuditError('COMMIT_MISSING', `${id} is not a commit, but a ${type}`)
+        : unsafe(`${id} is not a ${kind}, but a ${type}`);
     }
     this.bytes += Number(length);
     if (this.bytes > this.#limits.bytes) throw tooLarge(`more than ${this.#limits.bytes / 1e6} MB`);

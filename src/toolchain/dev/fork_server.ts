@@ -33,7 +33,7 @@ export function forkServer(
     serialization: 'advanced',
   });
   server.on('message', (message: ServerMessage | { readonly wants: 'seed' }) => {
-    // With a callback, since it may have ended meanwhile, which is no error of this process.
+    // With a callback, since it may have ended meanwhile, which is not an error of this process.
     if ('wants' in message) server.send({ seed }, () => {});
     else onMessage(message, server);
   });

@@ -65,7 +65,7 @@ describe('a command', () => {
     expect([status, stdout]).toEqual([0, expect.stringMatching(answer)]);
   });
 
-  test('has nobody to ask where its input is no terminal', () => {
+  test('has nobody to ask where its input is not a terminal', () => {
     expect(asking((program) => ['sh', '-c', program], 'yes\n').status).toBe(9);
   });
 

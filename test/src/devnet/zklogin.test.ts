@@ -113,7 +113,7 @@ test('make dev-sui checks the proof against each key that is built, and signatur
   const address = ephemeral.toSuiAddress();
   const { signature } = await ephemeral.signTransaction(data);
   await expect(checks(data, signature, address)).resolves.toBeUndefined();
-  // A message is no transaction.
+  // A message is not a transaction.
   await expect(checks(data, signature, address, 'PersonalMessage')).rejects.toThrow();
   const { signature: ofMessage } = await ephemeral.signPersonalMessage(data);
   await expect(checks(data, ofMessage, address, 'PersonalMessage')).resolves.toBeUndefined();

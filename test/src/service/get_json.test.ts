@@ -70,7 +70,7 @@ describe("without such an answer the application's own error is thrown", () => {
     ['no JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": ${KEY}}`)],
     ['nothing', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, '')],
     ['other JSON', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, `{"cents": "${KEY}"}`)],
-    ['JSON that is no object', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, 'null')],
+    ['JSON that is not an object', 'PRICE_UNAVAILABLE', /expected$/, () => answering(200, 'null')],
     [
       'no answer in time',
       'PRICE_TIMEOUT',

@@ -116,9 +116,9 @@ describe('an option that leads elsewhere, or lifts a bound, is refused:', () => 
 describe('an option with a value of no sense is refused:', () => {
   const values: [string, () => Config][] = [
     ['responseType blob', () => ({ responseType: 'blob' })],
-    ['something that is no AbortSignal', () => ({ signal: { aborted: false } })],
-    ['a validateStatus that is no function', () => ({ validateStatus: true as never })],
-    ['something that is no CancelToken', () => ({ cancelToken: { throwIfRequested() {} } as never })],
+    ['something that is not an AbortSignal', () => ({ signal: { aborted: false } })],
+    ['a validateStatus that is not a function', () => ({ validateStatus: true as never })],
+    ['something that is not a CancelToken', () => ({ cancelToken: { throwIfRequested() {} } as never })],
   ];
 
   test.each(values)('%s', async (_name, options) => expectRefused(options));

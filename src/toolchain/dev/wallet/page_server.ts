@@ -59,7 +59,7 @@ export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line:
       const isPost = request.method === 'POST';
       if (isPost && path !== 'back') return void response.writeHead(405).end();
       if (PAGE.includes(path)) {
-        // Without a length it is no browser's form.
+        // Without a length it is not a browser's form.
         const length = Number(request.headers['content-length']);
         if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
         const posted = isPost ? await text(request) : null;

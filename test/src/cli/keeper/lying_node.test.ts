@@ -183,7 +183,7 @@ describe('of two nodes', () => {
   const createNodes = (order: (url: string) => string[]) => ({ node: order(fixture.chain.node.url) });
   const host = () => new URL(lying.url).host;
 
-  test.each(ORDERS)('%s that agrees is no hindrance', async (_which, order) => {
+  test.each(ORDERS)('%s that agrees is not a hindrance', async (_which, order) => {
     const [old, restarted] = [await start(), await start()];
     await fixture.chain.register(fixture.configId, fixture.capId, old);
     await fixture.rotateTo(old);

@@ -48,7 +48,7 @@ describe('is refused', () => {
     ['with a negative amount', '{"signed":[{"at":1,"mist":"-5"}]}'],
     ['with an amount of nothing', '{"signed":[{"at":1,"mist":"0"}]}'],
     ['with a number as the amount', '{"signed":[{"at":1,"mist":5}]}'],
-    ['with a time that is no integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
+    ['with a time that is not an integer', '{"signed":[{"at":1.5,"mist":"5"}]}'],
     ['with more than it has', '{"signed":[],"more":1}'],
   ])('%s, and left as it is', (_fault, text) => {
     writeFileSync(path, text);

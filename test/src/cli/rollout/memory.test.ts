@@ -35,7 +35,7 @@ test('keeps the steps of a rollout, and forgets them', () => {
   expect(readdirSync(join(dir, 'deployments'))).toEqual([]);
 });
 
-test('keeps the newest version of the config, which alone is no rollout', () => {
+test('keeps the newest version of the config, which alone is not a rollout', () => {
   const { path } = place();
   const memory = openMemory(path, ONE);
   memory.see(7n);

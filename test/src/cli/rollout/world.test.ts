@@ -32,7 +32,7 @@ async function worldFor(node: readonly string[], agreeMs = 0) {
   return await createWorld({ plan, deployments, signing: {}, env, io, agreeMs });
 }
 
-test.each(ORDERS)('%s node that agrees is no hindrance', async (_which, order) => {
+test.each(ORDERS)('%s node that agrees is not a hindrance', async (_which, order) => {
   const node = order(fixture.keeper.chain.node.url);
   const world = await worldFor(node);
   const config = await world.config();

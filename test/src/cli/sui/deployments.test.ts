@@ -408,7 +408,7 @@ describe('from publish to the end of a config, without an id on a command line',
       version: 2,
     });
     expect(await done('retire_config', '--yes')).toMatchObject({ config: weather().config?.id });
-    // A retired config is no obstacle.
+    // A retired config is not an obstacle.
     expect(await done('create_config', 'next', ...pcrs())).toMatchObject({ status: 'done' });
     expect(weather().config).toMatchObject({ name: 'next', version: 0 });
   });

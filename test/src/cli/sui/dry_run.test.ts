@@ -146,7 +146,7 @@ describe('publish', () => {
 test.each([
   ['no argument', [], 'missing: --config'],
   ['an unknown option', ['--force'], "Unknown option '--force'"],
-  ['an argument that is no URL', ['http://127.0.0.1:1', 'weather'], '<enclave_url> must be the URL'],
+  ['an argument that is not a URL', ['http://127.0.0.1:1', 'weather'], '<enclave_url> must be the URL'],
   ['an id', [OBJECT], `unexpected argument: ${OBJECT}. Give ids by --config`],
 ])('%s is a usage error, for people and as JSON', async (_, args, message) => {
   const [text, json] = await Promise.all([script('status', args), script('status', [...args, '--json'])]);

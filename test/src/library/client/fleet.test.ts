@@ -236,7 +236,7 @@ describe('a call that fails', () => {
     expect([gateway, mayHaveExecuted(gateway)]).toEqual([expect.objectContaining({ status: 502 }), true]);
     balancer.targets = enclaves.map(({ url }) => url);
     expect(mayHaveExecuted(await catchError(draw(client, 1, { expect: { picked: 2 } })))).toBe(true);
-    // A reason that is no object can't be told apart.
+    // A reason that is not an object can't be told apart.
     expect(mayHaveExecuted('stopped')).toBe(true);
   });
 

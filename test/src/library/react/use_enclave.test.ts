@@ -145,7 +145,7 @@ test('a failure in between hides no change, and a further key not the one before
   expect(hook.latest().changed).toBeUndefined();
 });
 
-test('a key that was acknowledged is no news when it comes back, as behind a balancer', async () => {
+test('a key that was acknowledged is not news when it comes back, as behind a balancer', async () => {
   const hook = await attested();
   const first = enclave.key;
   enclave.restart();

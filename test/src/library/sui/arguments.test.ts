@@ -206,7 +206,7 @@ test('an owned capability is given with its version and digest', async () => {
   expect(inputs[1]?.Object?.ImmOrOwnedObject).toEqual({ objectId: createId('cap'), version: '3', digest });
 });
 
-describe('is no object, and refused before anything is added:', () => {
+describe('is not an object, and refused before anything is added:', () => {
   test.each<[string, (tx: Transaction) => unknown]>([
     ['a short id', () => '0x6'],
     ['an id without 0x', () => 'a'.repeat(64)],

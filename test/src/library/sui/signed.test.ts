@@ -189,7 +189,7 @@ describe('signedArguments refuses', () => {
         signedArguments(new Transaction(), { ...answer, data: { ...data, note: 'x'.repeat(16_383) } }, Award),
     ],
     [
-      'a type that is no struct',
+      'a type that is not a struct',
       'the signed type u64 must be a bcs.struct: a Move function takes its fields as arguments',
       () => signedArguments(new Transaction(), { ...answer, intent: 0, data: 7 }, signedType(0, u64)),
     ],

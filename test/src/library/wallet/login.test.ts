@@ -205,7 +205,7 @@ describe('a message to the page that waits', () => {
     ['null', null],
     ['another kind', { kind: 'taken' }],
     ['no answer', { kind: 'answer' }],
-    ['an answer that is no text', { kind: 'answer', answer: { toString: 1 } }],
+    ['an answer that is not a text', { kind: 'answer', answer: { toString: 1 } }],
   ])('has no effect: %s', async (_, message) => {
     const { wallet } = register();
     const connected = connect(wallet);
@@ -528,7 +528,7 @@ describe('when the page is loaded again', () => {
     expect(await connectSilently(register({ client: node.client }).wallet)).toEqual([ADDRESS]);
   });
 
-  test('what is not a session of this library is no account, and connect says so once', async () => {
+  test('what is not a session of this library is not an account, and connect says so once', async () => {
     const id = `sui-enclave/wallet/https%3A%2F%2Faccounts.google.com/${CLIENT_ID}`;
     page.current.stored.set(`${id}/sui-enclave/zklogin/session`, '{');
     const { wallet } = register();

@@ -134,7 +134,7 @@ describe('in the tab of the page that began', () => {
 
   test.each<[string, string | object]>([
     ['of another state', { state: '1'.repeat(64) }],
-    ['that is no JSON', '{'],
+    ['that is not JSON', '{'],
     ['without a wallet', { wallet: 1 }],
   ])('does not follow an entry %s', async (_, entry) => {
     const { arrived, end } = waiting();

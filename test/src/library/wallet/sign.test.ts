@@ -82,7 +82,7 @@ describe('signTransaction', () => {
     expect(Transaction.from(bytes).getData().sender).toBe(account.address);
   });
 
-  test('refuses another account, chain or sender, and what is no transaction, before it asks', async () => {
+  test('refuses another account, chain or sender, and what is not a transaction, before it asks', async () => {
     const { account, sign, asked: requests } = await connected();
     const transaction = something();
     const otherAccount: WalletAccount = {
@@ -200,7 +200,7 @@ describe('signPersonalMessage', () => {
     await node.verify(hello, signature, account.address, 'PersonalMessage');
   });
 
-  test('refuses what is no message', async () => {
+  test('refuses what is not a message', async () => {
     const { account, signMessage } = await connected();
     await expect(signMessage({ message: 'hello' as never, account })).rejects.toMatchObject({
       code: 'ZKLOGIN_OPTION',

@@ -78,7 +78,7 @@ describe('a struct', () => {
       digest: Uint8Array;
       latest: { low: bigint; high: bigint };
     }>();
-    // @ts-expect-error a u64 is no boolean
+    // @ts-expect-error a u64 is not a boolean
     expect(() => Candle.serialize({ low: true, high: 1n })).toThrow(TypeError);
     // @ts-expect-error high is missing
     expect(() => Candle.serialize({ low: 1n })).toThrow(TypeError);

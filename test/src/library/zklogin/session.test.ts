@@ -443,7 +443,7 @@ describe('a sponsor', () => {
     }
   });
 
-  test('whose signature is missing is no sponsor for the node', async () => {
+  test('whose signature is missing is not a sponsor for the node', async () => {
     const { client, session, service } = await sponsored();
     const sponsor = async (request: SponsorRequest) => ({
       ...(await service(request)),

@@ -79,7 +79,7 @@ describe('POST /input', () => {
     expect(await response.json()).toEqual({ ...PROOF, protocol: 'groth16', curve: 'bn128' });
   });
 
-  test('a body that is no input of the circuit is refused in plain text', async () => {
+  test('a body that is not an input of the circuit is refused in plain text', async () => {
     const { post } = await start();
     const refusals: readonly [what: string, body: unknown, status: number, text: string][] = [
       ['not JSON', '{', 400, 'the body is not JSON'],

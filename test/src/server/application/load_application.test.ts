@@ -24,7 +24,7 @@ describe('loadApplication', () => {
       "export default { signs: [{ payload: { name: 'A', fields: [] } }], create() {} };",
     ],
     [
-      'a type that is no struct',
+      'a type that is not a struct',
       "export default { signs: [{ intent: 0, payload: { name: 'u64' } }], create() {} };",
     ],
     ['nothing', 'export default null;'],

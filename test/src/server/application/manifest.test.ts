@@ -112,7 +112,7 @@ describe('app.yaml', () => {
     ['in upper case', KEY.toUpperCase()],
     ['in base64', Buffer.from(KEY, 'hex').toString('base64')],
     ['that is a number', '1'.repeat(64)],
-    ['that is no point', `02${'00'.repeat(31)}`],
+    ['that is not a point', `02${'00'.repeat(31)}`],
     // Anybody can sign for these.
     ['of order 1', `"01${'00'.repeat(31)}"`],
     ['of order 2', `ec${'ff'.repeat(30)}7f`],

@@ -152,7 +152,7 @@ describe('what others see', () => {
     expect([...sizes]).toEqual([33 + 512 + 16]);
   });
 
-  test('is no answer to another: each answers its own request, however they are mixed', async () => {
+  test('is not an answer to another: each answers its own request, however they are mixed', async () => {
     const server = await startDice();
     const key = await fetchSealingKey(server);
     const calls = await Promise.all(

@@ -142,7 +142,7 @@ test('a parser that was stopped by a request serves one behind it, and those of 
   }
 });
 
-test('pieces of 16 bytes are no excess', async () => {
+test('pieces of 16 bytes are not excess', async () => {
   const { post } = await start();
   const body = new ReadableStream({
     pull(controller) {

@@ -127,7 +127,7 @@ describe('the address of a source', () => {
     await expect(sourceAddress('http://localhost/a', true)).rejects.toBeInstanceOf(UsageError);
   });
 
-  test('that has none here is no difference', async () => {
+  test('that has none here is not a difference', async () => {
     expect(await findCode(sourceAddress('https://code.example/a', false, resolver([])))).toBe(
       'NOT_FULLY_CHECKED',
     );

@@ -104,7 +104,7 @@ describe('a lineage', () => {
     await expect(listVersions(lying({ list }))).rejects.toMatchObject({ code: 'NOT_FULLY_CHECKED' });
   });
 
-  test('of a node that does not answer is no finding', async () => {
+  test('of a node that does not answer is not a finding', async () => {
     node.faults.set('GetPackage', 'reset');
     await expect(listVersions(real)).rejects.toMatchObject({ code: 'SUI_NODE_UNREACHABLE' });
     node.faults.set('GetPackage', { status: 'UNIMPLEMENTED', message: '' });

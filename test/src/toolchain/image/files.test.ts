@@ -67,7 +67,7 @@ describe('the files of an application', () => {
     );
   });
 
-  test('are no links, and not below a link', () => {
+  test('are not links, and not below a link', () => {
     write('real/x.txt');
     mkdirSync(join(app, 'public'));
     symlinkSync('/etc/hostname', join(app, 'public/hostname'));
@@ -82,7 +82,7 @@ describe('the files of an application', () => {
     expect(() => readFiles(app, { files: ['views'] })).toThrow(refusal(/"views" is not a folder/));
   });
 
-  test('are no pipe, which nobody could read to its end', () => {
+  test('are not a pipe, which nobody could read to its end', () => {
     write('public/x.txt');
     execFileSync('mkfifo', [join(app, 'public/pipe')]);
     expect(() => readFiles(app, { files: ['public'] })).toThrow(refusal(/"public\/pipe" is neither/));

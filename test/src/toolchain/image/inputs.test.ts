@@ -159,7 +159,7 @@ describe('the archive of inputs', () => {
     expect(readFileSync(join(dir, 'fresh', digest), 'utf8')).toBe(packages[digest]);
   });
 
-  test('leaves out what is no package, also links and paths that lead elsewhere', () => {
+  test('leaves out what is not a package, also links and paths that lead elsewhere', () => {
     const [digest = ''] = digests;
     const file = join(dir, 'odd.tar');
     const content = packages[digest] ?? '';

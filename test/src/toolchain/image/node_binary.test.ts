@@ -66,7 +66,7 @@ describe('a binary of Node', () => {
     expect(() => readNodeBinary(put('node', content), ROOT)).toThrow(refused(message));
   });
 
-  test.runIf(isHere)('is no other program', () => {
+  test.runIf(isHere)('is not another program', () => {
     const file = join(dir, 'env');
     copyFileSync('/usr/bin/env', file);
     expect(() => readNodeBinary(file, ROOT)).toThrow(refused(/is not a Node/));

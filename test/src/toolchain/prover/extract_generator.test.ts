@@ -194,7 +194,7 @@ describe('refuses', () => {
     expect(readdirSync(folder)).toEqual(['image.tar']);
   });
 
-  test('a file that is no archive, and one that ends early', async () => {
+  test('a file that is not an archive, and one that ends early', async () => {
     expect(await extract(Buffer.from('PK not a tar'.repeat(100)))).toMatchObject({ code: 'ARCHIVE_INVALID' });
     const whole = ociArchive({ layers: [WHOLE], compression: 'tar' });
     for (const part of [0.1, 0.4, 0.7]) {

@@ -171,7 +171,7 @@ test('a type that contains itself ends', () => {
   expect(json.match(/"description":"trim"/g)).toHaveLength(2);
 });
 
-test('what has no effect on the input is no rule', () => {
+test('what has no effect on the input is not a rule', () => {
   const schema = v.pipe(string, v.brand('Pair'), v.readonly(), v.maxLength(5));
   expect(inputSchema(schema)).toEqual({ type: 'string', maxLength: 5 });
 });
