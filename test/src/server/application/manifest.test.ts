@@ -125,6 +125,14 @@ describe('app.yaml', () => {
     );
   });
 
+  test('names a folder of files once, and 16 at most', () => {
+    const withFolders = (count: number) =>
+      `endpoints: []\nsecrets: []\nfiles: [${Array.from({ length: count }, (_, index) => `folder${index}`)}]\n`;
+    expect(parseManifest(withFolders(16)).files).toHaveLength(16);
+    expect(() => parseManifest(withFolders(17))).toThrow(/^app\.yaml, files: /);
+    expect(() => parseManifest('endpoints: []\nsecrets: []\nfiles: [a, a]\n')).toThrow(/^app\.yaml, files: /);
+  });
+
   test('names a provisioner once, and 16 at most', () => {
     expect(() => parseManifest(provisioned(`[${KEY}, ${KEY}]`))).toThrow(/^app\.yaml, provisioners: /);
     const points = Array.from({ length: 17 }, () => newProvisioner().hex);

@@ -106,6 +106,10 @@ describe('requests', () => {
     },
   );
 
+  test.each([1, 32])('%s is a range of PCRs', (range) => {
+    expect(hex(lockPcrs.encode(range))).toMatch(/^a1684c6f636b50435273a16572616e6765/);
+  });
+
   test.each([0, -1, 33, 1.5, '1', undefined])('%s is not a range of PCRs', (range) => {
     expect(() => lockPcrs.encode(range as never)).toThrow(inputError);
   });
