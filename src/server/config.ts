@@ -92,13 +92,21 @@ export const SERVER_SETTINGS = {
     schema: integerBetween(FEWEST_CONNECTIONS, 100_000),
     default: '2048',
     meaning:
-      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose request is incomplete, never one whose request is being answered. If the limit on open files (`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers this limit and warns: it reserves 64 files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at most 256 for each',
+      'open connections. At the limit, a new connection replaces an idle one, or otherwise one whose ' +
+      'request is incomplete, never one whose request is being answered. If the limit on open files ' +
+      '(`RLIMIT_NOFILE`, `ulimit -n`) allows fewer, the server lowers this limit and warns: it reserves 64 ' +
+      'files for other purposes, and up to half of the rest for connections to the hosts of `app.yaml`, at ' +
+      'most 256 for each',
   },
   MAX_CONCURRENT_REQUESTS: {
     schema: integerBetween(1, 100_000),
     default: '256',
     meaning:
-      'requests in progress, counted once they have arrived completely. Further ones are answered 503 with `Retry-After`. A request whose caller has disconnected counts until it is done. A request that only waits for the upstream call of another request, such as for the same place, does not count. At most a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ones are answered 503 at once',
+      'requests in progress, counted once they have arrived completely. Further ones are answered 503 with ' +
+      '`Retry-After`. A request whose caller has disconnected counts until it is done. A request that only ' +
+      'waits for the upstream call of another request, such as for the same place, does not count. At most ' +
+      'a quarter of `MAX_CONNECTIONS` wait in this way, and at most an eighth for the same call; further ' +
+      'ones are answered 503 at once',
   },
   TRUSTED_PROXIES: {
     schema: integerBetween(0, 16),

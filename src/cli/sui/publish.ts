@@ -112,8 +112,10 @@ interface Published {
 
 export const main = suiCommand({
   name: 'publish',
-  purpose:
-    "Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the\nchain. The sender gets the UpgradeCap, the capability to upgrade it, and the EnclaveCap of its application.\nSet FRAMEWORK=fetch to fetch Sui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy. The package is\ncompiled for --network, which is required with --rpc-url too.",
+  purpose: `Compiles a package of move/ and publishes it, together with its unpublished dependencies, as one package on the
+chain. The sender gets the UpgradeCap, the capability to upgrade it, and the EnclaveCap of its application.
+Set FRAMEWORK=fetch to fetch Sui's framework from GitHub, or SUI_FRAMEWORK_DIR to the folder of a copy. The package is
+compiled for --network, which is required with --rpc-url too.`,
   example: 'weather --network testnet --dry-run',
   ids: [],
   arguments: ARGUMENTS,

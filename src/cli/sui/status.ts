@@ -135,8 +135,10 @@ function inColumns(rows: readonly (readonly string[])[]): string[] {
 
 export const main = suiCommand({
   name: 'status',
-  purpose:
-    'Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are\nregistered under the config. It requests the attestation several times at each URL, since a proxy may forward to several\nenclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not\nregistered or not accepted, or if no answer can be trusted.',
+  purpose: `Prints, for each enclave that answers at the URLs, whether contracts accept it, and then the other enclaves that are
+registered under the config. It requests the attestation several times at each URL, since a proxy may forward to several
+enclaves. Without URLs, it uses those in the deployment file. The exit code is 1 if a key that answered is not
+registered or not accepted, or if no answer can be trusted.`,
   example: 'https://weather.example --network testnet',
   ids: ['configId'],
   arguments: { urls: { label: 'enclave_url', schema: enclaveUrl, repeated: true, optional: true } },

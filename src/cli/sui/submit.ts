@@ -292,8 +292,10 @@ function checkObjects({ roles, typeParameters, application }: MoveCall, objects:
 
 export const main = suiCommand({
   name: 'submit',
-  purpose:
-    'Sends a request to an enclave, verifies that a registered key signed the answer, and calls a Move function with it:\nPACKAGE::module::function, or module::function of the package in the deployment file of --network. The parameters of the\nfunction, read from the chain, must be the signed fields in order, then timestamp_ms: u64 and sig: &vector<u8>; Enclave,\nEnclaveConfig, Clock, Random and other objects may be anywhere among them. Returned objects go to the sender.',
+  purpose: `Sends a request to an enclave, verifies that a registered key signed the answer, and calls a Move function with it:
+PACKAGE::module::function, or module::function of the package in the deployment file of --network. The parameters of the
+function, read from the chain, must be the signed fields in order, then timestamp_ms: u64 and sig: &vector<u8>; Enclave,
+EnclaveConfig, Clock, Random and other objects may be anywhere among them. Returned objects go to the sender.`,
   example:
     'weather::update_weather --url https://weather.example --body \'{"payload":{"location":"Oslo"}}\' --network testnet',
   ids: [],

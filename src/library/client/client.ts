@@ -53,9 +53,11 @@ export class EnclaveClient {
 
   /**
    * @param url base URL of the enclave's endpoints: a path is kept, a query is dropped
-   * @param trust internal: instead of the policy
    * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE; ClientError: CLIENT_OPTION
    */
+  constructor(url: string | URL, options: EnclaveClientOptions);
+  /** @internal `trust` replaces the policy. */
+  constructor(url: string | URL, options: EnclaveClientOptions, trust?: Trust);
   constructor(url: string | URL, options: EnclaveClientOptions, trust?: Trust) {
     const checked = readOptions(options);
     this.#calls = new Calls(baseUrl(url), trust ?? trustIn(options?.policy), checked);
@@ -71,7 +73,6 @@ export class EnclaveClient {
    *   trust
    * @param configId of the EnclaveConfig
    * @param url as for the constructor
-   * @param watched internal: may look at what the trust says
    * @throws ClientError: CLIENT_OPTION; SuiError if the config can't be read; AttestationError if its image
    *   is all zeros
    * @example
@@ -79,17 +80,31 @@ export class EnclaveClient {
    * const expect = { location: 'Oslo' };
    * const { enclaveId, data, signature } = await client.processData(expect, WeatherResponse, { expect });
    */
+  static forConfig(
+    suiClient: ClientWithCoreApi,
+    configId: string,
+    url: string | URL,
+    options?: ConfigClientOptions,
+  ): Promise<RegisteredEnclaveClient>;
+  /** @internal `wrapTrust` may observe which keys the trust admits. */
+  static forConfig(
+    suiClient: ClientWithCoreApi,
+    configId: string,
+    url: string | URL,
+    options?: ConfigClientOptions,
+    wrapTrust?: (trust: Trust) => Trust,
+  ): Promise<RegisteredEnclaveClient>;
   static async forConfig(
     suiClient: ClientWithCoreApi,
     configId: string,
     url: string | URL,
     options: ConfigClientOptions = {},
-    watched: (trust: Trust) => Trust = (trust) => trust,
+    wrapTrust: (trust: Trust) => Trust = (trust) => trust,
   ): Promise<RegisteredEnclaveClient> {
     const { trustInConfig } = await import('./registered.ts');
     const { trust, signal, options: clientOptions } = trustInConfig(suiClient, configId, options);
     // The policy is the chain's: see `trust`.
-    const client = new RegisteredEnclaveClient(url, clientOptions as EnclaveClientOptions, watched(trust));
+    const client = new RegisteredEnclaveClient(url, clientOptions as EnclaveClientOptions, wrapTrust(trust));
     await abortable(trust.current(), signal);
     return client;
   }

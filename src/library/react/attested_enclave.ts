@@ -86,13 +86,19 @@ export class AttestedEnclave {
 
   /** Nothing is sent before someone subscribes. */
   constructor(url: string, options: EnclaveClientOptions | RegisteredEnclaveOptions) {
-    const watched = (trust: Trust) => tellingKeys(trust, (publicKey) => this.#meet(publicKey));
+    const wrapTrust = (trust: Trust) => observeKeys(trust, (publicKey) => this.#meet(publicKey));
     this.#connect = async (signal) => {
       if ('configId' in options) {
         const { suiClient, configId, ...clientOptions } = options;
-        return await EnclaveClient.forConfig(suiClient, configId, url, { ...clientOptions, signal }, watched);
+        return await EnclaveClient.forConfig(
+          suiClient,
+          configId,
+          url,
+          { ...clientOptions, signal },
+          wrapTrust,
+        );
       }
-      return new EnclaveClient(url, options, watched(trustIn(options?.policy)));
+      return new EnclaveClient(url, options, wrapTrust(trustIn(options?.policy)));
     };
     this.#state = this.#assemble();
   }
@@ -178,15 +184,18 @@ export class AttestedEnclave {
   }
 }
 
-/** Tells the key of each accepted answer: the client itself attests again where no known key signed one. */
-function tellingKeys(trust: Trust, tell: (publicKey: Uint8Array) => void): Trust {
+/**
+ * Calls `onKey` with the key of each accepted answer: the client itself attests again where no known key
+ * signed one.
+ */
+function observeKeys(trust: Trust, onKey: (publicKey: Uint8Array) => void): Trust {
   return {
     current: () => trust.current(),
     renewed: (outdated) => trust.renewed(outdated),
     vouchesFor: (publicKey) => trust.vouchesFor(publicKey),
     async admit(publicKey) {
       const enclaveId = await trust.admit(publicKey);
-      tell(publicKey);
+      onKey(publicKey);
       return enclaveId;
     },
   };

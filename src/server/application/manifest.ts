@@ -182,7 +182,12 @@ function validateManifest(data: unknown, file: string): Manifest {
   const result = v.safeParse(ManifestFile, data);
   if (!result.success) {
     throw new ConfigError(
-      `${file}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each with a list of at most 8 fields) and the list files (at most 16 folders of the application), no other property, and no duplicate name`,
+      `${file}, ${v.getDotPath(result.issues[0]) ?? 'top level'}: must have the lists endpoints (host names in ` +
+        'lower case, or {host: name, ca: PEM}) and secrets (names in upper case), may have a name (lower case ' +
+        'letters, digits, _ and -, at most 64), the list provisioners (at most 16 ed25519 public keys, each 64 ' +
+        'hexadecimal digits in lower case, in quotes), plain: true, events (at most 16 names in lower case, each ' +
+        'with a list of at most 8 fields) and the list files (at most 16 folders of the application), no other ' +
+        'property, and no duplicate name',
     );
   }
   const { name, endpoints, secrets, provisioners, plain, events, files } = result.output;
