@@ -65,6 +65,10 @@ export type AttestationExplanation =
  *
  * @param bytes the binary document, not its hexadecimal form
  * @throws AttestationError when an option is invalid, as `verifyAttestation` does; never for a document
+ * @example
+ * const { rules, error } = await explainAttestation(bytes, { now: Date.now(), policy: { images: [image] } });
+ * for (const { id, state } of rules) console.log(state, id);
+ * if (error) console.log(error.code, error.message);
  */
 export async function explainAttestation(
   bytes: Uint8Array,

@@ -44,8 +44,8 @@ export interface RegisteredAnswer<Data> extends VerifiedAnswer<Data> {
  * @example
  * const WeatherResponse = signedType(0, bcs.struct('WeatherResponse', { location: text, temperature: u64 }));
  * const client = new EnclaveClient('https://weather.example', { policy: { images: [image] } });
- * const asked = { location: 'San Francisco' };
- * const { data, signature } = await client.processData(asked, WeatherResponse, { expect: asked });
+ * const payload = { location: 'San Francisco' };
+ * const { data, signature } = await client.processData(payload, WeatherResponse, { expect: payload });
  */
 export class EnclaveClient {
   readonly #calls: Calls;

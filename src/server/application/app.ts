@@ -104,6 +104,24 @@ export interface Routes {
 /**
  * Gives `create` the type of its context, whose `sign` accepts the types of `signs`, and `emit` those of
  * `events`.
+ *
+ * @example
+ * const Sum = signedType(0, struct('Sum', { total: u64 }));
+ * const Payload = v.strictObject({ numbers: v.array(v.pipe(v.number(), v.integer(), v.minValue(0))) });
+ * export default defineApp({
+ *   signs: [Sum],
+ *   create: ({ sign }) => ({
+ *     endpoints: [
+ *       processData({
+ *         payload: Payload,
+ *         async handle({ numbers }) {
+ *           const total = numbers.reduce((sum, number) => sum + BigInt(number), 0n);
+ *           return sign(Sum, BigInt(Date.now()), { total });
+ *         },
+ *       }),
+ *     ],
+ *   }),
+ * });
  */
 export function defineApp<
   const Signs extends readonly DeclaredStruct[],
@@ -175,7 +193,13 @@ interface Post<Input> extends Handler<Input> {
 /** The handler of a GET reads only properties that a schema describes. */
 type NeedsQuery<Input> = undefined extends Input ? unknown : { readonly query: unknown };
 
-/** An endpoint, whose handler has the type of input that its schema describes. @throws ConfigError */
+/**
+ * Defines an endpoint, whose handler receives the type that its schema describes.
+ *
+ * @throws ConfigError
+ * @example
+ * endpoint({ method: 'GET', path: '/latest', handle: async () => ({ price: latestPrice() }) });
+ */
 export function endpoint<Input = undefined>(
   definition: (Get<Input> & NeedsQuery<Input>) | Post<Input>,
 ): Endpoint {
@@ -228,7 +252,12 @@ interface ProcessData<Payload> extends Handler<Payload, SignedAnswer> {
   readonly payload: Schema<Payload>;
 }
 
-/** `POST /process_data`, whose body has the single property `payload`, and whose answer is signed. */
+/**
+ * Defines `POST /process_data`, whose body has the single property `payload`, and whose answer is signed.
+ *
+ * @example
+ * processData({ payload: Request, handle: async ({ pair }) => sign(Quote, BigInt(atMs), { pair, cents }) });
+ */
 export function processData<Payload>(definition: ProcessData<Payload>): Endpoint {
   const { payload, idempotent = true } = definition;
   return endpoint({
