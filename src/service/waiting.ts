@@ -71,7 +71,7 @@ export function presentRequestId(): string | undefined {
  *
  * @param leaving ends the wait, but not the call
  * @throws OVERLOADED immediately if too many requests wait; what the call throws; CallerLeft; the reason of
- *   `gone`
+ *   `leaving`
  */
 export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promise<T> {
   const work = present.getStore();
@@ -81,7 +81,7 @@ export function waitForShared<T>(call: Promise<T>, leaving?: AbortSignal): Promi
 /**
  * Waits for a call, no matter who began it, outside of the limits on requests that wait.
  *
- * @throws the reason of `gone`
+ * @throws the reason of `leaving`
  */
 export function untilGone<T>(call: Promise<T>, leaving: AbortSignal | undefined): Promise<T> {
   return untilOneEnds(call, [leaving]);

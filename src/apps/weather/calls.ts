@@ -18,7 +18,7 @@ export type WeatherReading = SubmittedAnswer<{ readonly location: string; readon
 /** A signed answer of its `POST /temperature`. */
 export type TemperatureReading = SubmittedAnswer<{
   readonly location: string;
-  /** Tenths of a degree Celsius, plus 100000: see `celsiusOf`. */
+  /** Tenths of a degree Celsius, plus 100000: see `toCelsius`. */
   readonly tenths_plus_100000: U64Input;
 }>;
 

@@ -90,7 +90,7 @@ export function chooseNode(network: Network | undefined, rpcUrl: string | undefi
   };
 }
 
-/** @throws as `nodeOf` */
+/** @throws as `chooseNode` */
 export function connect(
   network: Network | undefined,
   rpcUrl: string | undefined,

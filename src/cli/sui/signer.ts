@@ -46,7 +46,7 @@ export function findSender(env: Environment, { address }: SignerOptions): string
   return sender;
 }
 
-/** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `senderOf` */
+/** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `findSender` */
 export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
   const sender = findSender(env, options);
   return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));

@@ -15,7 +15,7 @@ export interface FormField {
   readonly description: string;
 }
 
-/** A text that the person wrote, by `keyOf` the field. */
+/** A text that the person wrote, by `formatKey` the field. */
 export type Values = Readonly<Record<string, string>>;
 
 export type Body = { readonly body: unknown } | { readonly field: FormField; readonly problem: string };

@@ -22,7 +22,7 @@ import { Codec } from './values.ts';
 /**
  * Code of a chain. In its types, datatypes have the id of their package's first version, as in bytecode. The
  * chain stores and shows them with the id of the version that introduced them (`TypeOrigin` of sui-types):
- * `parse` and `nameOf` translate.
+ * `parse` and `formatType` translate.
  */
 export class ChainCode {
   readonly packages: Packages;

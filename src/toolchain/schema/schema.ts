@@ -24,7 +24,7 @@ export function listApplications(project: Project, name: string | undefined): Ap
 /**
  * @param check writes nothing, and refuses a file that would change
  * @returns the files
- * @throws OutdatedError; the errors of `schemaFileOf`
+ * @throws OutdatedError; the errors of `createSchemaFile`
  */
 export async function updateSchemas(
   applications: readonly ApplicationFolder[],
