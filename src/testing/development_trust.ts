@@ -3,7 +3,7 @@
  * test a client, a developer gives it `dev-root.pem` once.
  */
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import { createRoot, type Identity, ROOT_NAME, toPem } from './attestation_ca.ts';
@@ -11,18 +11,20 @@ import { developmentRegisters, EmulatedNsm } from './emulated_nsm.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const OWNER_ONLY = 0o600;
+/** A root is written in milliseconds: the program that made an older lock was killed. */
+const LOCK_EXPIRES_MS = 5000;
+const LOCK_RETRY_MS = 20;
 
 export class DevelopmentTrust {
   readonly nsm: EmulatedNsm;
   /** The name of the registers' file in the folder: each image of each application has its own. */
   readonly pcrsName: string;
   readonly #folder: URL;
-  readonly #root: Identity;
-  /** Whether `save` writes a new root. */
+  /** Whether there was no usable root before, so that this start has made one. */
   readonly isNew: boolean;
 
   /**
-   * @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced at `save`.
+   * @param folder ends in a slash; it need not exist. A root in it that can't be used is replaced
    * @param application that the NSM attests, a folder of src/apps
    * @param options `image`: as for `developmentRegisters`; `now`: in milliseconds since 1970
    */
@@ -35,34 +37,66 @@ export class DevelopmentTrust {
     const name = application === 'weather' ? 'dev' : `dev-${application}`;
     // No application has a dot in its name.
     const pcrsName = image === 1 ? `${name}.pcrs` : `${name}.${image}.pcrs`;
-    return new DevelopmentTrust(folder, registers, pcrsName, readRoot(folder, now), now);
+    const kept = readRoot(folder, now);
+    const { root, isNew } = kept ? { root: kept, isNew: false } : createRootOnce(folder, now);
+    return new DevelopmentTrust(folder, registers, pcrsName, root, isNew);
   }
 
   private constructor(
     folder: URL,
     registers: readonly Uint8Array[],
     pcrsName: string,
-    kept: Identity | undefined,
-    now: number,
+    root: Identity,
+    isNew: boolean,
   ) {
     this.#folder = folder;
-    this.isNew = kept === undefined;
-    this.#root = kept ?? createRoot(new Date(now));
-    this.nsm = new EmulatedNsm(Date.now, this.#root, registers);
+    this.isNew = isNew;
+    this.nsm = new EmulatedNsm(Date.now, root, registers);
     this.pcrsName = pcrsName;
   }
 
-  /** Writes registers, root and its key. @returns a line for people */
+  /** Writes the registers. @returns a line for people */
   save(): string {
     mkdirSync(this.#folder, { recursive: true });
     replaceFile(fileURLToPath(new URL(this.pcrsName, this.#folder)), this.nsm.pcrsFile());
-    if (this.isNew) {
-      const key = this.#root.privateKey.export({ type: 'pkcs8', format: 'pem' });
-      replaceFile(fileURLToPath(new URL('dev-root.key', this.#folder)), key.toString(), OWNER_ONLY);
-      replaceFile(fileURLToPath(new URL('dev-root.pem', this.#folder)), toPem(this.#root.certificate), 0o644);
-    }
     const root = this.isNew ? 'a new root, out/dev-root.pem' : 'the root in out/dev-root.pem';
     return `Attestation is emulated under ${root}: its documents prove nothing. Registers: out/${this.pcrsName}.`;
+  }
+}
+
+/**
+ * Makes a root and writes it with its key, unless a program that started at the same moment has just done so:
+ * both must have the same root.
+ */
+function createRootOnce(folder: URL, now: number): { readonly root: Identity; readonly isNew: boolean } {
+  mkdirSync(folder, { recursive: true });
+  const lock = fileURLToPath(new URL('dev-root.lock', folder));
+  takeLock(lock);
+  try {
+    const kept = readRoot(folder, now);
+    if (kept) return { root: kept, isNew: false };
+    const root = createRoot(new Date(now));
+    const key = root.privateKey.export({ type: 'pkcs8', format: 'pem' });
+    replaceFile(fileURLToPath(new URL('dev-root.key', folder)), key.toString(), OWNER_ONLY);
+    replaceFile(fileURLToPath(new URL('dev-root.pem', folder)), toPem(root.certificate), 0o644);
+    return { root, isNew: true };
+  } finally {
+    rmdirSync(lock);
+  }
+}
+
+/** Makes a folder, and waits for as long as another program has it. */
+function takeLock(folder: string): void {
+  for (;;) {
+    try {
+      mkdirSync(folder);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const madeMs = statSync(folder, { throwIfNoEntry: false })?.mtimeMs;
+    if (madeMs !== undefined && Date.now() - madeMs > LOCK_EXPIRES_MS) rmdirSync(folder);
+    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS);
   }
 }
 

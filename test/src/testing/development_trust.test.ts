@@ -1,4 +1,17 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -18,8 +31,10 @@ function started() {
   DevelopmentTrust.load(url, 'weather').save();
   const file = (name: string) => join(folder, 'out', name);
   const read = (name: string) => readFileSync(file(name), 'utf8');
-  const isKept = (now = Date.now()) =>
-    DevelopmentTrust.load(url, 'weather', { now }).nsm.rootPem() === read('dev-root.pem');
+  const isKept = (now = Date.now()) => {
+    const pem = read('dev-root.pem');
+    return DevelopmentTrust.load(url, 'weather', { now }).nsm.rootPem() === pem;
+  };
   return { url, file, read, isKept };
 }
 
@@ -100,11 +115,48 @@ test('a root that cannot be used is replaced, not trusted', () => {
     const folder = started();
     expect(folder.isKept()).toBe(true);
     spoil(folder);
-    expect(folder.isKept()).toBe(false);
     expect(DevelopmentTrust.load(folder.url, 'weather').save()).toMatch(/under a new root/);
     expect(folder.isKept()).toBe(true);
     expect(statSync(folder.file('dev-root.key')).mode & 0o777).toBe(0o600);
   }
+});
+
+test('programs that start at the same moment have the same root', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-trust-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const module = new URL('../../../src/testing/development_trust.ts', import.meta.url);
+  const code = `
+    const { DevelopmentTrust } = await import(${JSON.stringify(module.href)});
+    process.stdin.once('data', () => {
+      const { nsm, isNew } = DevelopmentTrust.load(new URL(${JSON.stringify(`${pathToFileURL(folder)}/`)}), 'weather');
+      console.log(JSON.stringify({ pem: nsm.rootPem(), isNew }));
+      process.exit();
+    });
+    console.log('ready');`;
+  const programs = Array.from({ length: 4 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', code], { stdio: ['pipe', 'pipe', 'inherit'] }),
+  );
+  onTestFinished(() => {
+    for (const program of programs) program.kill('SIGKILL');
+  });
+  await Promise.all(programs.map(({ stdout }) => once(stdout, 'data')));
+  const answers = programs.map(({ stdout }) => once(stdout, 'data'));
+  for (const { stdin } of programs) stdin.write('start\n');
+  const roots = (await Promise.all(answers)).map(([data]) => JSON.parse(String(data)));
+  expect(new Set(roots.map(({ pem }) => pem))).toEqual(
+    new Set([readFileSync(join(folder, 'dev-root.pem'), 'utf8')]),
+  );
+  expect(roots.filter(({ isNew }) => isNew)).toHaveLength(1);
+  expect(readdirSync(folder).sort()).toEqual(['dev-root.key', 'dev-root.pem']);
+});
+
+test('the lock of a program that was killed expires', () => {
+  const { url, file, isKept } = started();
+  rmSync(file('dev-root.key'));
+  mkdirSync(file('dev-root.lock'));
+  utimesSync(file('dev-root.lock'), 0, 0);
+  expect(DevelopmentTrust.load(url, 'weather').isNew).toBe(true);
+  expect(isKept()).toBe(true);
 });
 
 test('a root is replaced before it expires', () => {
