@@ -4,10 +4,15 @@ import { fileURLToPath } from 'node:url';
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
 
-/** It loads a file; or it listens, with the name of its registers' file if it attests. */
-export type ServerMessage =
-  | { readonly file: string }
-  | { readonly port: string; readonly pcrsName?: string | undefined };
+/** It listens. */
+export interface ListeningMessage {
+  readonly port: string;
+  /** The name of its registers' file, if it attests. */
+  readonly pcrsName?: string | undefined;
+}
+
+/** It loads a file; or it listens. */
+export type ServerMessage = { readonly file: string } | ListeningMessage;
 
 export interface ForkOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

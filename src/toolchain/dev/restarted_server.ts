@@ -1,0 +1,133 @@
+/**
+ * Runs `serve.ts`, and restarts it on the same port when a file that it has loaded changes. A restart that
+ * fails waits for the next change.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { relative, sep } from 'node:path';
+import { forkServer, type ListeningMessage } from './fork_server.ts';
+import { WatchedFiles } from './watched_files.ts';
+
+const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
+/** One save may be several events. */
+const SETTLE_MS = 100;
+/** Requests in flight may finish in this time. */
+const STOP_MS = 2000;
+
+export interface RestartedServerOptions {
+  /** Root of the project: only its files are watched. */
+  readonly root: string;
+  /** Set in addition to the environment of this process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** The server in a line about it. Default: "The server". */
+  readonly name?: string;
+  /** Keeps the server's log off standard output. */
+  readonly quiet?: boolean;
+  readonly log: (line: string) => void;
+  /** Called after each start. */
+  readonly onListening: (message: ListeningMessage) => void;
+  /** Called if the first start fails. */
+  readonly onFailedStart: (exitCode: number) => void;
+}
+
+/** The server that runs, and what must be the same after a restart. */
+export class RestartedServer {
+  /**
+   * Seed of the signing key under ATTEST=emulated, so that a registered key stays registered after a restart.
+   * It lasts as long as this process, and no file and no environment has it.
+   */
+  #seed = randomBytes(32);
+  readonly #files = new WatchedFiles((file) => this.#onChange(file));
+  readonly #options: RestartedServerOptions;
+  #server: ChildProcess;
+  /** The port that the system chose for PORT=0 stays the same. */
+  #port: string | undefined;
+  #restarting: Promise<void> | undefined;
+  #changedMeanwhile = false;
+  /** A file that changed before the first server listened. */
+  #changedEarly: string | undefined;
+  #isEnding = false;
+
+  constructor(options: RestartedServerOptions) {
+    this.#options = options;
+    this.#server = this.#start();
+  }
+
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#isEnding = true;
+    this.#files.close();
+    await this.#restarting;
+    await this.#stop(signal);
+  }
+
+  /** Restarts it with another signing key, as an enclave restarts. */
+  restartWithNewKey(): void {
+    this.#seed = randomBytes(32);
+    this.#changedMeanwhile = true;
+    this.#restarting ??= this.#restart();
+  }
+
+  #start(): ChildProcess {
+    this.#files.beginRound();
+    const { env, quiet = false, root, onListening, onFailedStart } = this.#options;
+    const options = {
+      env: { ...process.env, ...env, ...(this.#port !== undefined && { PORT: this.#port }) },
+      execArgv: [...process.execArgv, '--import', LOADED_FILES],
+      seed: this.#seed,
+      quiet,
+    };
+    const child = forkServer(options, (message, server) => {
+      if (server !== this.#server) return;
+      if ('file' in message) {
+        if (message.file.startsWith(`${root}${sep}`)) this.#files.add(message.file);
+        return;
+      }
+      this.#port = message.port;
+      this.#files.finishRound();
+      onListening(message);
+      // It may have loaded the file as it was before.
+      if (this.#changedEarly !== undefined) this.#onChange(this.#changedEarly);
+    });
+    child.on('exit', (code, signal) => {
+      if (child !== this.#server || this.#restarting || this.#isEnding) return;
+      if (this.#port === undefined) return onFailedStart(code ?? 1);
+      this.#log(`ended (${signal ?? `exit code ${code}`}). It starts again when one of its files changes.`);
+    });
+    return child;
+  }
+
+  #log(predicate: string): void {
+    this.#options.log(`${this.#options.name ?? 'The server'} ${predicate}`);
+  }
+
+  async #stop(signal: NodeJS.Signals): Promise<void> {
+    if (this.#server.exitCode !== null || this.#server.signalCode !== null) return;
+    const ended = once(this.#server, 'exit');
+    this.#server.kill(signal);
+    await ended;
+  }
+
+  async #restart(): Promise<void> {
+    do {
+      this.#changedMeanwhile = false;
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      const impatient = setTimeout(() => this.#server.kill('SIGKILL'), STOP_MS);
+      await this.#stop('SIGTERM');
+      clearTimeout(impatient);
+    } while (this.#changedMeanwhile);
+    this.#server = this.#start();
+    this.#restarting = undefined;
+  }
+
+  #onChange(file: string): void {
+    if (this.#isEnding) return;
+    // Before the first server listens, no port has to be kept, and its failure ends the start.
+    this.#changedEarly = this.#port === undefined ? file : undefined;
+    if (this.#changedEarly !== undefined) return;
+    this.#changedMeanwhile = true;
+    if (this.#restarting) return;
+    this.#options.log(`\n${relative(this.#options.root, file)} has changed: restarting.`);
+    this.#restarting = this.#restart();
+  }
+}
