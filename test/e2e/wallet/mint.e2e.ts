@@ -50,7 +50,7 @@ async function open(prover: Artifacts | undefined): Promise<Page> {
     log: createLog('silent'),
     seed: 'ab'.repeat(32),
     chain: sui,
-    enclave,
+    enclave: () => enclave,
     ...(prover && { prover }),
   });
   onTestFinished(() => services.close());

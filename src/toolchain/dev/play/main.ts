@@ -69,7 +69,11 @@ example dapp on loopback, until SIGTERM or Ctrl-C.`,
     const { 'dev-root.pem': rootPem = '', 'dev.pcrs': pcrs = '' } = files;
     const [seed, prover] = [developmentSeed(seedFolder(env)), builtProver('small')];
     const real = { log: createLog('warn'), ports, seed, ...(prover && { prover }) };
-    const wallet = await startWalletServices({ ...real, chain: sui, enclave: { url, rootPem, ...ids } });
+    const wallet = await startWalletServices({
+      ...real,
+      chain: sui,
+      enclave: () => ({ url, rootPem, ...ids }),
+    });
     const { issuer, saltUrl, proverUrl, faucetUrl } = wallet;
     const services = { issuer, saltUrl, proverUrl, clientId: CLIENTS.implicit.clientId };
     const settings = {

@@ -28,6 +28,8 @@ export interface DevSuiOptions {
    * Lag of reads behind execution, in milliseconds. Default: 300, as full nodes lag at times.
    */
   readonly lagMs?: number;
+  /** The first 4 bytes of the chain's identifier, in hexadecimal. Default: random ones. */
+  readonly chain?: string | undefined;
 }
 
 export interface DevSui {
@@ -48,12 +50,13 @@ export async function startDevSui({
   folder,
   env,
   lagMs = LAG_MS,
+  chain = randomBytes(4).toString('hex'),
 }: DevSuiOptions): Promise<DevSui> {
   const account = developmentAccount(folder, env);
   const trust = DevelopmentTrust.load(folder, 'weather');
   const [root = new Uint8Array()] = certificatesFromPem(trust.nsm.rootPem());
   const node = await LoopbackNode.start(root, port);
-  node.chainId = modelChainId(randomBytes(4));
+  node.chainId = modelChainId(Buffer.from(chain, 'hex'));
   const faucet = createFaucet((address, mist) => node.ledger.give(address, mist));
   try {
     await listen(faucet, 'FAUCET_PORT', faucetPort);

@@ -47,8 +47,15 @@ const PAGE = ['index.html', 'back'];
 /** Maximum size of a form_post in bytes: far more than a token. */
 const MAX_POSTED = 65_536;
 
-/** @param log is told when the page can't be built */
-export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line: string) => void): Server {
+/**
+ * @param readEnclave called at each load of the page
+ * @param log is told when the page can't be built
+ */
+export function createPageServer(
+  settings: Omit<Settings, 'posted' | 'enclave'>,
+  readEnclave: () => Settings['enclave'],
+  log: (line: string) => void,
+): Server {
   const site = loadSite(WALLET, SOURCE);
   site.catch((error: Error) => log(`The wallet's page can't be built: ${error.message}`));
   return createServer(async (request, response) => {
@@ -63,7 +70,11 @@ export function createPageServer(settings: Omit<Settings, 'posted'>, log: (line:
         const length = Number(request.headers['content-length']);
         if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
         const posted = isPost ? await text(request) : null;
-        return sendFile(response, 'index.html', page(await site, { ...settings, posted }));
+        return sendFile(
+          response,
+          'index.html',
+          page(await site, { ...settings, enclave: readEnclave(), posted }),
+        );
       }
       const content = files.get(path);
       if (content) sendFile(response, path, content);

@@ -30,23 +30,31 @@ export function portsFrom(first: number): Ports {
   };
 }
 
+/** A port and its owner, such as "the page's". */
+export type NamedPort = readonly [port: number, owner: string];
+
+/** The ports of the wallet's parts. */
+export function listPorts(ports: Ports): NamedPort[] {
+  return PARTS.map((part) => [ports[part], NAMES[part]]);
+}
+
 /**
  * Requires, before any part starts, that all ports are free.
  *
  * @throws ConfigError that names the first busy one
  */
 export async function requireFree(ports: Ports): Promise<void> {
-  for (const part of PARTS) {
-    const server = createServer().listen(ports[part], '127.0.0.1');
-    await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
-      throw busy(ports, part, error);
+  const remedy = `Set PORT to another, of which the next ${PARTS.length - 1} are free too`;
+  await requireFreePorts(listPorts(ports), remedy);
+}
+
+/** @param remedy a sentence that says how to get other ports. @throws as `requireFree` */
+export async function requireFreePorts(ports: readonly NamedPort[], remedy: string): Promise<void> {
+  for (const [port, owner] of ports) {
+    const server = createServer().listen(port, '127.0.0.1');
+    await once(server, 'listening').catch(({ code }: NodeJS.ErrnoException) => {
+      throw new ConfigError(`can't listen on port ${port}, ${owner}: ${code}. ${remedy}`);
     });
     await once(server.close(), 'close');
   }
-}
-
-function busy(ports: Ports, part: Part, { code }: NodeJS.ErrnoException): ConfigError {
-  return new ConfigError(
-    `can't listen on port ${ports[part]}, ${NAMES[part]}: ${code}. Set PORT to another, of which the next ${PARTS.length - 1} are free too`,
-  );
 }

@@ -84,7 +84,7 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
     ttl: { Interaction: 3600, Session: 3600, Grant: 3600, IdToken: 3600, AccessToken: 3600 },
     features: { devInteractions: { enabled: true } },
   };
-  const provider = new Provider(issuer, configuration);
+  const provider = withoutWarnings(() => new Provider(issuer, configuration));
   provider.Client.prototype.redirectUriAllowed = (uri) => {
     const url = URL.parse(uri);
     return url !== null && isLoopbackOrigin(url.origin) && url.hash === '';
@@ -97,6 +97,17 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   });
   handle = provider.callback();
   return { server, issuer };
+}
+
+/** The provider warns against its adapter in memory and its own pages, which are right for a fake. */
+function withoutWarnings<T>(create: () => T): T {
+  const { warn } = console;
+  console.warn = () => {};
+  try {
+    return create();
+  } finally {
+    console.warn = warn;
+  }
 }
 
 /** Maximum size of a request for a proof, in bytes: far more than a token. */

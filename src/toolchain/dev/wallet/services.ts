@@ -55,8 +55,8 @@ export interface WalletOptions {
   readonly prover?: Artifacts;
   /** Its node is set to check what this prover proves. Default: a node of its own. */
   readonly chain?: WalletChain;
-  /** Default: the page has none to ask. */
-  readonly enclave?: WalletEnclave | null;
+  /** The enclave that the page asks, at each load of the page. Default: none. */
+  readonly enclave?: () => WalletEnclave;
 }
 
 /** @throws ConfigError, naming the first port that is busy; nothing stays running then */
@@ -76,7 +76,7 @@ export async function startWalletServices(options: WalletOptions): Promise<Walle
 }
 
 async function start(
-  { log, seed, prover, chain, enclave = null }: WalletOptions,
+  { log, seed, prover, chain, enclave }: WalletOptions,
   ports: Ports,
   onClose: (end: () => Promise<void> | void) => void,
   close: () => Promise<void>,
@@ -93,7 +93,8 @@ async function start(
   const common = { issuer, saltUrl: salt.url, proverUrl: proving.url, faucetUrl };
   const ways = Object.entries(CLIENTS).map(([how, client]) => ({ how, ...client }));
   const page = createPageServer(
-    { ...common, ways, enclave, nodeUrl: node.url, provesReally: prover !== undefined },
+    { ...common, ways, nodeUrl: node.url, provesReally: prover !== undefined },
+    () => enclave?.() ?? null,
     (line) => log.error({}, line),
   );
   const origin = await listen(page, ports.page);
