@@ -34,12 +34,17 @@ export class DevelopmentTrust {
     { image = 1, now = Date.now() }: { readonly image?: number; readonly now?: number } = {},
   ): DevelopmentTrust {
     const registers = developmentRegisters(application, image);
-    const name = application === 'weather' ? 'dev' : `dev-${application}`;
-    // No application has a dot in its name.
-    const pcrsName = image === 1 ? `${name}.pcrs` : `${name}.${image}.pcrs`;
+    const pcrsName = DevelopmentTrust.pcrsName(application, image);
     const kept = readRoot(folder, now);
     const { root, isNew } = kept ? { root: kept, isNew: false } : createRootOnce(folder, now);
     return new DevelopmentTrust(folder, registers, pcrsName, root, isNew);
+  }
+
+  /** The name of the registers' file of an image of an application. */
+  static pcrsName(application: string, image: number): string {
+    const name = application === 'weather' ? 'dev' : `dev-${application}`;
+    // No application has a dot in its name.
+    return image === 1 ? `${name}.pcrs` : `${name}.${image}.pcrs`;
   }
 
   private constructor(

@@ -6,7 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { relative, sep } from 'node:path';
-import { forkServer, type ListeningMessage } from './fork_server.ts';
+import { type ForkOptions, forkServer, type ListeningMessage } from './fork_server.ts';
 import { WatchedFiles } from './watched_files.ts';
 
 const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
@@ -22,8 +22,8 @@ export interface RestartedServerOptions {
   readonly env: Readonly<Record<string, string>>;
   /** The server in a line about it. Default: "The server". */
   readonly name?: string;
-  /** Keeps the server's log off standard output. */
-  readonly quiet?: boolean;
+  /** As for `forkServer`. */
+  readonly output?: ForkOptions['output'];
   readonly log: (line: string) => void;
   /** Called after each start. */
   readonly onListening: (message: ListeningMessage) => void;
@@ -70,12 +70,12 @@ export class RestartedServer {
 
   #start(): ChildProcess {
     this.#files.beginRound();
-    const { env, quiet = false, root, onListening, onFailedStart } = this.#options;
+    const { env, output = 'all', root, onListening, onFailedStart } = this.#options;
     const options = {
       env: { ...process.env, ...env, ...(this.#port !== undefined && { PORT: this.#port }) },
       execArgv: [...process.execArgv, '--import', LOADED_FILES],
       seed: this.#seed,
-      quiet,
+      output,
     };
     const child = forkServer(options, (message, server) => {
       if (server !== this.#server) return;

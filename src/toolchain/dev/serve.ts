@@ -7,6 +7,7 @@ import { join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import pretty from 'pino-pretty';
 import { ConfigError, isEnclaveError } from 'sui-enclave/errors';
+import { toSchemaType } from 'sui-enclave/wire/schema_type';
 import { DEV_EMULATED, PROGRAM } from 'sui-enclave-cli/places';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
@@ -77,7 +78,8 @@ async function main(): Promise<void> {
   }
   console.log(describe(server.url, endpoints, fakes, trust && { pcrs: trust.pcrsName, out, here }));
   console.log('\nIt restarts when a file that it has loaded changes. Ctrl-C ends it.');
-  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName });
+  const signs = JSON.stringify(application.module.signs.map(toSchemaType));
+  process.send?.({ port: new URL(server.url).port || '80', pcrsName: trust?.pcrsName, signs });
   const end = async () => {
     await server.close();
     await fakes?.close();

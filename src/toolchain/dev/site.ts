@@ -5,7 +5,7 @@
  */
 import { execFile } from 'node:child_process';
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { CLONE, IS_CLONE } from 'sui-enclave-cli/places';
@@ -41,21 +41,14 @@ export async function loadSite(folder: string, source: string): Promise<Site> {
 }
 
 function readFiles(folder: string): Map<string, Buffer> {
-  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
-  return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
+  return new Map(listFiles(folder).map((name) => [name, readFileSync(join(folder, name))]));
 }
 
-/** A folder of static files that is built already. @param settings in place of its `settings.json` */
-export function createStaticServer(folder: string, settings: object): Server {
-  const files = readFiles(folder).set('settings.json', Buffer.from(JSON.stringify(settings)));
-  return createServer(({ url }, response) => {
-    const path = readPath(url);
-    const content = files.get(path);
-    if (content) sendFile(response, path, content);
-    else response.writeHead(404).end();
-  });
+/** The paths of a folder's files, from that folder. Links are not followed. */
+export function listFiles(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
 }
 
 /** Builds the page in a clone, unless it is newer than all of its sources. */

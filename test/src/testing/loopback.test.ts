@@ -11,10 +11,17 @@ import { startDevelopmentIssuer } from '../../../src/testing/issuer.ts';
 import { isLoopbackOrigin, LOOPBACK_ORIGINS, originsOnLoopback } from '../../../src/testing/loopback.ts';
 import { startServer } from '../../../src/testing/start_server.ts';
 import { DEV_API_KEY, startFakeWeatherApi } from '../../../src/testing/weather_api.ts';
-import { createStaticServer } from '../../../src/toolchain/dev/site.ts';
+import { createChangingProxy, createReplayingProxy } from '../../../src/toolchain/dev/play/broken.ts';
+import { createDappServer } from '../../../src/toolchain/dev/play/dapp_server.ts';
 import { createFakeProver, listen, startProvider } from '../../../src/toolchain/dev/wallet/servers.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const DAPP = {
+  folder: `${ROOT}examples/dapp/public`,
+  settings: () => ({}),
+  enclaveUrl: '',
+  counterparts: { changed: '', replayed: '', other_image: '', unregistered: '' },
+};
 
 test.each([
   ['http://127.0.0.1:4170', true],
@@ -90,7 +97,15 @@ const SERVERS: readonly [string, () => Promise<string>][] = [
     "an author's fake",
     async () => await startedUrl(await listenOnLoopback((_request, response) => void response.end())),
   ],
-  ['a page', async () => await serve(createStaticServer(`${ROOT}examples/dapp/public`, {}))],
+  ['the dapp of play', async () => await serve(createDappServer(DAPP))],
+  [
+    'a host that changes answers',
+    async () => await serve(createChangingProxy(await startedUrl(await startFakeWeatherApi()))),
+  ],
+  [
+    'a host that repeats answers',
+    async () => await serve(createReplayingProxy(await startedUrl(await startFakeWeatherApi()))),
+  ],
 ];
 
 describe.each(SERVERS)('%s', (_, start) => {

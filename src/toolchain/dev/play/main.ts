@@ -1,100 +1,108 @@
 /**
- * `sui-enclave play`, or `make play`: contract, enclaves, console, wallet and dapp at once, in one terminal,
- * on loopback.
+ * `sui-enclave play`, or `make play`: contract, enclaves, console and dapp at once, in one terminal, on
+ * loopback; in a clone the wallet too.
  */
-import type { ChildProcess } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { parsePcrs } from 'sui-enclave/attestation';
-import { ConfigError } from 'sui-enclave/errors';
-import { command, runAsProcess } from 'sui-enclave-cli/command';
-import { listen } from 'sui-enclave-devnet/listen';
-import { integer } from 'sui-enclave-service/env';
-import { createLog } from 'sui-enclave-service/log';
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import { command, type Io, runAsProcess } from 'sui-enclave-cli/command';
+import { PROGRAM } from 'sui-enclave-cli/places';
 import { endOnSignal } from 'sui-enclave-service/signals';
-import { builtProver } from '../../prover/artifacts.ts';
-import { developmentFiles, startConsole } from '../console.ts';
-import { forkServer } from '../fork_server.ts';
-import { createStaticServer } from '../site.ts';
-import { adminOn, publishWeather } from '../sui/admin.ts';
-import { startDevSui } from '../sui/service.ts';
-import { portsFrom } from '../wallet/ports.ts';
-import { developmentSeed, seedFolder } from '../wallet/seed.ts';
-import { CLIENTS } from '../wallet/servers.ts';
-import { startWalletServices } from '../wallet/services.ts';
-
-const CLONE = new URL('../../../../', import.meta.url);
-const inClone = (path: string) => fileURLToPath(new URL(path, CLONE));
-const at = (port: number) => `http://127.0.0.1:${port}`;
-
-/** An emulated enclave of the weather application. @throws ConfigError, when it has said why */
-async function startEnclave(port: number): Promise<ChildProcess> {
-  const env = { ...process.env, APP: 'weather', ATTEST: 'emulated', PORT: `${port}`, OUT: inClone('out') };
-  return await new Promise((resolve, reject) => {
-    const options = { env, seed: randomBytes(32), quiet: true };
-    const server = forkServer(options, (message) => 'port' in message && resolve(server));
-    server.once('exit', () => reject(new ConfigError(`the enclave on port ${port} did not start`)));
-  });
-}
+import { shortPath } from '../../project.ts';
+import { type Key, listenForKeys } from './keys.ts';
+import type { Addresses, Play } from './play.ts';
+import { COUNTERPARTS, playPorts } from './ports.ts';
 
 export const main = command({
   name: 'play',
-  purpose: `Starts a model of a Sui node, two emulated enclaves that are registered there, the console, the wallet and the
-example dapp on loopback, until SIGTERM or Ctrl-C.`,
+  purpose: `Starts a model of a Sui node with the contract of this repository, two emulated enclaves that are registered there,
+the console, and the dapp and the wallet where there are any, on loopback, until SIGTERM or Ctrl-C. Changed files restart
+what they touch; changed types and contracts are published and registered again.`,
   arguments: {},
   options: {},
-  notes: 'environment:\n  PORT  the first of ten ports. Default: 4170',
-  async run(_, { env, io: { log } }) {
-    const first = integer(env, 'PORT', { from: 1024, to: 65_526, default: 4170 });
-    const ports = portsFrom(first);
-    const [faucetPort, dapp, console, url, otherUrl] = [
-      first + 5,
-      first + 6,
-      first + 7,
-      at(first + 8),
-      at(first + 9),
-    ];
-    const children: ChildProcess[] = [];
-    const running: (() => unknown)[] = [() => children.map((child) => child.kill())];
-    endOnSignal(async () => void (await Promise.all(running.splice(0).map((end) => end()))));
-    const folder = new URL('out/', CLONE);
-    const sui = await startDevSui({ port: ports.node, faucetPort, folder, env: {} });
-    running.push(sui.close);
-    children.push(await startEnclave(first + 8), await startEnclave(first + 9));
-    const admin = adminOn(sui, inClone('out/play'));
-    const ids = await publishWeather(admin, inClone('out/dev.pcrs'));
-    await admin('register_enclave', url, otherUrl, '--root', inClone('out/dev-root.pem'));
-    const files = developmentFiles(folder, ['dev-root.pem', 'dev.pcrs']);
-    const { 'dev-root.pem': rootPem = '', 'dev.pcrs': pcrs = '' } = files;
-    const [seed, prover] = [developmentSeed(seedFolder(env)), builtProver('small')];
-    const real = { log: createLog('warn'), ports, seed, ...(prover && { prover }) };
-    const wallet = await startWalletServices({
-      ...real,
-      chain: sui,
-      enclave: () => ({ url, rootPem, ...ids }),
-    });
-    const { issuer, saltUrl, proverUrl, faucetUrl } = wallet;
-    const services = { issuer, saltUrl, proverUrl, clientId: CLIENTS.implicit.clientId };
-    const settings = {
-      enclave: { url, image: parsePcrs(pcrs), developmentRoots: rootPem },
-      sui: { network: 'localnet', nodeUrl: sui.node.url, faucetUrl, ...ids },
-      login: { ...services, name: 'Local login' },
+  notes: `--json prints all addresses and ids when everything has started.
+
+environment:
+  PORT  the first of 14 ports, and the Sui node's is the fifth of them. Default: 4170, with the node on 9000 and the faucet
+        on 9123, where --network localnet of the other commands finds it
+  APP   in a clone: the application, a folder of src/apps. Default: weather
+
+exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 invalid command line`,
+  async run(_, { env, io }) {
+    const ports = playPorts(env);
+    io.log('Starting a model of a Sui node, two emulated enclaves, and pages ...');
+    // With the Move compiler and a whole node, it takes a second to load.
+    const { Play } = await import('./play.ts');
+    const onEnd = (reason: string) => {
+      io.error(`sui-enclave play: ${reason}`);
+      void play.close().finally(() => process.exit(1));
     };
-    const page = createStaticServer(inClone('examples/dapp/dist'), settings);
-    await listen(page, 'PORT', dapp);
-    const link = `#/chain?node=${sui.node.url}`;
-    running.push(
-      wallet.close,
-      () => page.closeAllConnections(),
-      startConsole({ port: console, link, log, development: () => files }).close,
-    );
-    log(`Dapp:     ${at(dapp)}/\nWallet:   ${wallet.origin}/\nEnclave:  ${at(console)}/#/enclave?url=${url}`);
-    await Promise.race([wallet.died, ...children.map((child) => once(child, 'exit'))]);
-    if (running.length > 0) throw new ConfigError('a part of it has ended: see above');
-    return { json: {} };
+    const play = new Play({ env, ports, log: io.log, onEnd });
+    endOnSignal(() => play.close());
+    const addresses = await play.start().catch(async (error: unknown) => {
+      await play.close();
+      throw error;
+    });
+    const link = startLink(addresses);
+    const keys = new Map<string, Key>([
+      ['o', { purpose: `open ${link}`, run: () => openLink(link, io) }],
+      ...play.keys,
+    ]);
+    const areKeysRead = listenForKeys(process.stdin, keys, (error) => io.error(String(error)));
+    return { json: addresses, text: formatBanner(addresses, play, areKeysRead ? keys : new Map()) };
   },
-  report: (_error, failure) => failure && { ...failure, text: `make play: ${failure.json.error}` },
+  report: (_error, failure) => failure && { ...failure, text: `sui-enclave play: ${failure.json.error}` },
 });
+
+/** The page to begin with. */
+function startLink(addresses: Addresses): string {
+  return addresses.dapp === undefined ? consoleLink(addresses) : `${addresses.dapp}/`;
+}
+
+function consoleLink({ console, enclaves: [url = ''] }: Addresses): string {
+  return `${console}/#/enclave?url=${encodeURIComponent(url)}`;
+}
+
+function openLink(link: string, { error }: Io): void {
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const browser = spawn(program, [link], { stdio: 'ignore', detached: true });
+  browser.on('error', () => error(`No browser was found: open ${link}`));
+  browser.unref();
+}
+
+function formatBanner(addresses: Addresses, play: Play, keys: ReadonlyMap<string, Key>): string {
+  const { root } = play.project;
+  const path = (file: string) => shortPath(process.cwd(), resolve(file));
+  const { node, faucet, enclaves, console, counterparts, dapp, wallet, issuer, salt, prover } = addresses;
+  const rows = [
+    ['Wallet', wallet && `${wallet}/`],
+    ['Console', consoleLink(addresses)],
+    ['Ledger', `${console}/#/chain?node=${encodeURIComponent(node)}`],
+    ['Enclaves', enclaves.join(', ')],
+    ['Sui node', node],
+    ['Faucet', faucet],
+    ['OpenID provider', issuer],
+    ['Salt service', salt],
+    ['Prover', prover],
+    ['Package', addresses.package],
+    ['Config', addresses.config],
+    ['Files', `${path(play.deployments.path)}, ${path(play.out)}`],
+    ['Broken servers', COUNTERPARTS.map((name) => `${new URL(counterparts[name]).port} ${name}`).join(', ')],
+  ].filter(([, value]) => value !== undefined);
+  const width = Math.max(...rows.map(([name = '']) => name.length));
+  const lines = rows.map(([name = '', value]) => `  ${name.padEnd(width)}  ${value}`);
+  const login = dapp !== undefined && wallet !== undefined ? ', and log in with any name and password' : '';
+  const option = node === 'http://127.0.0.1:9000' ? '' : ` --rpc-url ${node}`;
+  const keyLines = [...keys].map(([character, { purpose }]) => `  ${character}  ${purpose}`);
+  return `
+Start here:  ${startLink(addresses)}${login}
+
+${lines.join('\n')}
+
+In another terminal, in ${path(root)}:
+  ${PROGRAM} status --network localnet --app ${play.contractName} --root ${path(`${play.out}/dev-root.pem`)}${option}
+
+${keyLines.length > 0 ? `Keys:\n${keyLines.join('\n')}\n\n` : ''}Nothing here proves anything: chain and enclaves are models. Ctrl-C ends it.
+`;
+}
 
 if (import.meta.main) await runAsProcess(main);

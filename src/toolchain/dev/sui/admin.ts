@@ -6,7 +6,7 @@ import { ConfigError } from 'sui-enclave/errors';
 import { PROGRAM_FILE } from 'sui-enclave-cli/places';
 import type { DevSui } from './service.ts';
 
-const run = promisify(execFile);
+const execute = promisify(execFile);
 
 /** Runs a command with the account of the node. @throws ConfigError with what the command has printed */
 export type Admin = (name: string, ...args: readonly string[]) => Promise<Record<string, string>>;
@@ -14,18 +14,29 @@ export type Admin = (name: string, ...args: readonly string[]) => Promise<Record
 /** @param deployments the folder of the deployment file */
 export function adminOn({ node, account }: DevSui, deployments: string): Admin {
   const key = account.keyFile === undefined ? undefined : readFileSync(account.keyFile, 'utf8').trim();
-  const env = {
-    ...process.env,
-    ...(key !== undefined && { SUI_PRIVATE_KEY: key }),
-    DEPLOYMENTS: deployments,
-  };
-  return async (name, ...args) => {
-    const all = [PROGRAM_FILE, name, ...args, '--network', 'localnet', '--rpc-url', node.url, '--json'];
-    const { stdout } = await run(process.execPath, all, { env }).catch((error) => {
+  const env = { ...(key !== undefined && { SUI_PRIVATE_KEY: key }), DEPLOYMENTS: deployments };
+  return async (name, ...args) =>
+    await runProgram(name, [...args, '--network', 'localnet', '--rpc-url', node.url], env);
+}
+
+/**
+ * Runs a command of the program in a process of its own.
+ *
+ * @param env in addition to the environment of this process
+ * @returns what it prints with --json. @throws ConfigError with what the command has printed
+ */
+export async function runProgram(
+  name: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Record<string, string>> {
+  const options = { env: { ...process.env, ...env } };
+  const { stdout } = await execute(process.execPath, [PROGRAM_FILE, name, ...args, '--json'], options).catch(
+    (error) => {
       throw new ConfigError(`${name} failed: ${error.stdout || error.stderr}`);
-    });
-    return JSON.parse(stdout);
-  };
+    },
+  );
+  return JSON.parse(stdout);
 }
 
 /** The published weather contract, and the config that it trusts. @param pcrs the file of the registers */

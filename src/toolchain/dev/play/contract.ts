@@ -1,0 +1,104 @@
+/** The contract of the application on the model of a Sui node, and its registered enclaves. */
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ConfigError } from 'sui-enclave/errors';
+import type { Project } from '../../project.ts';
+import type { Admin } from '../sui/admin.ts';
+
+export interface ContractIds {
+  readonly packageId: string;
+  readonly configId: string;
+}
+
+export interface ContractOptions {
+  readonly admin: Admin;
+  readonly application: string;
+  /** The folder of the Move package, absolute. */
+  readonly folder: string;
+  /** The files of the registers: of the image that enclaves run, and of another one. */
+  readonly pcrs: readonly [image: string, otherImage: string];
+  readonly rootFile: string;
+  readonly enclaveUrls: readonly string[];
+}
+
+/**
+ * The Move package that `play` publishes: that of the application's name, or the only one.
+ *
+ * @throws ConfigError if there is none
+ */
+export function findContract(project: Project, application: string): string {
+  const packages = project.movePackages();
+  const [only, ...more] = packages.values();
+  const folder = packages.get(application) ?? (more.length === 0 ? only : undefined);
+  if (folder !== undefined) return folder;
+  const list = [...packages.keys()].join(', ') || 'none';
+  throw new ConfigError(`play publishes the Move package move/${application}, and the packages are: ${list}`);
+}
+
+/** Each method is one command of an admin or several, one after the other. */
+export class Contract {
+  readonly #options: ContractOptions;
+  readonly #name: string;
+  #ids: ContractIds | undefined;
+  #digest = '';
+
+  constructor(options: ContractOptions) {
+    this.#options = options;
+    this.#name = options.folder.split(/[/\\]/).at(-1) ?? '';
+  }
+
+  /** @throws Error before `publish` */
+  get ids(): ContractIds {
+    if (this.#ids === undefined) throw new Error('the contract is not published yet');
+    return this.#ids;
+  }
+
+  /** Publishes the package, and creates a config that allows the image. @throws ConfigError */
+  async publish(): Promise<void> {
+    const { admin, application, pcrs } = this.#options;
+    const digest = this.#computeDigest();
+    const { package: packageId = '' } = await admin('publish', this.#name, '--again');
+    const { config: configId = '' } = await this.#run('create_config', application, '--pcrs', pcrs[0]);
+    this.#ids = { packageId, configId };
+    this.#digest = digest;
+  }
+
+  /** Returns whether its sources are not those that were published. */
+  hasChanged(): boolean {
+    return this.#digest !== this.#computeDigest();
+  }
+
+  async register(): Promise<void> {
+    const { enclaveUrls, rootFile } = this.#options;
+    await this.#run('register_enclave', ...enclaveUrls, '--root', rootFile);
+  }
+
+  /** Allows another image than the one that enclaves run: none of them is accepted any more. */
+  async allowOtherImage(): Promise<void> {
+    await this.#run('update_pcrs', '--pcrs', this.#options.pcrs[1]);
+  }
+
+  /** Allows the image that enclaves run, and registers those that are not registered under it. */
+  async mend(): Promise<void> {
+    const { enclaveUrls, pcrs, rootFile } = this.#options;
+    await this.#run('rotate', ...enclaveUrls, '--pcrs', pcrs[0], '--root', rootFile);
+  }
+
+  /** Runs a command for this application, of several that the deployment file may have. */
+  async #run(name: string, ...args: readonly string[]): Promise<Record<string, string>> {
+    return await this.#options.admin(name, ...args, '--app', this.#name);
+  }
+
+  #computeDigest(): string {
+    const hash = createHash('sha256');
+    const { folder } = this.#options;
+    for (const file of globSync('{Move.toml,sources/**/*.move}', { cwd: folder }).sort()) {
+      hash
+        .update(`${file}\0`)
+        .update(readFileSync(join(folder, file)))
+        .update('\0');
+    }
+    return hash.digest('hex');
+  }
+}

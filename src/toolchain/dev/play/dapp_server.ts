@@ -1,0 +1,89 @@
+/**
+ * The dapp of `play`: its built files, with settings of this run, and a row that has it ask a broken server
+ * instead. The row is a script of this server; nothing that the dapp builds contains it.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { listFiles, readPath, sendFile } from '../site.ts';
+import { COUNTERPARTS, type Counterpart } from './ports.ts';
+
+/** A server that the dapp can be pointed at. */
+export interface Case {
+  readonly title: string;
+  /** What is wrong with it, and who refuses it, in a sentence or two. */
+  readonly text: string;
+}
+
+export const HONEST: Case = {
+  title: 'Honest enclave',
+  text: 'It runs the expected image, its key is registered, and nobody changes what it signs.',
+};
+
+export const CASES: Readonly<Record<Counterpart, Case>> = {
+  changed: {
+    title: 'Changed answer',
+    text: 'A host in front of the enclave changes a value that the enclave signed. Ask it: the signature no longer fits, and this page refuses the answer.',
+  },
+  other_image: {
+    title: 'Another image',
+    text: 'A real enclave, but other code runs in it. This page refuses its attestation document, whose registers differ.',
+  },
+  unregistered: {
+    title: 'Unregistered key',
+    text: 'The expected code, with a key that no admin has registered on Sui. You can read its answers, but a contract refuses them.',
+  },
+  replayed: {
+    title: 'Old answer',
+    text: 'A host that repeats the first answer. Ask once, press c in the terminal to move the clock of the chain two hours, ask again and mint: the contract refuses the answer, which is too old. A question about something else is refused by this page.',
+  },
+};
+
+/** The script of the row, and what it shows. */
+const SCRIPT = 'play.js';
+const ROW = 'play.json';
+/** The dapp under these paths asks a broken server. */
+const BROKEN = new RegExp(`^broken/(${COUNTERPARTS.join('|')})/(.*)$`);
+
+export interface DappOptions {
+  /** The folder of the built page. */
+  readonly folder: string;
+  /** The content of settings.json, at each request. */
+  readonly settings: (enclaveUrl: string) => object;
+  readonly enclaveUrl: string;
+  readonly counterparts: Readonly<Record<Counterpart, string>>;
+}
+
+export function createDappServer({ folder, settings, enclaveUrl, counterparts }: DappOptions): Server {
+  const script = readFileSync(fileURLToPath(new URL('row.js', import.meta.url)));
+  const row = JSON.stringify([
+    { path: '/', ...HONEST },
+    ...COUNTERPARTS.map((name) => ({ path: `/broken/${name}/`, ...CASES[name] })),
+  ]);
+  return createServer(({ method, url }, response) => {
+    if (method !== 'GET' && method !== 'HEAD') return void response.writeHead(405).end();
+    const path = readPath(url);
+    if (path === SCRIPT) return sendFile(response, path, script);
+    if (path === ROW) return sendFile(response, path, row);
+    const [, name, counterpartPath] = BROKEN.exec(path) ?? [];
+    const counterpart = COUNTERPARTS.find((item) => item === name);
+    const file = counterpart === undefined ? path : counterpartPath || 'index.html';
+    if (file === 'settings.json') {
+      const url = counterpart === undefined ? enclaveUrl : counterparts[counterpart];
+      return sendFile(response, file, JSON.stringify(settings(url)));
+    }
+    sendBuilt(response, folder, file);
+  });
+}
+
+/** Sends a file of the dapp as it is built now. */
+function sendBuilt(response: ServerResponse, folder: string, file: string): void {
+  // Only names that the folder lists: a path can't lead out of it.
+  const isBuilt = existsSync(folder) && listFiles(folder).includes(file);
+  if (!isBuilt) return void response.writeHead(404).end();
+  const content = readFileSync(join(folder, file));
+  const element = `<head>\n<script type="module" src="/${SCRIPT}"></script>`;
+  const isPage = extname(file) === '.html';
+  sendFile(response, file, isPage ? content.toString().replace('<head>', () => element) : content);
+}

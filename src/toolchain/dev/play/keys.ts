@@ -1,0 +1,42 @@
+/** Single keys in the terminal of `play`. */
+import type { ReadStream } from 'node:tty';
+
+export interface Key {
+  /** What it does, as a verb and its object. */
+  readonly purpose: string;
+  run(): Promise<void> | void;
+}
+
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+
+/**
+ * Reads keys without Enter, if this is a terminal. Ctrl-C ends the process as it always does. The terminal
+ * reads lines again at every exit.
+ *
+ * @param onError called with what `run` throws: it must not end the process
+ * @returns whether keys are read
+ */
+export function listenForKeys(
+  terminal: Pick<ReadStream, 'isTTY' | 'setRawMode' | 'on' | 'resume'>,
+  keys: ReadonlyMap<string, Key>,
+  onError: (error: unknown) => void,
+): boolean {
+  if (!terminal.isTTY) return false;
+  process.on('exit', () => terminal.setRawMode(false));
+  terminal.setRawMode(true);
+  terminal.on('data', (data: Buffer) => {
+    for (const character of data.toString('latin1')) {
+      // In this mode the terminal sends no signals.
+      if (character === CTRL_C || character === CTRL_D) process.kill(process.pid, 'SIGINT');
+      const key = keys.get(character.toLowerCase());
+      if (key !== undefined) runKey(key).catch(onError);
+    }
+  });
+  terminal.resume();
+  return true;
+}
+
+async function runKey(key: Key): Promise<void> {
+  await key.run();
+}

@@ -1,0 +1,64 @@
+/** The emulated enclaves of `play`: two honest ones, and two that no contract must trust. */
+import { RestartedServer } from '../restarted_server.ts';
+
+export interface PlayServerOptions {
+  readonly root: string;
+  readonly application: string;
+  /** The folder of root and registers. */
+  readonly out: string;
+  readonly port: number;
+  /** The server in a line about it, such as "Enclave 1". */
+  readonly name: string;
+  /** Which version of the application it attests, from 1. */
+  readonly image?: number;
+  readonly log: (line: string) => void;
+  /** Called after each start, with what the application signs. */
+  readonly onListening?: (signs: string) => void;
+}
+
+/** An emulated enclave in a process of its own, which restarts when its files change. */
+export class PlayServer {
+  readonly url: string;
+  readonly #server: RestartedServer;
+  #listening = Promise.withResolvers<void>();
+
+  constructor({ root, application, out, port, name, image = 1, log, onListening }: PlayServerOptions) {
+    this.url = `http://127.0.0.1:${port}`;
+    // Who waits for a start that failed is told; nobody may wait.
+    this.#listening.promise.catch(() => {});
+    this.#server = new RestartedServer({
+      root,
+      env: {
+        APP: application,
+        ATTEST: 'emulated',
+        EMULATED_IMAGE: `${image}`,
+        PORT: `${port}`,
+        OUT: out,
+      },
+      name,
+      output: image === 1 ? 'errors' : 'none',
+      log,
+      onListening: ({ signs }) => {
+        this.#listening.resolve();
+        onListening?.(signs);
+      },
+      onFailedStart: () => this.#listening.reject(new Error(name)),
+    });
+  }
+
+  /** Resolves when it listens; rejects if its first start fails. */
+  async listening(): Promise<void> {
+    await this.#listening.promise;
+  }
+
+  /** Restarts it with another signing key, as an enclave that restarts. */
+  restartWithNewKey(): void {
+    this.#listening = Promise.withResolvers();
+    this.#listening.promise.catch(() => {});
+    this.#server.restartWithNewKey();
+  }
+
+  async end(): Promise<void> {
+    await this.#server.end('SIGTERM');
+  }
+}
