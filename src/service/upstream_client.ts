@@ -37,7 +37,8 @@ export const ADAPTER: AxiosAdapter = async () => {
 };
 
 /**
- * The default transformation of answers. Where it is the first, `parseData` does it; elsewhere the text is JSON.
+ * The default transformation of answers. Where it is the first, `parseData` does it; elsewhere the text is
+ * JSON.
  */
 function parseText(this: Config, data: unknown): unknown {
   const isJson = typeof data === 'string' && (this.responseType ?? 'json') === 'json';

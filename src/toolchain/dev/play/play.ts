@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parsePcrs } from 'sui-enclave/attestation';
+import { quantity } from 'sui-enclave/wording';
 import { Deployments } from 'sui-enclave-cli/sui/deployments';
 import { listen } from 'sui-enclave-devnet/listen';
 import { createLog } from 'sui-enclave-service/log';
@@ -94,7 +95,11 @@ export class Play {
     const { root, isClone } = this.project;
     this.application = this.project.application(options.env['APP'] || (isClone ? 'weather' : undefined));
     this.out = join(root, 'out');
-    this.deployments = new Deployments('localnet', { DEPLOYMENTS: join(root, 'deployments') }, undefined);
+    this.deployments = new Deployments(
+      'localnet',
+      { DEPLOYMENTS: options.env['DEPLOYMENTS'] || join(root, 'deployments') },
+      undefined,
+    );
     this.#contractFolder = findContract(this.project, this.application.name);
     this.#page = findDappPage(this.project, this.application);
   }
@@ -360,10 +365,8 @@ export class Play {
         purpose: 'move the clock of the chain',
         run: () => {
           this.#clockAheadMs += CLOCK_STEP_MS;
-          const hours = this.#clockAheadMs / HOUR_MS;
-          log(
-            `\nThe clock of the chain is ${hours} hours ahead: contracts refuse answers as too old. m mends it.`,
-          );
+          const ahead = quantity(this.#clockAheadMs / HOUR_MS, 'hour');
+          log(`\nThe clock of the chain is ${ahead} ahead: contracts refuse answers as too old. m mends it.`);
         },
       })
       .set('u', {
