@@ -7,6 +7,7 @@ import { ProofPanel } from './enclave/proof_panel.tsx';
 import { ReadingPanel } from './enclave/reading_panel.tsx';
 import { useRegistration } from './enclave/registration.ts';
 import { useReading } from './enclave/use_reading.ts';
+import type { Reading } from './enclave/weather.ts';
 import type { Minted } from './mint/mint.ts';
 import { MintPanel } from './mint/mint_panel.tsx';
 import { MintedList } from './mint/minted_list.tsx';
@@ -35,6 +36,7 @@ export function App({ settings, hasLogin }: Props) {
     latest?.answer.publicKey ?? enclave.publicKey,
   );
   const [minted, setMinted] = useState<readonly Minted[]>([]);
+  const [refused, setRefused] = useState<{ readonly reading: Reading; readonly error: unknown }>();
   const isWithoutLogin = useIsFalse(hasLogin);
   return (
     <>
@@ -72,9 +74,15 @@ export function App({ settings, hasLogin }: Props) {
               account={account}
               isWithoutLogin={isWithoutLogin}
               onMinted={(object) => setMinted([object, ...minted])}
+              onRefused={(reading, error) => setRefused({ reading, error })}
             />
           </div>
-          <ProofPanel enclave={enclave} registration={registration} reading={latest} />
+          <ProofPanel
+            enclave={enclave}
+            registration={registration}
+            reading={reading}
+            mintError={refused?.reading === latest ? refused?.error : undefined}
+          />
         </div>
         <MintedList minted={minted} />
       </main>

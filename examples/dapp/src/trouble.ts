@@ -5,7 +5,7 @@ import {
   EnclaveRefusedError,
   EnclaveUnreachableError,
 } from 'sui-enclave/client';
-import { toSuiError } from 'sui-enclave/sui';
+import { MoveAbortError, toSuiError } from 'sui-enclave/sui';
 import type { Staleness } from './enclave/registration.ts';
 
 export interface Trouble {
@@ -90,7 +90,16 @@ function isLie(error: unknown): boolean {
 
 /** @param error what a wallet, the node or the page itself threw */
 export function otherTrouble(error: unknown): Trouble {
-  const suiError = suiErrorIn(error);
+  const suiError = readSuiError(error);
+  if (suiError instanceof MoveAbortError) {
+    return {
+      kind: 'stale',
+      title: 'The contract refused the reading',
+      text: `Nothing was minted. ${suiError.message}`,
+      advice: 'Ask the enclave again, and mint the new reading. If that is refused too, tell its operator.',
+      ...describeDetail(suiError),
+    };
+  }
   const code = findCode(suiError);
   const words = WORDS[code ?? ''];
   return {
@@ -126,7 +135,7 @@ const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>
 };
 
 /** Returns the SuiError of an error that a Sui client threw: only that has a code and advice. */
-function suiErrorIn(error: unknown): unknown {
+export function readSuiError(error: unknown): unknown {
   try {
     return toSuiError(error);
   } catch {

@@ -149,7 +149,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
     await page.getByText('Example (this app only)').click();
     const popup = await opened;
     await logInAtProvider(popup);
-    await page.getByText(/^Minted for 0x/).waitFor();
+    await page.getByText(/^0x\S+ gets the object/).waitFor();
   }
 
   const ask = (page: Page) => page.getByRole('button', { name: 'Ask the enclave' }).click();
@@ -248,7 +248,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await report.waitFor();
         await page.getByText('attested when its answer came').waitFor();
         await ask(page);
-        await page.getByText('Sui does not accept the key').waitFor();
+        await page.getByText('The registry on Sui refuses it').waitFor();
         await report.getByRole('button', { name: 'Continue with the new key' }).click();
         await report.waitFor({ state: 'detached' });
       });
@@ -289,7 +289,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
         await expectAccessible(page);
         // The session is still there, and connected again.
         await page.reload();
-        await page.getByText(/^Minted for 0x/).waitFor();
+        await page.getByText(/^0x\S+ gets the object/).waitFor();
         await page.getByRole('radio', { name: 'Whole degrees' }).check();
         await ask(page);
         await page.getByText(WHOLE).waitFor();

@@ -3,31 +3,43 @@ import { formatAddress, toHex } from '@mysten/sui/utils';
 import type { EnclaveClient } from 'sui-enclave/client';
 import type { UsedEnclave } from 'sui-enclave/react';
 import { ProofStep } from '../parts/proof_step.tsx';
-import { enclaveTrouble } from '../trouble.ts';
+import { judgeSteps, PROOF_STEPS } from './proof.ts';
 import type { Registration } from './registration.ts';
-import type { Reading } from './weather.ts';
+import type { ReadingState } from './use_reading.ts';
 
 interface Props {
   readonly enclave: UsedEnclave<EnclaveClient>;
   readonly registration: Registration;
-  readonly reading: Reading | undefined;
+  readonly reading: ReadingState;
+  /** What the chain answered when this reading was minted. */
+  readonly mintError: unknown;
 }
 
-export function ProofPanel({ enclave, registration, reading }: Props) {
+export function ProofPanel({ enclave, registration, reading: state, mintError }: Props) {
   const { status, attestation, publicKey, changed, acknowledge } = enclave;
-  const isSilent = status === 'failed' && enclaveTrouble(enclave.error, '').kind === 'silent';
-  const attested = {
-    attested: 'proven',
-    attesting: 'waiting',
-    failed: isSilent ? 'missing' : 'wrong',
-  } as const;
+  const reading = state.status === 'answered' ? state.reading : undefined;
+  const verdicts = judgeSteps({
+    attestation: status,
+    attestationError: enclave.error,
+    reading: state.status,
+    readingError: state.status === 'failed' ? state.error : undefined,
+    registration,
+    mintError,
+  });
+  const isRefused = PROOF_STEPS.some((step) => verdicts[step].state === 'wrong');
   const image = attestation?.image;
   // After a change, the client accepts an answer by another key, which it has attested itself.
   const key = reading?.answer.publicKey ?? publicKey;
   const isOfDocument = key !== undefined && publicKey !== undefined && toHex(key) === toHex(publicKey);
   return (
     <section className="panel proofs" aria-labelledby="proof-title">
-      <h2 id="proof-title">{status === 'failed' ? 'Nothing is proven' : 'Why you can believe it'}</h2>
+      <h2 id="proof-title">
+        {isRefused
+          ? 'Why you can’t believe it'
+          : status === 'failed'
+            ? 'Nothing is proven'
+            : 'Why you can believe it'}
+      </h2>
       {changed && (
         <div className="note stale" role="alert">
           <h3>The enclave has another key</h3>
@@ -41,7 +53,7 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
         </div>
       )}
       <ol>
-        <ProofStep state={attested[status]} title="It runs the expected code">
+        <ProofStep verdict={verdicts.code} title="It runs the expected code">
           {image && (
             <details>
               <summary>Registers {image.pcr0.slice(0, 8)}… match</summary>
@@ -56,9 +68,9 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
             </details>
           )}
           {status === 'attesting' && <p>Fetching its attestation document.</p>}
-          {status === 'failed' && <p>{isSilent ? 'Nobody attests it.' : 'Its attestation is not valid.'}</p>}
+          {status === 'failed' && verdicts.code.state === 'missing' && <p>Nobody attests it.</p>}
         </ProofStep>
-        <ProofStep state={attested[status]} title="Its key never leaves it">
+        <ProofStep verdict={verdicts.key} title="Its key never leaves it">
           {key && (
             <p>
               Key <code>{short(key)}</code>,{' '}
@@ -72,51 +84,24 @@ export function ProofPanel({ enclave, registration, reading }: Props) {
             </p>
           )}
         </ProofStep>
-        <ProofStep state={reading ? 'proven' : 'missing'} title="That key signed the reading">
+        <ProofStep verdict={verdicts.signature} title="That key signed the reading">
           {reading && (
             <p>
               Signature <code>{short(reading.answer.signature)}</code>
             </p>
           )}
         </ProofStep>
-        <RegistrationStep registration={registration} isKeyKnown={publicKey !== undefined} />
+        <ProofStep verdict={verdicts.registration} title="Sui accepts the key">
+          {registration.state === 'registered' && publicKey !== undefined && (
+            <p>
+              Enclave <code>{formatAddress(registration.enclaveId)}</code>
+            </p>
+          )}
+          {registration.state === 'failed' && <p>The node of Sui did not answer.</p>}
+        </ProofStep>
       </ol>
     </section>
   );
-}
-
-function RegistrationStep({
-  registration,
-  isKeyKnown,
-}: {
-  readonly registration: Registration;
-  readonly isKeyKnown: boolean;
-}) {
-  if (!isKeyKnown) return <ProofStep state="missing" title="Sui knows the key" />;
-  switch (registration.state) {
-    case 'registered':
-      return (
-        <ProofStep state="proven" title="Sui knows the key">
-          <p>
-            Enclave <code>{formatAddress(registration.enclaveId)}</code>
-          </p>
-        </ProofStep>
-      );
-    case 'stale':
-      return (
-        <ProofStep state="wrong" title="Sui does not accept the key">
-          <p>{registration.why === 'retired' ? 'Its config is retired.' : `It is ${registration.why}.`}</p>
-        </ProofStep>
-      );
-    case 'failed':
-      return (
-        <ProofStep state="wrong" title="Sui could not be asked">
-          <p>The node did not answer.</p>
-        </ProofStep>
-      );
-    default:
-      return <ProofStep state="waiting" title="Sui knows the key" />;
-  }
 }
 
 function short(bytes: Uint8Array): string {

@@ -10,6 +10,9 @@ interface Props {
   readonly onTrouble: (trouble: Trouble | undefined) => void;
 }
 
+/** The time for which it says that SUI is on its way. */
+const DONE_MS = 5000;
+
 const WORDS = { ready: 'Get SUI for gas', asking: 'Asking the faucet …', done: 'SUI is on its way' };
 
 export function FaucetButton({ url, address, onTrouble }: Props) {
@@ -20,6 +23,7 @@ export function FaucetButton({ url, address, onTrouble }: Props) {
     try {
       await requestSuiFromFaucetV2({ host: url, recipient: address });
       setState('done');
+      setTimeout(() => setState('ready'), DONE_MS);
     } catch (error) {
       setState('ready');
       onTrouble(otherTrouble(error));

@@ -17,9 +17,11 @@ interface Props {
   readonly account: UiWalletAccount | null;
   readonly isWithoutLogin: boolean;
   readonly onMinted: (minted: Minted) => void;
+  readonly onRefused: (reading: Reading, error: unknown) => void;
 }
 
-export function MintPanel({ settings, reading, registration, account, isWithoutLogin, onMinted }: Props) {
+export function MintPanel(props: Props) {
+  const { settings, reading, registration, account, isWithoutLogin, onMinted, onRefused } = props;
   const kit = useDAppKit();
   const [isMinting, setMinting] = useState(false);
   const [trouble, setTrouble] = useState<Trouble>();
@@ -32,6 +34,7 @@ export function MintPanel({ settings, reading, registration, account, isWithoutL
       onMinted(await mint({ kit, sui: settings.sui, ...order }));
     } catch (error) {
       setTrouble(otherTrouble(error));
+      onRefused(order.reading, error);
     } finally {
       setMinting(false);
     }
@@ -43,7 +46,7 @@ export function MintPanel({ settings, reading, registration, account, isWithoutL
       <h2 id="mint-title">Keep it on Sui</h2>
       <p className="subtle">
         {account
-          ? `Minted for ${formatAddress(account.address)}, which also pays the gas.`
+          ? `${formatAddress(account.address)} gets the object, and pays the gas.`
           : 'Connect a wallet or log in: the object will be yours.'}
       </p>
       {settings.login && !isWithoutLogin && !account && (
