@@ -2,9 +2,13 @@
  * `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of
  * it.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -13,40 +17,73 @@ import { launch } from '../console/console.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const READING = /^−?\d+\.\d °C$/;
+const PORTS = 14;
+
+/** An entry of the deployment file that play did not make. */
+const ELSEWHERE = {
+  package: `0x${'e'.repeat(64)}`,
+  original: `0x${'e'.repeat(64)}`,
+  registrars: [],
+  enclaves: [],
+};
 
 let play: ChildProcess;
 let ended: Promise<unknown>;
 let output = '';
 let browser: Browser;
+let firstPort: number;
+let deployments: string;
 
-/** The first of ten free ports, below those that the system gives to others meanwhile. */
-async function freePorts(): Promise<number> {
-  const first = 20_000 + 10 * Math.floor(1000 * Math.random());
-  const servers = Array.from({ length: 10 }, (_, n) => createServer().listen(first + n, '127.0.0.1'));
+/** The first of free ports, below those that the system gives to others meanwhile. */
+async function findFreePorts(): Promise<number> {
+  const first = 20_000 + PORTS * Math.floor(800 * Math.random());
+  const servers = Array.from({ length: PORTS }, (_, n) => createServer().listen(first + n, '127.0.0.1'));
   const tried = await Promise.allSettled(servers.map((server) => once(server, 'listening')));
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return tried.every(({ status }) => status === 'fulfilled') ? first : await freePorts();
+  return tried.every(({ status }) => status === 'fulfilled') ? first : await findFreePorts();
 }
 
-const url = (name: string) => new RegExp(`^${name}: +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
+/** The address of a part, as its own line or a row of the banner has it. */
+const url = (name: string) => new RegExp(`^ *${name}:? +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
+
+/** Starts it in a terminal of its own, as a person does. */
+async function startPlay(): Promise<void> {
+  output = '';
+  const env = { ...process.env, PORT: String(firstPort), DEPLOYMENTS: deployments };
+  const command = 'exec make --no-print-directory play';
+  play = spawn('script', ['-qec', command, '/dev/null'], { cwd: ROOT, env, detached: true });
+  ended = once(play, 'close');
+  play.stdout?.on('data', (chunk) => (output += String(chunk).replaceAll('\r', '')));
+  await vi.waitFor(() => expect(output).toContain('Ctrl-C ends it'), 110_000);
+}
+
+/** Presses a key in the terminal, and waits for what it prints. */
+async function press(key: string, line: string): Promise<void> {
+  const before = output.length;
+  play.stdin?.write(key);
+  await vi.waitFor(() => expect(output.slice(before)).toContain(line), 30_000);
+}
 
 beforeAll(async () => {
-  const env = { ...process.env, PORT: String(await freePorts()) };
-  play = spawn('make', ['--no-print-directory', 'play'], { cwd: ROOT, env, detached: true });
-  ended = once(play, 'close');
-  for (const stream of [play.stdout, play.stderr]) stream?.on('data', (chunk) => (output += chunk));
-  await vi.waitFor(() => expect(output).toMatch(/^Console: .*^Dapp: |^Dapp: .*^Console: /ms), 110_000);
+  firstPort = await findFreePorts();
+  deployments = mkdtempSync(join(tmpdir(), 'play-'));
+  const file = { network: 'localnet', chain: '0badc0de', applications: { elsewhere: ELSEWHERE } };
+  writeFileSync(join(deployments, 'localnet.json'), JSON.stringify(file));
+  await startPlay();
   browser = await launch();
 }, 120_000);
 
 afterAll(async () => {
   await browser?.close();
-  try {
-    process.kill(-(play.pid as number), 'SIGKILL');
-  } catch {
-    // It has ended.
-  }
+  play?.stdin?.end();
+  killPlay();
+  rmSync(deployments, { recursive: true });
 });
+
+/** Kills the command itself; the terminal's program ends then. */
+function killPlay(): void {
+  spawnSync('pkill', ['-KILL', '-P', String(play.pid)]);
+}
 
 async function open(address: string): Promise<Page> {
   const page = await browser.newPage();
@@ -68,7 +105,7 @@ async function connectDapp(page: Page): Promise<void> {
   const opened = page.waitForEvent('popup');
   await page.getByText('Local login (this app only)').click();
   await logIn(await opened);
-  await page.getByText(/^Minted for 0x/).waitFor();
+  await page.getByText(/^0x\S+ gets the object/).waitFor();
 }
 
 test('a user of the dapp logs in, and mints what an enclave has signed, by a proof of this login', async () => {
@@ -181,10 +218,10 @@ test('neither clicks in one place nor a key held down answer a question that was
 });
 
 test('the console shows both enclaves as registered, and the wallet has an enclave to ask', async () => {
-  const console = await open(url('Console'));
+  const console = await open(url('Ledger'));
   await console.click('text=List the ledger');
   await console.getByText('TemperatureNFT').first().waitFor();
-  const enclave = await open(url('Enclave'));
+  const enclave = await open(url('Console'));
   await enclave.getByRole('heading', { level: 1 }).first().waitFor();
   const wallet = await open(url('Wallet'));
   await wallet.getByRole('button', { name: /^Log in with/ }).click();
@@ -192,28 +229,208 @@ test('the console shows both enclaves as registered, and the wallet has an encla
   await expect.poll(() => wallet.getByRole('button', { name: 'Ask' }).isEnabled()).toBe(true);
 });
 
-test('an invalid request ends none of its parts', async () => {
-  const first = Number(new URL(url('Wallet')).port);
-  const ports = Array.from({ length: 10 }, (_, n) => first + n);
+/** Asks the enclave, and reads the states of the four steps once the answer, or its refusal, is shown. */
+async function readSteps(page: Page): Promise<string[]> {
+  const ask = page.getByRole('button', { name: 'Ask the enclave' });
+  const refusal = page.getByRole('alert').filter({ hasText: 'What answers is not the enclave' }).first();
+  await expect.poll(async () => (await ask.isEnabled()) || (await refusal.isVisible())).toBe(true);
+  if (await ask.isEnabled()) {
+    await ask.click();
+    await page.getByText(READING).or(refusal).first().waitFor();
+  }
+  await page.locator('.proof.waiting').first().waitFor({ state: 'detached' });
+  const classes = await page
+    .locator('.proof')
+    .evaluateAll((steps) => steps.map(({ className }) => className));
+  return classes.map((name) => name.replace('proof ', ''));
+}
+
+const HONEST = ['proven', 'proven', 'proven', 'proven'];
+
+test.each([
+  ['Changed answer', ['checked', 'checked', 'wrong', 'missing'], 'no attested key signed these values'],
+  ['Another image', ['wrong', 'missing', 'missing', 'missing'], 'the registers are those of another image'],
+  ['Unregistered key', ['checked', 'checked', 'checked', 'wrong'], 'the key is not registered'],
+])('%s: the page says who refused it, and shows no green tick', async (name, steps, refusal) => {
+  const page = await open(url('Dapp'));
+  expect(await readSteps(page)).toEqual(HONEST);
+  await page.getByRole('link', { name }).click();
+  expect(await readSteps(page)).toEqual(steps);
+  await page.locator('.refusal').filter({ hasText: refusal }).waitFor();
+  expect(await page.getByRole('button', { name: /^Mint/ }).isDisabled()).toBe(true);
+  for (const [width, height] of [
+    [1280, 800],
+    [390, 844],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
+    await page.screenshot({
+      path: `${ROOT}build/console/play-${name.replace(' ', '-')}-${width}.png`,
+      fullPage: true,
+    });
+  }
+});
+
+/** Mints the reading that the page shows, and confirms. */
+async function mintReading(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Mint / }).click();
+  const question = page.getByRole('dialog', { name: 'Sign this transaction?' });
+  const refusal = page.getByRole('alert').filter({ hasText: 'The contract refused the reading' });
+  await question.or(refusal).first().waitFor();
+  if (await question.isVisible()) await question.getByRole('button', { name: 'Sign', exact: true }).click();
+}
+
+test('Old answer: the contract refuses what a host repeats, once the clock of the chain has moved', async () => {
+  const page = await open(url('Dapp'));
+  await connectDapp(page);
+  await page.getByRole('button', { name: 'Get SUI for gas' }).click();
+  await page.getByText('SUI is on its way').waitFor();
+  await page.getByRole('link', { name: 'Old answer' }).click();
+  expect(await readSteps(page)).toEqual(HONEST);
+  await press('c', 'The clock of the chain is 2 hours ahead');
+  expect(await readSteps(page)).toEqual(HONEST);
+  await mintReading(page);
+  await page
+    .locator('.refusal')
+    .filter({ hasText: 'The contract on Sui refuses it: it was signed too long ago' })
+    .waitFor();
+  expect(await page.locator('.proof.proven').count()).toBe(0);
+  await page.getByLabel('Place').fill('Oslo');
+  expect(await readSteps(page)).toEqual(['checked', 'checked', 'wrong', 'missing']);
+  await page.locator('.refusal').filter({ hasText: 'it answers another question' }).waitFor();
+  await press('m', 'Mended');
+}, 120_000);
+
+test('keys restart an enclave and change the config, and mend both', async () => {
+  const page = await open(url('Dapp'));
+  expect(await readSteps(page)).toEqual(HONEST);
+  await press('u', 'The config allows another image');
+  await page.reload();
+  expect(await readSteps(page)).toEqual(['checked', 'checked', 'checked', 'wrong']);
+  await press('m', 'Mended');
+  await page.reload();
+  expect(await readSteps(page)).toEqual(HONEST);
+  await press('r', 'Enclave 1 has restarted');
+  await page.reload();
+  expect(await readSteps(page)).toEqual(['checked', 'checked', 'checked', 'wrong']);
+  await press('m', 'Mended');
+  await page.reload();
+  expect(await readSteps(page)).toEqual(HONEST);
+  await press('m', 'Mended');
+}, 120_000);
+
+test('the commands find everything in the deployment file, and its other entries are kept', () => {
+  const { applications, chain } = JSON.parse(readFileSync(join(deployments, 'localnet.json'), 'utf8'));
+  expect(chain).toBe('0badc0de');
+  expect(applications.elsewhere).toEqual(ELSEWHERE);
+  const [line = ''] = /^ +npx --offline sui-enclave status .*$/m.exec(output) ?? [];
+  const { stdout, status } = spawnSync('sh', ['-c', line], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: { ...process.env, DEPLOYMENTS: deployments },
+  });
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/^OK: contracts accept every key/)]);
+});
+
+const listPorts = () => Array.from({ length: PORTS }, (_, n) => firstPort + n);
+
+/** @returns the status, and whether a page of this origin may read the answer; null if it is closed */
+async function ask(port: number, path: string, method: string, headers: Record<string, string>, body = '') {
+  return await new Promise<{ status: number | undefined; isReadable: boolean } | null>((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, path, method, headers });
+    const answer = (response: { statusCode?: number | undefined; headers: Record<string, unknown> }) => {
+      const allowed = response.headers['access-control-allow-origin'];
+      sent.destroy();
+      const isReadable = allowed !== undefined && (allowed === '*' || allowed === headers['origin']);
+      resolve({ status: response.statusCode, isReadable });
+    };
+    sent
+      .on('response', answer)
+      .on('upgrade', answer)
+      .on('error', () => resolve(null))
+      .end(body);
+  });
+}
+
+test('a page of another site changes nothing, under its own name or by one that resolves to this machine', async () => {
+  const ledger = async () => await (await fetch(`${url('Sui node')}/model/ledger`)).text();
+  const before = await ledger();
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const recipient = `{"FixedAmountRequest":{"recipient":"0x${'a'.repeat(64)}"}}`;
+  for (const port of listPorts()) {
+    const here = `127.0.0.1:${port}`;
+    const answers = await Promise.all([
+      ask(port, '/', 'POST', { host: here, origin: 'http://attacker.example', ...form }, 'a=b'),
+      ask(port, '/v2/gas', 'POST', { host: here, origin: 'null', 'content-type': 'text/plain' }, recipient),
+      ask(
+        port,
+        '/v2/gas',
+        'POST',
+        { host: 'attacker.example', origin: 'http://attacker.example' },
+        recipient,
+      ),
+      ask(
+        port,
+        '/process_data',
+        'POST',
+        { host: `attacker.example:${port}`, origin: `http://attacker.example:${port}` },
+        '{"payload":{"location":"Oslo"}}',
+      ),
+      ask(port, '/', 'GET', {
+        host: here,
+        origin: 'http://attacker.example',
+        connection: 'upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      }),
+    ]);
+    for (const answer of answers) {
+      expect([port, answer?.isReadable ?? false]).toEqual([port, false]);
+      expect([port, answer?.status ?? 403]).toEqual([port, expect.toSatisfy((status) => status >= 400)]);
+    }
+  }
+  expect(await ledger()).toBe(before);
+});
+
+test('an invalid request ends none of its parts, nor do 2,000 connections', async () => {
   const broken = [
     'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n',
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"jwt"',
+    'GET /broken/changed/../../package.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
     '\0\xff',
   ];
-  for (const [port, text] of ports.flatMap((port) => broken.map((text) => [port, text] as const))) {
+  const attack = async (port: number, text: string) => {
     const socket = connect(port, '127.0.0.1').on('error', () => {});
-    await once(socket, 'connect');
     const closed = once(socket, 'close');
-    socket.write(text, 'latin1', () => setTimeout(() => socket.resetAndDestroy(), 20));
+    socket.once('connect', () =>
+      socket.write(text, 'latin1', () => setTimeout(() => socket.resetAndDestroy(), 20)),
+    );
     await closed;
+  };
+  const ports = listPorts();
+  for (let round = 0; round < 36; round++) {
+    await Promise.all(ports.flatMap((port) => broken.map((text) => attack(port, text))));
   }
-  for (const name of ['Dapp', 'Wallet', 'Console']) expect((await fetch(url(name))).status).toBe(200);
+  for (const name of ['Dapp', 'Wallet', 'Console', 'Ledger'])
+    expect((await fetch(url(name))).status).toBe(200);
+  expect((await fetch(`${url('Dapp')}broken/changed/../../package.json`)).status).toBe(404);
   expect(play.exitCode).toBe(null);
-});
+  const page = await open(url('Dapp'));
+  expect(await readSteps(page)).toEqual(HONEST);
+}, 120_000);
 
-test('Ctrl-C ends all of it', async () => {
+test('killed, it leaves nothing behind that keeps it from starting again', async () => {
+  killPlay();
+  await ended;
+  await startPlay();
+  const page = await open(url('Dapp'));
+  expect(await readSteps(page)).toEqual(HONEST);
+}, 120_000);
+
+test('Ctrl-C ends all of it, and the terminal reads lines again', async () => {
   const addresses = ['Dapp', 'Wallet', 'Console'].map(url);
-  process.kill(-(play.pid as number), 'SIGINT');
+  play.stdin?.write('\x03');
   await ended;
   for (const address of addresses) await expect(fetch(address)).rejects.toThrow('fetch failed');
   expect(output).not.toContain('has ended');
