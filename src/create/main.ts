@@ -31,6 +31,10 @@ exit codes: 0 written; 1 refused; 2 invalid command line`;
 
 /** The manifest and the lockfile of a new repository, which packing puts beside this module. */
 export interface Pinned {
+  /** The version of the packages of sui-enclave. */
+  readonly version: string;
+  /** Whether a registry has them. */
+  readonly isPublished: boolean;
   readonly manifest: Manifest;
   readonly lock: Lock;
   /** Files of the packages of sui-enclave, by their names. */
@@ -131,7 +135,14 @@ function create(
   if (existsSync(folder) && readdirSync(folder).some((entry) => entry !== '.git')) {
     throw new Refused('EXISTS', 1, `${folder} is not empty: choose another name`);
   }
-  const { manifest, lock } = pinned;
+  const { manifest, lock, version, isPublished } = pinned;
+  if (from === undefined && !isPublished) {
+    throw new Refused(
+      'UNPUBLISHED',
+      1,
+      `no registry has the packages of sui-enclave ${version}: run "make package" in a clone of it, and name the folder with the tarballs by --from <clone>/out`,
+    );
+  }
   manifest.name = basename(folder);
   lock.name = manifest.name;
   if (lock.packages['']) lock.packages[''].name = manifest.name;

@@ -20,6 +20,18 @@ export const CREATE_ENTRY = 'create/main';
 const DEPENDENCIES = ['@mysten/bcs', 'valibot'];
 const DEV_DEPENDENCIES = ['@mysten/sui', '@types/express', '@types/node', 'typescript', 'vitest'];
 
+/**
+ * An editor's plug-in among what `@mysten/sui` installs names older TypeScript as a peer. Nothing here loads
+ * it.
+ */
+const OVERRIDES = { '@0no-co/graphqlsp': { typescript: '$typescript' } };
+
+/**
+ * Whether a registry has the packages of this version. Until then, what is created needs the tarballs, and
+ * `create-sui-enclave` asks for them.
+ */
+const IS_PUBLISHED = false;
+
 interface Lock {
   readonly packages: Readonly<Record<string, { resolved?: string; version?: string; link?: boolean }>>;
 }
@@ -36,7 +48,13 @@ export function packCreate(version: string, channel: Channel, tarballs: readonly
     cpSync(join(SRC, name), join(FOLDER, 'create', name), { recursive: true });
   }
   const manifest = createRepositoryManifest(version);
-  const pinned = { manifest, lock: createLock(manifest, tarballs), tarballs: listTarballs(tarballs) };
+  const pinned = {
+    version,
+    isPublished: IS_PUBLISHED,
+    manifest,
+    lock: createLock(manifest, tarballs),
+    tarballs: listTarballs(tarballs),
+  };
   writeFileSync(join(FOLDER, 'create/pinned.json'), `${JSON.stringify(pinned, null, 1)}\n`);
   writeFileSync(join(FOLDER, 'README.md'), readme(packageManifest.name, version));
   return makeTarball({
@@ -80,6 +98,7 @@ function createRepositoryManifest(version: string): RepositoryManifest {
       ['sui-enclave-cli', version],
       ['sui-enclave-toolchain', version],
     ]),
+    overrides: OVERRIDES,
   };
   return manifest;
 }
@@ -141,7 +160,7 @@ function readme(name: string, version: string): string {
 Writes an application for an AWS Nitro Enclave, whose answers a contract on Sui accepts, as a repository of its own. It needs Node ${NODE.replace('>=', '')} or newer, asks nothing and needs no network:
 
 \`\`\`sh
-npm exec --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
+npm exec --yes --package=./${name}-${version}.tgz -- ${name} my-oracle --from .   # a folder with the tarballs
 cd my-oracle && npm cache add ./packages/*.tgz && npm ci
 npx --offline sui-enclave dev
 \`\`\`

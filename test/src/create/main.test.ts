@@ -23,6 +23,8 @@ const sha512 = (content: string | Uint8Array) =>
 const integrity = sha512(TARBALL);
 
 const pinned = (): Pinned => ({
+  version: '9.9.9',
+  isPublished: true,
   manifest: {
     name: 'price',
     dependencies: { valibot: '1.0.0' },
@@ -279,6 +281,15 @@ test.each([
 ])('%j is refused with %i', (argv, exit, message) => {
   expect(create(...argv)).toBe(exit);
   expect(printed).toMatch(message);
+});
+
+test('without tarballs it refuses while no registry has the packages, says what to run, and writes nothing', () => {
+  const unpublished = () => ({ ...pinned(), isPublished: false });
+  expect(runProgram([join(folder, 'gas-fees')], unpublished)).toBe(1);
+  expect(printed).toMatch(/^UNPUBLISHED: .*sui-enclave 9\.9\.9: run "make package" .*--from <clone>\/out\n$/);
+  expect(existsSync(join(folder, 'gas-fees'))).toBe(false);
+  writeFileSync(join(folder, 'sui-enclave-cli-9.9.9.tgz'), TARBALL);
+  expect(runProgram([join(folder, 'gas-fees'), '--from', folder], unpublished)).toBe(0);
 });
 
 test('a folder with files is left as it is, one with an empty git repository is used', () => {
