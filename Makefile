@@ -36,7 +36,7 @@ dev-sui: install
 	@exec node src/cli/main.ts dev_sui
 
 # Starts everything at once in one terminal: a model of a Sui node with the contract, two emulated enclaves that are
-# registered there, the console, the wallet's page and the example dapp, which it builds first. PORT is the first of ten ports.
+# registered there, the console, the wallet's page and the example dapp, which it builds first. PORT is the first of 14 ports.
 play: install addon examples/dapp/dist/index.html
 	@exec node src/cli/main.ts play
 

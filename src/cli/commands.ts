@@ -247,8 +247,7 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   play: {
     reader: 'author',
-    summary: 'start everything at once: chain, enclaves, console, wallet and dapp',
-    inClone: true,
+    summary: 'start everything at once: chain, contract, enclaves, console and pages',
     load: fromToolchain('play'),
   },
   dev_wallet: {

@@ -18,7 +18,7 @@ const FOLDER = join(ROOT, 'build/package-toolchain');
 const TESTING = ['testing/fakes', 'testing/start_server'];
 
 /** Files that commands read beside their modules, from `src`. */
-const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}'];
+const FILES = ['prover/keys/*.json', 'devnet/move_framework/**/*.{move,toml}', 'toolchain/dev/play/row.js'];
 
 /** The Move package of the framework, for the contracts of applications: without its tests. */
 const MOVE = 'move/enclave/{Move.toml,sources/*.move}';

@@ -126,6 +126,12 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     return started;
   }
 
+  async function stop({ child }: Program): Promise<void> {
+    if (child.exitCode === null) child.kill('SIGTERM');
+    if (child.exitCode === null) await once(child, 'close');
+    expectEqual(child.exitCode, 0);
+  }
+
   async function change(path: string, edit: (text: string) => string): Promise<() => void> {
     const file = join(project, path);
     const before = readFileSync(file, 'utf8');
@@ -157,7 +163,10 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     async 'npm ci installs what its lockfile has, no package of this project twice, and nothing that it shares with an application'() {
       const packages = globSync('packages/*.tgz', { cwd: project }).map((file) => `./${file}`);
       await run('npm', ['cache', 'add', ...packages], { cwd: project, env: environment() });
-      await run('npm', ['ci', '--prefer-offline'], { cwd: project, env: environment() });
+      const npm = (...args: string[]) => run('npm', args, { cwd: project, env: environment() });
+      const { stderr } = await npm('ci', '--prefer-offline');
+      expectEqual(stderr, '');
+      await npm('ls', '--all');
       const shared = [
         ...['sui-enclave', 'sui-enclave-cli', 'sui-enclave-server', 'sui-enclave-toolchain'],
         ...['valibot', '@mysten/bcs'],
@@ -263,6 +272,32 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return commands.join(', ');
     },
 
+    async 'sui-enclave play does all of this in one terminal, and publishes again when a signed type changes'() {
+      const PORT = String(20_000 + 14 * Math.floor(800 * Math.random()));
+      // The steps that follow use the deployment on dev-sui.
+      const env = { PORT, DEPLOYMENTS: join(work, 'played') };
+      const play = start(['play'], env);
+      await timed(() => play.until(READY));
+      const [, argv = ''] = /^ +npx --offline sui-enclave (status .*)$/m.exec(play.printed()) ?? [];
+      const status = async () => {
+        const printed = await enclave(argv.split(' '), { env });
+        expectEqual([printed.split('registered').length, printed.startsWith('OK: ')], [3, true]);
+      };
+      await status();
+      const restore = await Promise.all([
+        change('types.ts', (text) => text.replace('cents: u64', 'amount: u64')),
+        change('app.ts', (text) => text.replace('cents: BigInt', 'amount: BigInt')),
+      ]);
+      await timed(() => play.until(/The signed types have changed[\s\S]*Published as 0x/));
+      await status();
+      await enclave(['gen', '--check']);
+      for (const undo of restore) undo();
+      await timed(() => play.until(/(The signed types have changed[\s\S]*?Published as 0x[\s\S]*){2}/));
+      await enclave(['gen', '--check']);
+      await stop(play);
+      return 'and two enclaves are registered each time';
+    },
+
     async 'sui-enclave audit knows the packages of the framework, and compares a commit with what is on chain'() {
       const folder = join(work, 'audited/my-oracle');
       await create(folder);
@@ -321,11 +356,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'the repository, as it is used now, commits no key, secret, result or local deployment'() {
-      for (const { child } of programs) {
-        if (child.exitCode === null) child.kill('SIGTERM');
-        if (child.exitCode === null) await once(child, 'close');
-        expectEqual(child.exitCode, 0);
-      }
+      for (const started of programs) await stop(started);
       writeFileSync(join(project, '.env'), 'MY_ORACLE_API_KEY=secret\n');
       await run('git', ['init', '-q'], { cwd: project });
       await run('git', ['add', '-A'], { cwd: project });

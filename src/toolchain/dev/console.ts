@@ -23,11 +23,15 @@ export function consolePort(env: Readonly<Record<string, string | undefined>>): 
   return integer(env, 'CONSOLE_PORT', { from: 0, to: 65_535, default: 0 });
 }
 
-/** Serves the console and logs its address; a failure is logged too, and changes nothing else. */
-export function startConsole(options: ConsoleOptions): { close(): void } {
+/**
+ * Serves the console and logs its address; a failure is logged too, and changes nothing else.
+ *
+ * @returns `settled` resolves when either has been logged
+ */
+export function startConsole(options: ConsoleOptions): { readonly settled: Promise<void>; close(): void } {
   const { port, link, log } = options;
   const server = createConsoleServer(options);
-  serveLoopback(server, port).then(
+  const settled = serveLoopback(server, port).then(
     (origin) => log(`Console:  ${origin}/${link}`),
     ({ code }: NodeJS.ErrnoException) =>
       log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`),
@@ -35,6 +39,7 @@ export function startConsole(options: ConsoleOptions): { close(): void } {
   // It must not keep a process alive whose server has ended.
   server.unref();
   return {
+    settled,
     close() {
       server.close();
       server.closeAllConnections();

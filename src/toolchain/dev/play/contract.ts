@@ -57,14 +57,14 @@ export class Contract {
   /** Publishes the package, and creates a config that allows the image. @throws ConfigError */
   async publish(): Promise<void> {
     const { admin, application, pcrs } = this.#options;
-    const digest = this.#computeDigest();
+    // Before the command: what does not compile is not tried again until it changes.
+    this.#digest = this.#computeDigest();
     const { package: packageId = '' } = await admin('publish', this.#name, '--again');
     const { config: configId = '' } = await this.#run('create_config', application, '--pcrs', pcrs[0]);
     this.#ids = { packageId, configId };
-    this.#digest = digest;
   }
 
-  /** Returns whether its sources are not those that were published. */
+  /** Returns whether its sources are not those that `publish` has read. */
   hasChanged(): boolean {
     return this.#digest !== this.#computeDigest();
   }

@@ -98,7 +98,7 @@ Start here:  ${startLink(addresses)}${login}
 
 ${lines.join('\n')}
 
-In another terminal, in ${path(root)}:
+In another terminal${root === process.cwd() ? '' : `, in ${path(root)}`}:
   ${PROGRAM} status --network localnet --app ${play.contractName} --root ${path(`${play.out}/dev-root.pem`)}${option}
 
 ${keyLines.length > 0 ? `Keys:\n${keyLines.join('\n')}\n\n` : ''}Nothing here proves anything: chain and enclaves are models. Ctrl-C ends it.

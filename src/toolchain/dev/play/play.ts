@@ -122,7 +122,7 @@ export class Play {
     await contract.register();
     log(`Enclaves: ${enclaveUrls.join(', ')}  (emulated), registered`);
     const parts = { sui, contract, enclaveUrls, counterparts };
-    this.#startConsole(parts);
+    await this.#startConsole(parts);
     const wallet = this.project.isClone ? await this.#startWallet(env, parts) : undefined;
     const dapp = this.#page && (await this.#startDapp(this.#page, parts, wallet));
     this.#watchSources(contract);
@@ -213,16 +213,17 @@ export class Play {
     };
   }
 
-  #startConsole({ enclaveUrls }: Parts): void {
+  async #startConsole({ enclaveUrls }: Parts): Promise<void> {
     const { ports, log } = this.#options;
     const names = [ROOT_FILE, this.#pcrsName()];
-    const server = startConsole({
+    const page = startConsole({
       port: ports.console,
       link: `#/enclave?url=${encodeURIComponent(enclaveUrls[0] ?? '')}`,
       log,
       development: () => developmentFiles(this.#outUrl(), names),
     });
-    this.#closers.push(server.close);
+    this.#closers.push(page.close);
+    await page.settled;
   }
 
   async #startWallet(

@@ -33,10 +33,20 @@ export async function runProgram(
   const options = { env: { ...process.env, ...env } };
   const { stdout } = await execute(process.execPath, [PROGRAM_FILE, name, ...args, '--json'], options).catch(
     (error) => {
-      throw new ConfigError(`${name} failed: ${error.stdout || error.stderr}`);
+      throw new ConfigError(`${name} failed: ${readFailure(error.stdout) ?? error.stderr.trim()}`);
     },
   );
   return JSON.parse(stdout);
+}
+
+/** What a command says of its failure in JSON; undefined if it ended before it could. */
+function readFailure(stdout: string): string | undefined {
+  try {
+    const { code, error } = JSON.parse(stdout);
+    return `${code}: ${error}`.trim();
+  } catch {
+    return undefined;
+  }
 }
 
 /** The published weather contract, and the config that it trusts. @param pcrs the file of the registers */
