@@ -15,12 +15,15 @@ export interface ReceivedAnswer<Data> {
   readonly signature: Uint8Array;
   /** BCS of the intent message, rebuilt from the answer. */
   readonly signedBytes: Uint8Array;
+  /** What stands beside the signed answer; undefined if nothing does. */
+  readonly unsigned: unknown;
 }
 
 const SIGNATURE_SIZE = 64;
 
 /**
- * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`; a u64 may be a decimal string.
+ * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, and `"unsigned"` beside them or not; a u64
+ * may be a decimal string.
  *
  * @param endpoint that gave the answer, for messages
  * @throws ClientError: CLIENT_MALFORMED_ANSWER, CLIENT_INTENT
@@ -30,11 +33,11 @@ export function readAnswer<Data, Input>(
   answer: unknown,
   schema: SignedType<Data, Input>,
 ): ReceivedAnswer<Data> {
-  const unsigned = missingProperty(answer, ['response', 'signature']);
-  if (unsigned !== undefined) {
+  const missing = missingProperty(answer, ['response', 'signature']);
+  if (missing !== undefined) {
     throw malformedAnswer(
       endpoint,
-      `it is not signed ("${unsigned}" is missing). Only an endpoint that signs its answers can be called here: call others by fetch, and trust them no more than their host`,
+      `it is not signed ("${missing}" is missing). Only an endpoint that signs its answers can be called here: call others by fetch, and trust them no more than their host`,
     );
   }
   const { response, signature } = properties(endpoint, answer, 'response', 'signature');
@@ -51,7 +54,11 @@ export function readAnswer<Data, Input>(
   const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
   // Parse the signed bytes: this drops properties that the schema doesn't have, which are not signed.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
-  return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes };
+  const unsigned =
+    missingProperty(answer, ['unsigned']) === undefined
+      ? properties(endpoint, answer, 'unsigned').unsigned
+      : undefined;
+  return { data: payload, intent, timestampMs, signature: signatureBytes, signedBytes, unsigned };
 }
 
 /**

@@ -42,13 +42,14 @@ export class Calls {
       this.#requireCurrent(answer.timestampMs);
       const property = unexpectedProperty(answer, schema, expect);
       if (property !== undefined) throw new UnexpectedAnswerError(property);
-      const { data, intent, timestampMs, signature } = answer;
+      const { data, intent, timestampMs, signature, unsigned } = answer;
       return {
         data,
         intent,
         timestampMs,
         signature,
         publicKey: publicKey.slice(),
+        ...(unsigned !== undefined && { unsigned }),
         ...(enclaveId !== undefined && { enclaveId }),
       };
     });

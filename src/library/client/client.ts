@@ -27,6 +27,11 @@ export interface VerifiedAnswer<Data> {
   readonly signature: Uint8Array;
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
+  /**
+   * The JSON that the application sent beside its answer, if any. A host can change it: check it by `data`,
+   * such as a text by its hash, before you use it.
+   */
+  readonly unsigned?: unknown;
 }
 
 /** An answer that a contract accepts under the config. */

@@ -11,13 +11,30 @@ import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
  * results in the same bytes.
  */
 export class SignedAnswer extends JsonText {
+  readonly #publicKey: string;
+  readonly #hasUnsigned: boolean;
+
   /**
    * @param json `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`
    * @param publicKey the key that signed it, in hex. Behind one URL for several enclaves, the header spares
    *   the caller to try the keys that it knows.
    */
-  constructor(json: string, publicKey: string) {
+  constructor(json: string, publicKey: string, hasUnsigned = false) {
     super(json, [ENCLAVE_KEY_HEADER, publicKey]);
+    this.#publicKey = publicKey;
+    this.#hasUnsigned = hasUnsigned;
+  }
+
+  /**
+   * Returns the same answer with an object beside what is signed, as its property `unsigned`: for what a
+   * caller can check by the signed data, such as a text whose hash is signed. A host can change it.
+   *
+   * @throws ApplicationMistake if it has such an object already
+   */
+  withUnsigned(values: object): SignedAnswer {
+    if (this.#hasUnsigned) throw new ApplicationMistake('withUnsigned takes all values in one call');
+    const json = `${this.json.slice(0, -1)},"unsigned":${JSON.stringify(values)}}`;
+    return new SignedAnswer(json, this.#publicKey, true);
   }
 }
 

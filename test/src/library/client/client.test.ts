@@ -76,6 +76,13 @@ describe.each(['Web Crypto', '@noble/curves'])('with %s', (path) => {
     expect(answer.publicKey).toEqual(enclave.key.publicKey);
   });
 
+  test('returns what stands beside the signed answer as unsigned, and has no such property otherwise', async () => {
+    expect(await createClient().processData(ASKED, WeatherResponse)).not.toHaveProperty('unsigned');
+    lieAbout('/process_data', (answer) => Object.assign(answer, { unsigned: { note: 'by the host' } }));
+    const { data, unsigned } = await createClient().processData(ASKED, WeatherResponse);
+    expect([data.temperature, unsigned]).toEqual([13n, { note: 'by the host' }]);
+  });
+
   test('the answer of a real enclave verifies', async () => {
     const { verifyEd25519 } = await import('../../../../src/library/client/ed25519.ts');
     const message = { location: 'San Francisco', temperature: 13n };

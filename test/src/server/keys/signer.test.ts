@@ -44,6 +44,18 @@ describe('Signer', () => {
     expect(sign()).toBe(sign());
   });
 
+  test('sends values beside what is signed, once, and leaves signature, key and the answer itself as they are', () => {
+    const answer = new Signer(key, [WeatherResponse]).sign(WeatherResponse, 1n, {
+      location: 'Oslo',
+      temperature: 3n,
+    });
+    const extended = answer.withUnsigned({ note: '"}' });
+    expect(JSON.parse(extended.json)).toEqual({ ...JSON.parse(answer.json), unsigned: { note: '"}' } });
+    expect([extended.bytes, extended.headers]).toEqual([Buffer.byteLength(extended.json), answer.headers]);
+    expect(answer.json).not.toContain('unsigned');
+    expect(() => extended.withUnsigned({})).toThrow(ApplicationMistake);
+  });
+
   test('writes a u64 as a number up to 2^53 - 1 and as a decimal string beyond, both exact', () => {
     const Big = signedType(3, bcs.struct('Big', { value: u64 }));
     const signer = new Signer(key, [Big]);
