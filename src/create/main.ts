@@ -22,7 +22,8 @@ const HELP = `usage: create-sui-enclave <folder> [--template <name>] [--from <fo
 Writes an application for an enclave into a new folder, as a repository of its own: its code and tests, fakes of the hosts
 that it calls, its contract, a lockfile, and what CI runs. The application has the name of the folder, with _ for -.
 
-  --template <name>  ${TEMPLATE_NAMES.join(' or ')} (default: oracle)
+  --template <name>  oracle, a price feed (default); weather, the temperature of a place; llm, what the API of a language
+                     model answered; or empty, which signs nothing yet
   --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder: no registry has them
   --json             print the result, or the error, as JSON
   --help             print this
@@ -128,7 +129,7 @@ function create(
 ): { name: string; files: string[] } {
   const templateName = TEMPLATE_NAMES.find((item) => item === template);
   if (templateName === undefined)
-    throw new Refused('USAGE', 2, `--template must be ${TEMPLATE_NAMES.join(' or ')}`);
+    throw new Refused('USAGE', 2, `--template must be one of ${TEMPLATE_NAMES.join(', ')}`);
   const name = basename(folder).replaceAll('-', '_');
   const problem = nameProblem(name);
   if (problem !== undefined) throw new Refused('USAGE', 2, `<folder>: the name ${name} ${problem}`);

@@ -10,8 +10,11 @@ import { pascalCase } from './names.ts';
 
 const TEMPLATES = fileURLToPath(new URL('templates', import.meta.url));
 
-/** `oracle` signs prices of a service; `empty` signs nothing yet. */
-export const TEMPLATE_NAMES = ['oracle', 'empty'] as const;
+/**
+ * `oracle` signs prices of a service; `weather` the temperature of a place; `llm` what a language model's API
+ * answered; `empty` signs nothing yet.
+ */
+export const TEMPLATE_NAMES = ['oracle', 'weather', 'llm', 'empty'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
 /** Content by path, in the order of the paths. */

@@ -420,12 +420,14 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return 'and the same bytes';
     },
 
-    async 'an empty application passes its test too'() {
-      const folder = join(work, 'author/empty-one');
-      await create(folder, '--template', 'empty');
-      symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
-      const printed = await enclave(['test'], { cwd: folder });
-      expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
+    async 'an application of each other template passes its test too'() {
+      for (const template of ['empty', 'weather', 'llm']) {
+        const folder = join(work, `author/one-of-${template}`);
+        await create(folder, '--template', template);
+        symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
+        const printed = await enclave(['test'], { cwd: folder });
+        expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
+      }
       return `all of this took ${ownFaults.toFixed(0)} s without npm`;
     },
   };

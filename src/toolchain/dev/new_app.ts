@@ -71,7 +71,7 @@ a repository of its own.`,
   options: {
     template: {
       value: '<name>',
-      help: `${TEMPLATE_NAMES.join(' or ')}, which signs nothing yet`,
+      help: `${TEMPLATE_NAMES.join(', ')}: the last signs nothing yet`,
       schema: v.picklist(TEMPLATE_NAMES, `must be one of ${TEMPLATE_NAMES.join(', ')}`),
       default: 'oracle',
     },

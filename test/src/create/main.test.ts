@@ -78,6 +78,8 @@ const ORACLE = [
 
 describe.each([
   ['oracle', ORACLE],
+  ['weather', ORACLE],
+  ['llm', ORACLE],
   ['empty', REPOSITORY],
 ])('--template %s', (template, expected) => {
   test('writes these files, and no other', () => {
@@ -275,7 +277,7 @@ test.each([
   [[], 2, /^USAGE: name one folder\. See create-sui-enclave --help/],
   [['a1', 'b2'], 2, /^USAGE: name one folder/],
   [['stocks', '--bogus'], 2, /^USAGE: .*--bogus/],
-  [['stocks', '--template', 'weather'], 2, /^USAGE: --template must be oracle or empty/],
+  [['stocks', '--template', 'stock'], 2, /^USAGE: --template must be one of oracle, weather, llm, empty/],
   [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
   [['module'], 2, /no keyword of Move/],
 ])('%j is refused with %i', (argv, exit, message) => {
