@@ -22,8 +22,8 @@ const HELP = `usage: create-sui-enclave <folder> [--template <name>] [--from <fo
 Writes an application for an enclave into a new folder, as a repository of its own: its code and tests, fakes of the hosts
 that it calls, its contract, a lockfile, and what CI runs. The application has the name of the folder, with _ for -.
 
-  --template <name>  oracle, a price feed (default); weather, the temperature of a place; llm, what the API of a language
-                     model answered; or empty, which signs nothing yet
+  --template <name>  oracle, a price feed (default); weather, the temperature of a place; dapp, the same with a page that
+                     mints it; llm, what the API of a language model answered; or empty, which signs nothing yet
   --from <folder>    keep the packages of sui-enclave in the repository, as the tarballs of this folder: no registry has them
   --json             print the result, or the error, as JSON
   --help             print this
@@ -42,10 +42,12 @@ export interface Pinned {
   readonly tarballs: Readonly<Record<string, string>>;
 }
 
+/** Values by name, as in a package.json. */
 type Versions = Record<string, string>;
 
 interface Manifest {
   name: string;
+  scripts?: Versions;
   dependencies: Versions;
   devDependencies: Versions;
 }
@@ -62,6 +64,7 @@ interface Locked {
   integrity?: string;
   dependencies?: Versions;
   devDependencies?: Versions;
+  scripts?: Versions;
 }
 
 /** Refused, with the exit code. */
@@ -118,6 +121,20 @@ function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<str
   return files;
 }
 
+/** Adds what builds a page: Vite, which the lockfile has because vitest needs it. */
+function addPage({ manifest, lock }: Pinned): void {
+  const version = lock.packages['node_modules/vite']?.version;
+  if (version === undefined) throw new Error('the lockfile has no vite');
+  for (const declared of [manifest, lock.packages['']]) {
+    if (declared === undefined) continue;
+    const devDependencies = { ...declared.devDependencies, vite: version };
+    declared.devDependencies = Object.fromEntries(
+      Object.entries(devDependencies).sort(([a], [b]) => (a < b ? -1 : 1)),
+    );
+    declared.scripts = { ...declared.scripts, 'build:page': 'vite build page --base ./' };
+  }
+}
+
 const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
 
 /** @returns the name of the application, and the paths that it wrote. @throws Refused */
@@ -147,6 +164,7 @@ function create(
   manifest.name = basename(folder);
   lock.name = manifest.name;
   if (lock.packages['']) lock.packages[''].name = manifest.name;
+  if (templateName === 'dapp') addPage(pinned);
   const packages = from === undefined ? new Map<string, string>() : takePackages(pinned, from);
   const files: Files = new Map([
     ...applicationFiles(templateName, name),

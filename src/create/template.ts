@@ -14,7 +14,11 @@ const TEMPLATES = fileURLToPath(new URL('templates', import.meta.url));
  * `oracle` signs prices of a service; `weather` the temperature of a place; `llm` what a language model's API
  * answered; `empty` signs nothing yet.
  */
-export const TEMPLATE_NAMES = ['oracle', 'weather', 'llm', 'empty'] as const;
+export const APPLICATION_TEMPLATES = ['oracle', 'weather', 'llm', 'empty'] as const;
+export type ApplicationTemplate = (typeof APPLICATION_TEMPLATES)[number];
+
+/** `dapp` is `weather` with a page that asks it, for a repository of its own. */
+export const TEMPLATE_NAMES = [...APPLICATION_TEMPLATES, 'dapp'] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
 /** Content by path, in the order of the paths. */
@@ -31,18 +35,23 @@ export function rename(text: string, name: string): string {
 
 /** The files of an application, for the root of its own repository. */
 export function applicationFiles(template: TemplateName, name: string): Files {
-  return read(template, name);
+  const page = template === 'dapp' ? read('dapp', name) : new Map<string, string>();
+  return new Map([...read(findApplication(template), name), ...page]);
+}
+
+function findApplication(template: TemplateName): ApplicationTemplate {
+  return template === 'dapp' ? 'weather' : template;
 }
 
 /**
  * Returns the files that `sui-enclave schema` and `gen` write, so that a new repository has them.
  */
 export function derivedFiles(template: TemplateName, name: string): Files {
-  return read(join('derived', template), name);
+  return read(join('derived', findApplication(template)), name);
 }
 
 /** The files of an application for a clone, in `src/apps/<name>` and `move/<name>`. */
-export function filesInClone(template: TemplateName, name: string): Files {
+export function filesInClone(template: ApplicationTemplate, name: string): Files {
   const files = [...applicationFiles(template, name)].map(([path, content]): [string, string] => [
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,
     content

@@ -165,6 +165,6 @@ cd my-oracle && npm cache add ./packages/*.tgz && npm ci
 npx --offline sui-enclave dev
 \`\`\`
 
-\`--template\` names another application than a price feed: \`weather\`, \`llm\`, or \`empty\`, which signs nothing yet.
+\`--template\` names another application than a price feed: \`weather\`, \`dapp\`, \`llm\`, or \`empty\`, which signs nothing yet.
 `;
 }

@@ -17,7 +17,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
-import { expectEqual, installedTwice, ROOT, run, type Steps, versionHere } from './support.ts';
+import { expectEqual, installedTwice, launchBrowser, ROOT, run, type Steps, versionHere } from './support.ts';
 
 const NAME = 'my_oracle';
 const READY = /Ctrl-C ends it/;
@@ -102,8 +102,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     return quiet ? stdout : stdout + stderr;
   }
 
-  function start(argv: readonly string[], env: Record<string, string>): Program {
-    const child = spawn(program, argv, { cwd: project, env: environment(env), stdio: 'pipe' });
+  function start(argv: readonly string[], env: Record<string, string>, cwd = project): Program {
+    const child = spawn(program, argv, { cwd, env: environment(env), stdio: 'pipe' });
     let printed = '';
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk) => {
@@ -124,6 +124,41 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     };
     programs.push(started);
     return started;
+  }
+
+  /** Starts `play`, and checks that its enclaves are registered as it says. */
+  async function startPlay(cwd: string, deployments: string) {
+    const PORT = String(20_000 + 14 * Math.floor(800 * Math.random()));
+    const env = { PORT, DEPLOYMENTS: deployments };
+    const play = start(['play'], env, cwd);
+    await timed(() => play.until(READY));
+    const [, argv = ''] = /^ +npx --offline sui-enclave (status .*)$/m.exec(play.printed()) ?? [];
+    const status = async () => {
+      const printed = await enclave(argv.split(' '), { cwd, env });
+      expectEqual([printed.split('registered').length, printed.startsWith('OK: ')], [3, true]);
+    };
+    await status();
+    return { program: play, status };
+  }
+
+  /** Asks the page of the template `dapp`, mints, and is refused what a lying host answers. */
+  async function walkPage(url: string): Promise<void> {
+    const browser = await launchBrowser();
+    try {
+      const page = await browser.newPage();
+      await page.goto(url);
+      await page.click('#ask:enabled');
+      await page.getByText('−0.4 °C').waitFor();
+      await page.click('#mint');
+      await page.waitForSelector('#minted:not([hidden])');
+      expectEqual(/^0x[0-9a-f]{64}$/.test((await page.textContent('#object')) ?? ''), true);
+      await page.goto(`${url}broken/changed/`);
+      await page.click('#ask:enabled');
+      await page.getByText('This page refuses the answer').waitFor();
+      expectEqual(await page.isVisible('#reading'), false);
+    } finally {
+      await browser.close();
+    }
   }
 
   async function stop({ child }: Program): Promise<void> {
@@ -273,17 +308,8 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
     },
 
     async 'sui-enclave play does all of this in one terminal, and publishes again when a signed type changes'() {
-      const PORT = String(20_000 + 14 * Math.floor(800 * Math.random()));
       // The steps that follow use the deployment on dev-sui.
-      const env = { PORT, DEPLOYMENTS: join(work, 'played') };
-      const play = start(['play'], env);
-      await timed(() => play.until(READY));
-      const [, argv = ''] = /^ +npx --offline sui-enclave (status .*)$/m.exec(play.printed()) ?? [];
-      const status = async () => {
-        const printed = await enclave(argv.split(' '), { env });
-        expectEqual([printed.split('registered').length, printed.startsWith('OK: ')], [3, true]);
-      };
-      await status();
+      const { program: play, status } = await startPlay(project, join(work, 'played'));
       const restore = await Promise.all([
         change('types.ts', (text) => text.replace('cents: u64', 'amount: u64')),
         change('app.ts', (text) => text.replace('cents: BigInt', 'amount: BigInt')),
@@ -420,13 +446,18 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       return 'and the same bytes';
     },
 
-    async 'an application of each other template passes its test too'() {
-      for (const template of ['empty', 'weather', 'llm']) {
+    async 'an application of each other template passes its test, and plays'() {
+      for (const template of ['empty', 'weather', 'llm', 'dapp']) {
         const folder = join(work, `author/one-of-${template}`);
         await create(folder, '--template', template);
         symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
         const printed = await enclave(['test'], { cwd: folder });
         expectEqual(/^Passed: types, tests, generated, move\.$/m.test(printed), true);
+        const { program: play } = await startPlay(folder, join(folder, 'deployments'));
+        const [, page] = /^Dapp: {2,}(\S+)$/m.exec(play.printed()) ?? [];
+        expectEqual(page !== undefined, template === 'dapp');
+        if (page !== undefined) await walkPage(page);
+        await stop(play);
       }
       return `all of this took ${ownFaults.toFixed(0)} s without npm`;
     },

@@ -6,7 +6,12 @@ import { type ExecFileSyncOptions, execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { nameProblem } from 'create-sui-enclave/names';
-import { filesInClone, TEMPLATE_NAMES, type TemplateName, writeFiles } from 'create-sui-enclave/template';
+import {
+  APPLICATION_TEMPLATES,
+  type ApplicationTemplate,
+  filesInClone,
+  writeFiles,
+} from 'create-sui-enclave/template';
 import { EnclaveError } from 'sui-enclave/errors';
 import { command, runAsProcess } from 'sui-enclave-cli/command';
 import { CLONE } from 'sui-enclave-cli/places';
@@ -30,7 +35,7 @@ class ExistsError extends EnclaveError {
 }
 
 /** @returns the paths that it wrote */
-async function write(name: string, template: TemplateName): Promise<string[]> {
+async function write(name: string, template: ApplicationTemplate): Promise<string[]> {
   const files = filesInClone(template, name);
   const paths = [...files.keys()];
   const existing = [`src/apps/${name}`, `move/${name}`, ...paths].find((path) =>
@@ -50,7 +55,7 @@ async function write(name: string, template: TemplateName): Promise<string[]> {
 }
 
 /** Writes the files of `schema` and `gen`. @returns their paths */
-async function writeDerived(name: string, template: TemplateName): Promise<string[]> {
+async function writeDerived(name: string, template: ApplicationTemplate): Promise<string[]> {
   const application = { name, folder: join(CLONE, 'src/apps', name) };
   const schema = join(application.folder, SCHEMA_FILE);
   writeFileSync(schema, await createSchemaFile(application), { flag: 'wx' });
@@ -71,8 +76,8 @@ a repository of its own.`,
   options: {
     template: {
       value: '<name>',
-      help: `${TEMPLATE_NAMES.join(', ')}: the last signs nothing yet`,
-      schema: v.picklist(TEMPLATE_NAMES, `must be one of ${TEMPLATE_NAMES.join(', ')}`),
+      help: `${APPLICATION_TEMPLATES.join(', ')}: the last signs nothing yet`,
+      schema: v.picklist(APPLICATION_TEMPLATES, `must be one of ${APPLICATION_TEMPLATES.join(', ')}`),
       default: 'oracle',
     },
   },

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import {
+  APPLICATION_TEMPLATES,
+  type ApplicationTemplate,
   derivedFiles,
   type Files,
   filesInClone,
-  TEMPLATE_NAMES,
-  type TemplateName,
   writeFiles,
 } from '../../../src/create/template.ts';
 import { compareGenerated } from '../../../src/toolchain/dev/test.ts';
@@ -20,7 +20,7 @@ const BUILD = fileURLToPath(new URL('../../../build/', import.meta.url));
 const LONGEST = 'a_name_that_has_32_characters_ab';
 
 /** A repository where imports are found: those of this one. */
-function repository(template: TemplateName, name: string): Project {
+function repository(template: ApplicationTemplate, name: string): Project {
   mkdirSync(BUILD, { recursive: true });
   const root = mkdtempSync(join(BUILD, 'derived-'));
   onTestFinished(() => rmSync(root, { recursive: true }));
@@ -36,7 +36,7 @@ function repository(template: TemplateName, name: string): Project {
 }
 
 describe.each(['price', 'gas_2', LONGEST])('of the name %s', (name) => {
-  test.each(TEMPLATE_NAMES)('the template %s has its schema', async (template) => {
+  test.each(APPLICATION_TEMPLATES)('the template %s has its schema', async (template) => {
     const written = await createSchemaFile(repository(template, name).application());
     expect(derivedFiles(template, name).get('schema.json')).toBe(written);
   });
@@ -55,7 +55,7 @@ describe('sui-enclave test', () => {
   const compare = (project: Project) =>
     compareGenerated(project.application(), join(project.root, 'move/price'));
 
-  test.each(TEMPLATE_NAMES)('accepts what the template %s has', async (template) => {
+  test.each(APPLICATION_TEMPLATES)('accepts what the template %s has', async (template) => {
     await compare(repository(template, 'price'));
   });
 

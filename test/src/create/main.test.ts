@@ -39,6 +39,7 @@ const pinned = (): Pinned => ({
         devDependencies: { 'sui-enclave-cli': '9.9.9' },
       },
       'node_modules/sui-enclave-cli': { version: '9.9.9', integrity },
+      'node_modules/vite': { version: '8.0.0' },
     },
   },
   tarballs: { 'sui-enclave-cli': 'sui-enclave-cli-9.9.9.tgz' },
@@ -76,10 +77,15 @@ const ORACLE = [
   ...['move/gas_fees/sources/signed.move', 'move/gas_fees/tests/signed_vectors.move'],
 ];
 
+const PAGE = ['chain.ts', 'index.html', 'main.ts', 'refusal.ts', 'settings.ts', 'styles.css'].map(
+  (file) => `page/${file}`,
+);
+
 describe.each([
   ['oracle', ORACLE],
   ['weather', ORACLE],
   ['llm', ORACLE],
+  ['dapp', [...ORACLE, ...PAGE]],
   ['empty', REPOSITORY],
 ])('--template %s', (template, expected) => {
   test('writes these files, and no other', () => {
@@ -104,6 +110,14 @@ describe.each([
     expect(json('gas-fees/package-lock.json').packages[''].name).toBe('gas-fees');
     expect(printed).toMatch(/gas-fees has the application gas_fees/);
   });
+});
+
+test('--template dapp has the Vite of the lockfile, and a script that builds the page', () => {
+  create(join(folder, 'gas-fees'), '--template', 'dapp');
+  const { devDependencies, scripts } = json('gas-fees/package.json');
+  expect(devDependencies).toEqual({ 'sui-enclave-cli': '9.9.9', vite: '8.0.0' });
+  expect(scripts).toEqual({ 'build:page': 'vite build page --base ./' });
+  expect(json('gas-fees/package-lock.json').packages['']).toMatchObject({ devDependencies });
 });
 
 test('.ci/run can be run', () => {
@@ -277,7 +291,11 @@ test.each([
   [[], 2, /^USAGE: name one folder\. See create-sui-enclave --help/],
   [['a1', 'b2'], 2, /^USAGE: name one folder/],
   [['stocks', '--bogus'], 2, /^USAGE: .*--bogus/],
-  [['stocks', '--template', 'stock'], 2, /^USAGE: --template must be one of oracle, weather, llm, empty/],
+  [
+    ['stocks', '--template', 'stock'],
+    2,
+    /^USAGE: --template must be one of oracle, weather, llm, empty, dapp/,
+  ],
   [['Stocks'], 2, /^USAGE: <folder>: the name Stocks must be lower case letters/],
   [['module'], 2, /no keyword of Move/],
 ])('%j is refused with %i', (argv, exit, message) => {

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { filesInClone, rename, TEMPLATE_NAMES } from '../../../../src/create/template.ts';
+import { APPLICATION_TEMPLATES, filesInClone, rename } from '../../../../src/create/template.ts';
 import { applicationName, main } from '../../../../src/toolchain/dev/new_app.ts';
 import { readFiles } from '../../../page_files.ts';
 
@@ -38,7 +38,7 @@ describe.each([
 ])('the files of %s', (name, type) => {
   const all = [...filesInClone('oracle', name)].flat().join('\n');
 
-  test.each(TEMPLATE_NAMES)(
+  test.each(APPLICATION_TEMPLATES)(
     'of the template %s do not mention a price, or the package of the commands',
     (template) => {
       const text = [...filesInClone(template, name)].flat().join('\n');
