@@ -19,7 +19,8 @@ const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect 
 /**
  * Registers a wallet for each provider with the page's Wallet Standard, so that the connect button of a dapp
  * lists them. An open session is taken up from the storage, and so is the answer to a login by redirect. Call
- * it once, when the page is loaded.
+ * it once, when the page is loaded. A later call replaces the wallets of the same provider and client id, as
+ * when a development server loads the module of the page again.
  *
  * Exported from `sui-enclave/wallet`.
  *
@@ -48,8 +49,10 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
   const { providers, confirm, storage, ...shared } = readRegisterOptions(options);
   const store = sessionStore(storage);
   const confirmed = oneAtATime(confirm);
+  const registered = readRegistered();
   const wallets = providers.map((item) => {
     const id = walletId(item);
+    registered.get(id)?.();
     return new ZkLoginWallet({
       ...shared,
       id,
@@ -62,14 +65,34 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
     });
   });
   for (const wallet of wallets) wallet.start();
-  const withdraw = announce(wallets);
+  const removals = wallets.map((wallet) => {
+    const withdraw = announce(wallet);
+    const remove = () => {
+      if (registered.get(wallet.id) === remove) registered.delete(wallet.id);
+      withdraw();
+      wallet.stop();
+    };
+    registered.set(wallet.id, remove);
+    return remove;
+  });
   return {
     wallets,
     unregister() {
-      withdraw();
-      for (const wallet of wallets) wallet.stop();
+      for (const remove of removals) remove();
     },
   };
+}
+
+const REGISTERED = Symbol.for('sui-enclave/wallet/registered');
+
+/**
+ * What removes each registered wallet of this page, by its id. The window has it, since a bundle may contain
+ * this module twice.
+ */
+function readRegistered(): Map<string, () => void> {
+  const page: { [REGISTERED]?: Map<string, () => void> } = window as object;
+  page[REGISTERED] ??= new Map();
+  return page[REGISTERED];
 }
 
 function createIcon(svg: string): WalletIcon {
@@ -95,11 +118,11 @@ interface Registry {
  * The Wallet Standard's two events, sent and heard here rather than by its own functions: a bundle may
  * contain its package twice, and each copy keeps a list.
  *
- * @returns what removes the wallets from every list
+ * @returns what removes the wallet from every list
  */
-function announce(wallets: readonly RegisteredWallet[]): () => void {
+function announce(wallet: RegisteredWallet): () => void {
   const removals: (() => void)[] = [];
-  const register = (registry: Registry) => removals.push(registry.register(...wallets));
+  const register = (registry: Registry) => removals.push(registry.register(wallet));
   const ready = (event: Event) => {
     if ('detail' in event && isRegistry(event.detail)) register(event.detail);
   };

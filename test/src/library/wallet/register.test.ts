@@ -40,6 +40,20 @@ describe('the Wallet Standard', () => {
     expect([before.size, after.size, listIn(page.current.window).size]).toEqual([0, 0, 0]);
   });
 
+  test('registering again replaces the wallet of the same provider and client id, and no other', () => {
+    const list = listIn(page.current.window);
+    const twitch = { provider: PROVIDERS.twitch, clientId: 'x' };
+    const first = register({ providers: [GOOGLE, twitch] });
+    const second = register({ providers: [GOOGLE] });
+    const third = register({ providers: [{ ...GOOGLE, clientId: 'another' }] });
+    expect([...list]).toEqual([first.wallets[1], second.wallet, third.wallet]);
+    // Replaced already: what has taken its place stays.
+    first.unregister();
+    expect([...list]).toEqual([second.wallet, third.wallet]);
+    second.unregister();
+    expect([...list]).toEqual([third.wallet]);
+  });
+
   test('lists them in its own package, and finds every feature that it requires', () => {
     const { wallets, unregister } = register();
     // The package's first call listens on this page's window.
