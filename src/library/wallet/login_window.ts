@@ -11,6 +11,7 @@ import {
   readEntry,
   type Taken,
 } from './handover.ts';
+import { LoginCancelledError } from './login_cancelled.ts';
 
 const LIMIT_MS = 10 * 60_000;
 const POLL_MS = 250;
@@ -36,7 +37,7 @@ export function openLoginWindow(): Window | null {
  * is for completeLogin to check. The first one is the only one.
  *
  * @returns for completeLogin
- * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason
+ * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
  */
 export async function answerFromWindow(
   opened: Window,
@@ -58,7 +59,7 @@ export async function answerFromWindow(
         // A provider with the opener policy same-origin makes an open window look closed. The user is in it
         // then, and not on this page.
         closed = opened.closed && document.hasFocus() ? closed + 1 : 0;
-        if (closed >= CLOSED_POLLS) reject(new ZkLoginError('ZKLOGIN_CLOSED', 'the login window was closed'));
+        if (closed >= CLOSED_POLLS) reject(new LoginCancelledError('the login window was closed'));
       }, POLL_MS);
       return () => clearInterval(poll);
     });
@@ -72,7 +73,7 @@ export async function answerFromWindow(
  * leaves, or if the user goes back to it.
  *
  * @param wallet the id of the wallet that takes the answer
- * @throws ZkLoginError: ZKLOGIN_CLOSED; the signal's reason
+ * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
  */
 export async function leaveForProvider(
   wallet: string,
@@ -85,7 +86,7 @@ export async function leaveForProvider(
   try {
     return await settled<never>(signal, (_, reject) => {
       const cameBack = ({ persisted }: PageTransitionEvent) => {
-        if (persisted) reject(new ZkLoginError('ZKLOGIN_CLOSED', 'the user went back without logging in'));
+        if (persisted) reject(new LoginCancelledError('the user went back without logging in'));
       };
       window.addEventListener('pageshow', cameBack);
       location.assign(url.href);

@@ -40,6 +40,7 @@ import {
 } from '../zklogin/session.ts';
 import { findLogin, findSession, removeSession, type SessionStore } from '../zklogin/storage.ts';
 import type { Confirmation } from './confirm.ts';
+import { readCancelled } from './login_cancelled.ts';
 import { answerFromWindow, leaveForProvider, openLoginWindow, takeAnswer } from './login_window.ts';
 import { findNetwork, type RegisterOptions, type WalletProvider } from './options.ts';
 
@@ -165,6 +166,8 @@ export class ZkLoginWallet implements RegisteredWallet {
     try {
       await this.#logIn(login.signal);
       return { accounts: this.#accounts };
+    } catch (error) {
+      throw readCancelled(error);
     } finally {
       if (this.#login === login) this.#login = null;
     }

@@ -1,0 +1,28 @@
+import { ProviderRefusedError, ZkLoginError } from '../zklogin/errors.ts';
+
+/** `WALLET_STANDARD_ERROR__USER__REQUEST_REJECTED` of `@wallet-standard/errors`. */
+const REQUEST_REJECTED = 4_001_000;
+
+/**
+ * The user cancelled the login: closed its window, went back, or refused at the provider. The Wallet
+ * Standard's `isWalletStandardError` recognises it by name and context, so that connect buttons say "You
+ * cancelled". Its code is ZKLOGIN_CLOSED.
+ */
+export class LoginCancelledError extends ZkLoginError {
+  readonly context = { __code: REQUEST_REJECTED };
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('ZKLOGIN_CLOSED', message, options);
+  }
+
+  override get name(): string {
+    return 'WalletStandardError';
+  }
+}
+
+/** Returns a refusal of the user at the provider as a cancelled login; any other error as it is. */
+export function readCancelled(error: unknown): unknown {
+  // RFC 6749, section 4.1.2.1: the resource owner or the server denied the request.
+  const isDenied = error instanceof ProviderRefusedError && error.reason === 'access_denied';
+  return isDenied ? new LoginCancelledError('the user refused at the provider', { cause: error }) : error;
+}
