@@ -22,6 +22,8 @@ export interface Question {
   readonly publicKey: Uint8Array | null;
   /** DER of the roots that replace AWS's. */
   readonly roots: readonly Uint8Array[] | null;
+  /** Refuses what is trusted under another root than AWS's. */
+  readonly requireHardware: boolean;
 }
 
 export interface RegisterReport {
@@ -51,6 +53,11 @@ export interface Report {
   readonly pinnedRoots: readonly string[];
   /** The last second at which the document verifies, if it is trusted. */
   readonly validUntil: Date | null;
+  /**
+   * Whether the chain of a trusted document ends at AWS's root: only that proves that the enclave runs on
+   * Nitro hardware. null if it was refused.
+   */
+  readonly awsRoot: boolean | null;
   /** Content of the document; null if it can't be read. */
   readonly document: {
     readonly moduleId: string;
@@ -85,6 +92,7 @@ export async function makeReport({
   nonce,
   publicKey,
   roots,
+  requireHardware,
 }: Question): Promise<Report> {
   const common = {
     at: new Date(at),
@@ -93,16 +101,25 @@ export async function makeReport({
     registration: await predictRegistration(document, at),
   };
   try {
-    const { validUntil } = await verifyAttestation(document, {
+    const { validUntil, rootSha256 } = await verifyAttestation(document, {
       now: at,
       policy: { images: [image], ...(nonce && { nonce }), ...(publicKey && { publicKey }) },
       ...(roots && { roots }),
     });
-    return { verdict: 'trusted', code: null, reason: null, validUntil, ...common };
+    const awsRoot = rootSha256 === AWS_NITRO_ROOT_SHA256;
+    if (requireHardware && !awsRoot) {
+      const reason = `the chain ends at ${rootSha256}, a development root, which proves nothing: --require-hardware accepts AWS's root only`;
+      return { ...refuse('DEVELOPMENT_ROOT', reason), ...common };
+    }
+    return { verdict: 'trusted', code: null, reason: null, validUntil, awsRoot, ...common };
   } catch (error) {
     if (!(error instanceof AttestationError)) throw error;
-    return { verdict: 'refused', code: error.code, reason: error.message, validUntil: null, ...common };
+    return { ...refuse(error.code, error.message), ...common };
   }
+}
+
+function refuse(code: string, reason: string) {
+  return { verdict: 'refused', code, reason, validUntil: null, awsRoot: null } as const;
 }
 
 function describe(bytes: Uint8Array, image: Image): Report['document'] {
@@ -172,7 +189,8 @@ function printable(text: string): string {
 
 /** The report as lines for people. */
 export function formatReport(report: Report): string {
-  const { document, registration, at, verdict, code, reason, validUntil } = report;
+  const { document, registration, at, verdict, code, reason, validUntil, awsRoot } = report;
+  const trusted = awsRoot ? 'TRUSTED' : 'TRUSTED under a development root, which proves nothing';
   const lines: string[] = [];
   const section = (title: string, ...rows: string[]) =>
     lines.push(title, ...rows.map((row) => `  ${row}`), '');
@@ -199,7 +217,7 @@ export function formatReport(report: Report): string {
   section(
     `Verdict at ${time(at)}`,
     ...(verdict === 'trusted'
-      ? [`TRUSTED, until ${validUntil === null ? '' : time(validUntil)}`]
+      ? [`${trusted}, until ${validUntil === null ? '' : time(validUntil)}`]
       : [`REFUSED (${code})`, ...(reason ?? '').split('\n').map(printable)]),
   );
   return lines.join('\n').trimEnd();

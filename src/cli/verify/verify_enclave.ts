@@ -45,6 +45,7 @@ interface Options {
   readonly at: number | undefined;
   readonly pk: Uint8Array | undefined;
   readonly root: string | undefined;
+  readonly 'require-hardware': boolean | undefined;
 }
 
 export const main = command({
@@ -79,6 +80,9 @@ export const main = command({
       value: '<file>',
       help: "trust the certificates of this PEM file in place of AWS's root (development)",
       schema: path,
+    },
+    'require-hardware': {
+      help: "refuse what is trusted only under --root: a chain that doesn't end at AWS's root proves nothing",
     },
     'print-root': { help: 'only print the pinned AWS root certificate as PEM' },
     compare: {
@@ -162,6 +166,7 @@ async function verify(options: Options, url: string | undefined): Promise<Result
     roots,
     at: options.at ?? Date.now(),
     publicKey: options.pk ?? null,
+    requireHardware: options['require-hardware'] ?? false,
   });
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,

@@ -102,7 +102,7 @@ describe('0: trusted', () => {
       '--root',
       file('dev-root.pem'),
     );
-    expect(out).toContain('TRUSTED');
+    expect(out).toMatch(/^ {2}TRUSTED under a development root, which proves nothing, until /m);
     expect(exit).toBe(0);
     expect(enclave.requests.at(-1)).toMatch(/^\/get_attestation\?nonce=[0-9a-f]{64}$/);
     expect(out).not.toContain('sealing key');
@@ -146,6 +146,27 @@ test('--help goes to standard output, with exit code 0', async () => {
 });
 
 describe('1: any other verdict', () => {
+  test('--require-hardware, under a development root: not under AWS’s', async () => {
+    const trust = ['--pcrs', file('dev.pcrs'), '--root', file('dev-root.pem')];
+    const { exit, out } = await verify(enclave.url, ...trust, '--require-hardware');
+    expect(out).toMatch(
+      /^ {2}REFUSED \(DEVELOPMENT_ROOT\)\n {2}the chain ends at [0-9a-f]{64}, a development root/m,
+    );
+    expect(exit).toBe(1);
+    const [trusted, refused] = await Promise.all([
+      verify(enclave.url, ...trust, '--json'),
+      verify(enclave.url, ...trust, '--json', '--require-hardware'),
+    ]);
+    expect(JSON.parse(trusted.out)).toMatchObject({ verdict: 'trusted', awsRoot: false });
+    expect(JSON.parse(refused.out)).toMatchObject({
+      verdict: 'refused',
+      code: 'DEVELOPMENT_ROOT',
+      awsRoot: null,
+    });
+    const real = ['--file', WEATHER, '--pcrs', file('weather.pcrs'), '--at', AT];
+    expect(await verify(...real, '--require-hardware')).toMatchObject({ exit: 0 });
+  });
+
   test('a running enclave under a root that was not named', async () => {
     const { exit, out } = await verify(enclave.url, '--pcrs', file('dev.pcrs'));
     expect(exit).toBe(1);
