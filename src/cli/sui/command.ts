@@ -20,6 +20,7 @@ import {
   type Options,
   type OptionValues,
 } from '../command_line.ts';
+import { PROGRAM } from '../places.ts';
 import { objectId } from '../values.ts';
 import { Chain } from './chain.ts';
 import { Deployments } from './deployments.ts';
@@ -203,9 +204,11 @@ class NodeError extends EnclaveError {
   readonly code: string;
   readonly exit: number;
 
-  constructor(error: SuiError, { description, failure }: Chain) {
+  constructor(error: SuiError, { description, failure, network }: Chain) {
     const why = failure === null ? '' : `, which failed with ${failure}`;
-    super(`${error.message}. The node: ${description}${why}`, { cause: error });
+    const isSilent = network === 'localnet' && error.code === 'SUI_NODE_UNREACHABLE';
+    const remedy = isSilent ? `. Nobody answers there: ${PROGRAM} play or dev-sui starts one` : '';
+    super(`${error.message}. The node: ${description}${why}${remedy}`, { cause: error });
     this.code = error.code;
     this.exit = chooseExit(error);
   }

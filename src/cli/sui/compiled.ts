@@ -2,7 +2,6 @@
  * Sources of the bytecode for publish and upgrade: the compiler, or a file that it wrote on another machine.
  */
 
-import { SuiError } from 'sui-enclave/sui/errors';
 import { quantity } from 'sui-enclave/wording';
 import * as v from 'valibot';
 import { type Environment, readFileArgument, UsageError } from '../command.ts';
@@ -121,13 +120,12 @@ async function readForNetwork(
   return compiled;
 }
 
-/** Returns whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself. */
+/**
+ * Returns whether this is the chain of `make dev-sui`, which runs the contracts on the stub itself.
+ *
+ * @throws SuiError if no node answers: which framework it needs is not the first question then
+ */
 async function isModel(chain: Chain): Promise<boolean> {
-  if (chain.network !== 'localnet') return false;
-  try {
-    return isModelChain(await chain.identifier());
-  } catch (error) {
-    if (error instanceof SuiError) return false;
-    throw error;
-  }
+  const chainId = await chain.identifier();
+  return chain.network === 'localnet' && isModelChain(chainId);
 }

@@ -112,15 +112,21 @@ describe('register_enclave', () => {
 });
 
 describe('publish', () => {
-  test.each([
-    [['--dry-run'], 1],
-    [[], 1],
-  ])('%j refuses bytecode built on the stub', async (flags, code) => {
-    const { exit, json } = await script('publish', ['weather', ...NO_NODE, ...flags, '--json'], SIGNER);
-    expect(json()).toMatchObject({
-      code: 'STUB_FRAMEWORK',
-    });
-    expect(exit).toBe(code);
+  test('says that no node answers, before it talks of frameworks', async () => {
+    const silence = expect.stringMatching(/Nobody answers there: .* play or dev-sui starts one$/);
+    const args = ['weather', ...NO_NODE, '--json'];
+    const refused = await script('publish', args, SIGNER);
+    expect(refused.json()).toMatchObject({ code: 'SUI_NODE_UNREACHABLE', error: silence });
+    const dryRun = await script('publish', [...args, '--dry-run'], SIGNER);
+    expect(dryRun.json()).toMatchObject({ status: 'dry-run', notChecked: silence });
+  });
+
+  test.each<[string[]]>([[['--dry-run']], [[]]])('%j refuses bytecode built on the stub', async (flags) => {
+    const fixture = await ChainFixture.start();
+    const args = ['weather', '--network', 'testnet', '--rpc-url', fixture.node.url, '--address', ADDRESS];
+    const { exit, json } = await script('publish', [...args, ...flags, '--json'], SIGNER);
+    fixture.close();
+    expect([json(), exit]).toMatchObject([{ code: 'STUB_FRAMEWORK' }, 1]);
   });
 
   test('--dry-run on a framework prints what it would publish', async () => {
