@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
 import { ENCLAVE_KEY_HEADER } from 'sui-enclave/fetch';
+import { propertyThatFails } from 'sui-enclave/wire/failing_property';
 import type { DeclaredType, SignedType } from 'sui-enclave/wire/intent';
 import { JsonText } from 'sui-enclave-service/http/respond';
 import type { EphemeralKey } from './key.ts';
-import { propertyThatDiffers, propertyThatFails } from './unfit_property.ts';
+import { propertyThatDiffers } from './unfit_property.ts';
 
 /**
  * A signed answer that can be sent any number of times: ed25519 is deterministic, so the same data always
