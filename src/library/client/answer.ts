@@ -1,6 +1,7 @@
 /** Parses the answers of an enclave's endpoints. */
 
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
+import { propertyThatFails } from '../wire/failing_property.ts';
 import type { SignedType } from '../wire/intent.ts';
 import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
@@ -109,8 +110,32 @@ function serialize(endpoint: string, schema: Checking, message: unknown): Uint8A
   try {
     return encodeValue(schema, message);
   } catch (cause) {
-    throw malformedAnswer(endpoint, `its data does not match ${schema.payload.name}`, { cause });
+    const property = propertyThatFails((value) => encodeValue(schema, value), message as object);
+    const problem = describeMismatch(property, message);
+    throw malformedAnswer(
+      endpoint,
+      `its data does not match ${schema.payload.name}${problem}. If the application has changed, its schema has, too: generate the signed types again`,
+      { cause },
+    );
   }
+}
+
+/** Maximum number of names, and of characters of each, that a message repeats of an answer. */
+const MAX_NAMES = 8;
+const MAX_NAME_LENGTH = 64;
+
+/** What is wrong with a property of an intent message, such as `payload.cents`, after a colon. */
+function describeMismatch(property: string, message: unknown): string {
+  const path = property.split('.');
+  const name = path.pop() ?? '';
+  const parent = path.reduce<unknown>((value, key) => (value as Record<string, unknown>)[key], message);
+  if (name === '' || typeof parent !== 'object' || parent === null) return '';
+  const label = property.replace(/^payload\./, '');
+  if (Object.hasOwn(parent, name)) return `: "${label}" has a value of another type`;
+  const names = Object.keys(parent)
+    .slice(0, MAX_NAMES)
+    .map((key) => JSON.stringify(key.slice(0, MAX_NAME_LENGTH)));
+  return `: "${label}" is missing, and there are ${names.join(', ') || 'no fields'}`;
 }
 
 function properties<Name extends string>(

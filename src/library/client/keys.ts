@@ -209,6 +209,6 @@ async function isSignedBy(publicKey: Uint8Array, { signature, signedBytes }: Rec
 
 function notSigned(): ClientError {
   const message =
-    "the answer's signature does not match its data and the attested key: do not use the answer";
+    "the answer's signature does not match its data and the attested key: do not use the answer. If the fields of the schema have other types or another order than the application's, no answer matches: compare it with schema.json";
   return new ClientError('CLIENT_SIGNATURE', message);
 }

@@ -151,6 +151,44 @@ describe('an endpoint of the application', () => {
     });
   });
 
+  test.each([
+    ['is missing', { location: 'Oslo' }, '"temperature" is missing, and there are "location"'],
+    [
+      'is misnamed',
+      { location: 'Oslo', degrees: 3 },
+      '"temperature" is missing, and there are "location", "degrees"',
+    ],
+    [
+      'has another type',
+      { location: 'Oslo', temperature: '3.5' },
+      '"temperature" has a value of another type',
+    ],
+    ['is the first of none', {}, '"location" is missing, and there are no fields'],
+  ])('names the field that %s, and that the schema may have changed', async (_, data, problem) => {
+    lieAbout('/process_data', (answer) => {
+      answer.response.data = data;
+    });
+    const refused = await createClient()
+      .processData(ASKED, WeatherResponse)
+      .catch((error) => error);
+    expect(refused.code).toBe('CLIENT_MALFORMED_ANSWER');
+    expect(refused.message).toContain(
+      `its data does not match WeatherResponse: ${problem}. If the application has changed, its schema has, too`,
+    );
+  });
+
+  test('repeats no more of a hostile answer than some short names', async () => {
+    lieAbout('/process_data', (answer) => {
+      const entries = Array.from({ length: 1000 }, (_, index) => [`${'x'.repeat(900)}\n${index}`, 'secret']);
+      answer.response.data = Object.fromEntries(entries);
+    });
+    const { message } = await createClient()
+      .processData(ASKED, WeatherResponse)
+      .catch((error) => error);
+    expect(message.length).toBeLessThan(1000);
+    expect(message).not.toMatch(/secret|\n/);
+  });
+
   test('is refused when its answer was modified in transit', async () => {
     lieAbout('/draw', (answer) => {
       answer.response.data['temperature'] = 14;
