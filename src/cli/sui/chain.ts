@@ -23,6 +23,8 @@ const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 export interface Executed {
   readonly digest: string;
   readonly created: readonly { readonly id: string; readonly type: string }[];
+  /** The ids of those of them that everybody can use. */
+  readonly shared: readonly string[];
   /** The package that it published, if it did. */
   readonly packageId: string | undefined;
 }
@@ -217,6 +219,11 @@ export class Chain {
           id: normalizeSuiAddress(objectId),
           type: normalizeStructTag(executed.objectTypes[objectId] ?? '0x0::unknown::Unknown'),
         })),
+      shared: changedObjects
+        .filter(
+          ({ idOperation, outputOwner }) => idOperation === 'Created' && outputOwner?.$kind === 'Shared',
+        )
+        .map(({ objectId }) => normalizeSuiAddress(objectId)),
       packageId: changedObjects.find(({ outputState }) => outputState === 'PackageWrite')?.objectId,
     };
   }

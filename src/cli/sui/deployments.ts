@@ -45,6 +45,8 @@ const ApplicationEntry = v.strictObject({
   witness: v.optional(Identifier),
   /** Id of the EnclaveCap. */
   capability: v.optional(Id),
+  /** The shared objects that `init` of the package made: functions of the contract may take them. */
+  objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
   config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
   registrars: v.array(v.strictObject({ id: Id, holder: Id })),
   enclaves: v.array(

@@ -102,6 +102,22 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
   return datatype === undefined || (datatype.abilities & (KEY | STORE)) === (KEY | STORE);
 }
 
+/**
+ * The objects of the command line; if it names none, for each that the function takes the only one of its
+ * type that the deployment file has.
+ */
+export function chooseObjects(
+  { roles }: Pick<MoveCall, 'roles'>,
+  named: readonly string[],
+  noted: readonly { readonly id: string; readonly type: string }[],
+): readonly string[] {
+  if (named.length > 0) return named;
+  return roles.flatMap((role) => {
+    const fitting = role.kind === 'object' ? noted.filter(({ type }) => type === role.type) : [];
+    return fitting.length === 1 ? fitting.map(({ id }) => id) : [];
+  });
+}
+
 /** The signed fields, by their names. */
 export type Answer = Record<string, unknown>;
 

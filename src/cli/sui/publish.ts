@@ -67,10 +67,19 @@ async function note(
   { deployments, args: { package: name } }: PublishInput,
   chain: Chain,
   outcome: Outcome,
-  { packages, linkedEnclave }: { packages: readonly string[]; linkedEnclave: string | undefined },
+  {
+    packages,
+    linkedEnclave,
+    shared,
+  }: {
+    readonly packages: readonly string[];
+    readonly linkedEnclave: string | undefined;
+    readonly shared: readonly string[];
+  },
 ): Promise<void> {
   await deployments?.note(chain, outcome, (applications) => {
-    const { package: id, upgradeCap, enclaveCaps } = outcome.fields as unknown as Published;
+    const { package: id, upgradeCap, enclaveCaps, objects } = outcome.fields as unknown as Published;
+    const sharedObjects = objects.filter((object) => shared.includes(object.id));
     const [capability, another] = enclaveCaps;
     // The type is 0x…::enclave::EnclaveCap<0x…::module::WITNESS>.
     const [, module, witness] =
@@ -86,6 +95,7 @@ async function note(
       upgradeCap,
       ...(enclavePackage !== undefined && { enclavePackage }),
       ...(isApplication && { module, ...(witness !== undefined && { witness }), capability: capability.id }),
+      ...(sharedObjects.length > 0 && { objects: sharedObjects.map(({ id, type }) => ({ id, type })) }),
       registrars: [],
       enclaves: [],
     };
@@ -108,6 +118,7 @@ interface Published {
   readonly package: string;
   readonly upgradeCap: string | null;
   readonly enclaveCaps: Executed['created'];
+  readonly objects: Executed['created'];
 }
 
 export const main = suiCommand({
@@ -136,10 +147,14 @@ compiled for --network, which is required with --rpc-url too.`,
     const linkedEnclave = await findLinkedEnclave(chain, dependencies);
     const tx = new Transaction();
     publishPackage(tx, { modules, dependencies, owner: isImmutable ? null : chain.sender() });
+    let shared: readonly string[] = [];
     const outcome = await chain.submit(tx, {
       title: `publish ${title}${isImmutable ? ' as immutable' : ''}`,
       fields: { framework, modules: modules.length, bytes, dependencies, immutable: isImmutable },
-      report: ({ packageId, created }) => ({ package: packageId, ...createdAtPublish(created) }),
+      report: (executed) => {
+        ({ shared } = executed);
+        return { package: executed.packageId, ...createdAtPublish(executed.created) };
+      },
     });
     const { package: publishedAt, upgradeCap, enclaveCaps } = outcome.fields as Partial<Published>;
     if (outcome.status === 'done' && typeof publishedAt === 'string') {
@@ -150,7 +165,7 @@ compiled for --network, which is required with --rpc-url too.`,
         upgradeCap: typeof upgradeCap === 'string' ? upgradeCap : null,
       });
     }
-    await note(input, chain, outcome, { packages: compiled.packages, linkedEnclave });
+    await note(input, chain, outcome, { packages: compiled.packages, linkedEnclave, shared });
     if (enclaveCaps !== undefined) await awaitListing(chain, enclaveCaps);
     return outcome;
   },

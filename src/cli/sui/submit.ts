@@ -4,7 +4,7 @@
  */
 
 import { Transaction, type TransactionArgument } from '@mysten/sui/transactions';
-import { EnclaveClient } from 'sui-enclave/client';
+import { type AppSchema, EnclaveClient } from 'sui-enclave/client';
 import { ClientError } from 'sui-enclave/client/errors';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
 import { acceptedImages, type EnclaveConfig, findRegistration, readConfig } from 'sui-enclave/sui/objects';
@@ -14,13 +14,21 @@ import { readModule } from 'sui-enclave-devnet/bytecode/module_bytecode';
 import * as v from 'valibot';
 import { runAsProcess, UsageError } from '../command.ts';
 import { enclaveUrl, integer, objectId, path, text } from '../values.ts';
+import { choosePath, chooseSigned, findSchema } from './app_schema.ts';
 import type { Chain } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { checkNotRetired, checkRegistered, readImage, readRoots } from './contract.ts';
 import { definedType } from './defined_types.ts';
 import type { Application } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import { type Answer, createSignedType, type MoveCall, moveCall, type Role } from './move_call.ts';
+import {
+  type Answer,
+  chooseObjects,
+  createSignedType,
+  type MoveCall,
+  moveCall,
+  type Role,
+} from './move_call.ts';
 import { ROOT_OPTION } from './options.ts';
 
 /** JSON, whose integers must be exact. */
@@ -47,8 +55,12 @@ interface Request {
   readonly url: string;
   readonly path: string;
   readonly body: unknown;
-  readonly intent: number;
+  /** undefined: that of the schema, or 0. */
+  readonly intent: number | undefined;
+  readonly schema: AppSchema | undefined;
   readonly configId: string;
+  /** The objects of the deployment file. */
+  readonly objects: NonNullable<Application['objects']>;
 }
 
 const FUNCTION = /^(?:(0x[0-9a-f]{64})::)?([a-zA-Z]\w{0,127})::([a-zA-Z]\w{0,127})$/i;
@@ -67,7 +79,11 @@ const ARGUMENTS = {
 
 const OPTIONS = {
   url: { value: '<url>', help: 'the URL of the enclave', schema: enclaveUrl, required: true },
-  path: { value: '<path>', help: 'the endpoint to call', schema: text, default: 'process_data' },
+  path: {
+    value: '<path>',
+    help: 'the endpoint to call (default: process_data, or the only one of schema.json)',
+    schema: text,
+  },
   body: {
     value: '<json>',
     help: 'the JSON to send by POST; without it, the endpoint is called by GET',
@@ -75,9 +91,8 @@ const OPTIONS = {
   },
   intent: {
     value: '<number>',
-    help: 'the intent code of the signed type',
+    help: 'the intent code of the signed type (default: that of schema.json, or 0)',
     schema: integer(0, 255),
-    default: '0',
   },
   struct: {
     value: '<name>',
@@ -98,7 +113,7 @@ const OPTIONS = {
   ...ROOT_OPTION,
   object: {
     value: '<id>',
-    help: 'the next of the other objects that the function takes, in order',
+    help: 'the next of the other objects that the function takes, in order (default: those of the deployment file, by their types)',
     schema: objectId,
     repeated: true,
   },
@@ -110,19 +125,24 @@ const OPTIONS = {
 type SubmitInput = Pick<Input<typeof ARGUMENTS, typeof OPTIONS>, 'args' | 'options' | 'deployments'>;
 
 function read(input: SubmitInput): Request {
-  const { url, path, body, intent, config } = input.options;
+  const { url, body, intent, config } = input.options;
   const [, id, module = '', name = ''] = FUNCTION.exec(input.args.function) ?? [];
-  if (body === undefined && path === 'process_data') {
-    throw new UsageError('give --body, such as \'{"payload":{…}}\'');
-  }
   const enclaveId = id?.toLowerCase();
-  const noted =
-    enclaveId === undefined || config === undefined ? findApplication(input, enclaveId, module) : undefined;
-  const configId = config ?? noted?.config?.id;
+  const isNamed = enclaveId !== undefined && config !== undefined;
+  const noted = isNamed ? undefined : findApplication(input, enclaveId, module);
+  const configId = config ?? noted?.[1].config?.id;
   if (configId === undefined) {
     throw new UsageError('give --config, or a --network whose deployment file has the config');
   }
-  return { packageId: enclaveId ?? noted?.package ?? '', module, name, url, path, body, intent, configId };
+  const { package: notedPackage = '', objects = [] } = noted?.[1] ?? {};
+  const schema = findSchema(noted?.[0]);
+  const method = body === undefined ? 'GET' : 'POST';
+  const path = input.options.path ?? (schema && choosePath(schema, method)) ?? 'process_data';
+  if (body === undefined && /^\/?process_data$/.test(path)) {
+    throw new UsageError('give --body, such as \'{"payload":{…}}\'');
+  }
+  const packageId = enclaveId ?? notedPackage;
+  return { packageId, module, name, url, path, body, intent, schema, configId, objects };
 }
 
 /** The application of the deployment file that is meant. */
@@ -130,7 +150,7 @@ function findApplication(
   { deployments }: SubmitInput,
   packageId: string | undefined,
   module: string,
-): Application | undefined {
+): [name: string, Application] | undefined {
   if (deployments === undefined) {
     if (packageId === undefined) throw new UsageError('give the package of <function>, or --network');
     return undefined;
@@ -142,7 +162,7 @@ function findApplication(
       (packageId === undefined ? app.module === module : [app.package, app.original].includes(packageId)),
   );
   const [only, ...moreFitting] = fitting;
-  if (only !== undefined && moreFitting.length === 0) return only[1];
+  if (only !== undefined && moreFitting.length === 0) return only;
   throw new SuiCommandError(
     'DEPLOYMENT',
     `${deployments.path} has ${quantity(fitting.length, 'application')} with this package and module: give the package and --config, or --app`,
@@ -208,7 +228,14 @@ async function ask(
   await checkApplication(moveFunction.call, config);
   checkNotRetired(config);
   const { struct, fields } = input.options;
-  const naming = { intent: request.intent, struct, fields: fields?.split(',') };
+  const signed = request.schema && chooseSigned(request.schema, moveFunction.call);
+  // Names of the schema only where the command line names nothing.
+  const fromSchema = struct === undefined ? signed?.names : undefined;
+  const naming = {
+    intent: request.intent ?? signed?.intent ?? 0,
+    struct,
+    fields: fields?.split(',') ?? fromSchema,
+  };
   const { schema, names } = createSignedType(
     moveFunction.module,
     moveFunction.call,
@@ -305,7 +332,7 @@ EnclaveConfig, Clock, Random and other objects may be anywhere among them. Retur
   async run(input, chain) {
     const request = read(input);
     const moveFunction = await findFunction(chain, request);
-    const objects = input.options.object;
+    const objects = chooseObjects(moveFunction.call, input.options.object, request.objects);
     checkObjects(moveFunction.call, objects);
     const exchange = await ask(input, chain, request, moveFunction);
     const { answer, config, enclaveId } = exchange;

@@ -143,7 +143,7 @@ describe('from publish to the end of a config, without an id on a command line',
     });
     const type = `${weather().package}::weather::WeatherNFT`;
     expect(submitted['created']).toEqual([{ id: ID, type }]);
-    const cold = ['--path', 'temperature', '--intent', '1', '--body', '{"payload":{"location":"!cold"}}'];
+    const cold = ['--path', 'temperature', '--body', '{"payload":{"location":"!cold"}}'];
     expect(
       await done('submit', 'weather::update_temperature', '--url', url, ...cold, ...root()),
     ).toMatchObject({

@@ -1,6 +1,6 @@
 /** The meaning of a Move function's parameters, and what an enclave signs for it. */
 import { describe, expect, test } from 'vitest';
-import { createSignedType, moveCall } from '../../../../src/cli/sui/move_call.ts';
+import { chooseObjects, createSignedType, moveCall } from '../../../../src/cli/sui/move_call.ts';
 import { splitTypes, valueType } from '../../../../src/cli/sui/move_types.ts';
 import type { ModuleInterface } from '../../../../src/devnet/bytecode/module_bytecode.ts';
 
@@ -195,5 +195,25 @@ describe('a value in BCS', () => {
   test('types are split at the commas between them only', () => {
     expect(splitTypes('')).toEqual([]);
     expect(splitTypes('u8,0x2::t::T<u8,vector<u8>>,u64')).toEqual(['u8', '0x2::t::T<u8,vector<u8>>', 'u64']);
+  });
+});
+
+describe('the other objects', () => {
+  const [pool, vault, another] = ['0x1', '0x2', '0x3'];
+  const noted = [
+    { id: pool, type: 'A' },
+    { id: vault, type: 'B' },
+    { id: another, type: 'B' },
+  ] as { id: string; type: string }[];
+  const roles = (...types: string[]) => ({ roles: types.map((type) => ({ kind: 'object', type }) as const) });
+
+  test('are those of the deployment file, where each type is there once', () => {
+    expect(chooseObjects(roles('A', 'A'), [], noted)).toEqual([pool, pool]);
+    expect(chooseObjects(roles('A', 'B'), [], noted)).toEqual([pool]);
+    expect(chooseObjects({ roles: [{ kind: 'clock' }] }, [], noted)).toEqual([]);
+  });
+
+  test('are those of the command line, if it names any', () => {
+    expect(chooseObjects(roles('A', 'B'), ['0x9'], noted)).toEqual(['0x9']);
   });
 });

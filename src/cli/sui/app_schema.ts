@@ -1,0 +1,59 @@
+/** `schema.json` of an application, from which `submit` takes what the command line leaves out. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type AppSchema, readSchema } from 'sui-enclave/client';
+import { ClientError } from 'sui-enclave/client/errors';
+import { CLONE, IS_CLONE } from '../places.ts';
+import { readRegularFile } from '../read_file.ts';
+import type { MoveCall } from './move_call.ts';
+
+const FILE = 'schema.json';
+
+/**
+ * The schema of the current folder; in a clone that of the application.
+ *
+ * @param application its name in the deployment file
+ * @returns undefined if there is none. @throws ClientError: CLIENT_SCHEMA, naming the file
+ */
+export function findSchema(application: string | undefined): AppSchema | undefined {
+  const inClone = IS_CLONE && application !== undefined;
+  const file = inClone ? join(CLONE, 'src/apps', application, FILE) : FILE;
+  if (!existsSync(file)) return undefined;
+  try {
+    return readSchema(JSON.parse(readRegularFile(file).toString()));
+  } catch (cause) {
+    throw new ClientError(
+      'CLIENT_SCHEMA',
+      `${file} can't be read: ${(cause as Error).message}. Write it again by sui-enclave schema, or name path and intent`,
+      { cause },
+    );
+  }
+}
+
+/** The path to which a request is sent: /process_data, or the only endpoint of its method. */
+export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): string | undefined {
+  const paths = endpoints.filter((endpoint) => endpoint.method === method).map(({ path }) => path);
+  const [only, ...morePaths] = paths;
+  return paths.find((path) => path === '/process_data') ?? (morePaths.length === 0 ? only : undefined);
+}
+
+/**
+ * The signed type whose fields have the types of a function's values, in their order. Of several, it is the
+ * one of a struct that the function makes; undefined if that does not decide.
+ */
+export function chooseSigned(
+  { signs }: AppSchema,
+  { values, packed }: Pick<MoveCall, 'values' | 'packed'>,
+): { readonly intent: number; readonly names: readonly string[] } | undefined {
+  const types = values.map(shorten).join();
+  const fitting = signs.filter(({ fields }) => fields.map(({ type }) => type).join() === types);
+  const made = fitting.filter(({ name }) => packed.includes(name));
+  const [only, ...moreTypes] = made.length > 0 ? made : fitting;
+  if (only === undefined || moreTypes.length > 0) return undefined;
+  return { intent: only.intent, names: only.fields.map(({ name }) => name) };
+}
+
+/** A type as the schema names it: `0x1::string::String` is `String`. */
+function shorten(type: string): string {
+  return type.replace(/0x[0-9a-f]+::(?:string|option)::(\w+)/g, '$1');
+}
