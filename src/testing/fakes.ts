@@ -17,8 +17,9 @@ export interface Fakes {
   /** A request to try, with a body for POST. */
   readonly example: { readonly path: string; readonly body?: object };
   /**
-   * Requests whose signed answers the tests of the Move packages need, by name: `sui-enclave test` makes the
-   * module `signed_<name>` of each. Default: `example`, as `answer`.
+   * Further requests whose signed answers the tests of the Move packages need, by name: `sui-enclave test`
+   * makes the module `signed_<name>` of each, and `signed_answer` of `example`. Beside further requests the
+   * example may be one whose answer is not signed.
    */
   readonly answers?: Readonly<Record<string, { readonly path: string; readonly body?: object }>>;
   /** Lines that `make dev` prints: what a caller must know to use the fakes, such as client ids. */

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { filesInClone } from '../../../../src/create/template.ts';
 import { formatLiteral, signedAnswers, signedModules } from '../../../../src/toolchain/dev/signed_modules.ts';
 import { chooseFramework, testPackage } from '../../../../src/toolchain/move/packages.ts';
 import { findProject } from '../../../../src/toolchain/project.ts';
@@ -46,4 +50,38 @@ fun another_message_is_not() {
   const { passed, output } = await testPackage('weather', chooseFramework({}), { extra });
   expect(output).toContain('app::own_tests::it_is_signed');
   expect(passed, output).toBe(true);
+});
+
+describe('further requests of stand_in.ts', () => {
+  async function listNames(change: (standIn: string) => string): Promise<string[]> {
+    const build = fileURLToPath(new URL('../../../../build/', import.meta.url));
+    mkdirSync(build, { recursive: true });
+    const folder = mkdtempSync(join(build, 'signed-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    for (const [path, content] of filesInClone('oracle', 'price')) {
+      const name = path.replace('src/apps/price/', '');
+      mkdirSync(dirname(join(folder, name)), { recursive: true });
+      writeFileSync(join(folder, name), name === 'stand_in.ts' ? change(content) : content);
+    }
+    const signed = await signedAnswers({ name: 'price', folder });
+    return [...(signed?.answers.keys() ?? [])];
+  }
+  const newest = "answers: { newest: { path: '/latest?pair=SUI-USD' } },";
+  const insert = (line: string) => (text: string) =>
+    text.replace('    close,\n', `    ${line}\n    close,\n`);
+
+  test('add to the answer to the example', async () => {
+    expect(await listNames(insert(newest))).toEqual(['answer', 'newest']);
+  });
+
+  test('may replace it by its name', async () => {
+    const replaced = "answers: { answer: { path: '/latest?pair=SUI-USD' } },";
+    expect(await listNames(insert(replaced))).toEqual(['answer']);
+  });
+
+  test('are enough where the answer to the example is not signed', async () => {
+    const unsigned = (text: string) => text.replace("path: '/process_data', body", "path: '/nowhere', body");
+    expect(await listNames((text) => unsigned(insert(newest)(text)))).toEqual(['newest']);
+    await expect(listNames(unsigned)).rejects.toMatchObject({ code: 'CONFIG' });
+  });
 });
