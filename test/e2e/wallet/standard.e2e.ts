@@ -203,7 +203,7 @@ test('a user who refuses at the provider is told so', async () => {
   const page = await open(await newContext());
   const popup = await openWindow(page);
   await popup.click('text=Cancel');
-  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_PROVIDER_REFUSED' });
+  expect(await outcome(page)).toMatchObject({ code: 'ZKLOGIN_CLOSED' });
   await expect.poll(() => popup.isClosed()).toBe(true);
 });
 
