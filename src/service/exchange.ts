@@ -62,6 +62,12 @@ export class ExchangeFailed extends Error {
  */
 const POOL = { keepAlive: true, timeout: 10_000 };
 
+/**
+ * Marks the connections of an exchange, among the options that its agent hands to Node. In development all
+ * others must stay on the machine: see `only_loopback.ts`.
+ */
+export const UPSTREAM = Symbol('sui-enclave/upstream');
+
 /** TLS 1.3, or 1.2 with ECDHE and AEAD (RFC 9325, section 4.2), for forward secrecy. */
 const TLS = {
   minVersion: 'TLSv1.2',
@@ -87,7 +93,7 @@ export function createExchange(origin: string, authority: string | undefined, ho
   const { hostname, port, protocol } = new URL(origin);
   const isTls = protocol === 'https:';
   const { socketsPerHost } = shareOpenFiles(hosts);
-  const pool = { ...POOL, maxSockets: socketsPerHost, maxFreeSockets: socketsPerHost };
+  const pool = { ...POOL, [UPSTREAM]: true, maxSockets: socketsPerHost, maxFreeSockets: socketsPerHost };
   const agent = isTls
     ? new https.Agent({ ...pool, ...TLS, ...(authority !== undefined && { ca: authority }) })
     : new http.Agent(pool);

@@ -7,6 +7,7 @@ import { loadApplication, loadFolder, nameOfFolder } from 'sui-enclave-server/lo
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { createLog } from 'sui-enclave-service/log';
 import { onTestFinished } from 'vitest';
+import { allowOnlyLoopback } from './only_loopback.ts';
 import { DEV_API_KEY, type FakeWeatherApi, startFakeWeatherApi } from './weather_api.ts';
 
 export const APPS = new URL('../apps/', import.meta.url);
@@ -24,6 +25,11 @@ export interface TestOptions extends Partial<BootOptions> {
   readonly application?: URL;
   /** Ends in a slash: the folder of the applications, of which `APP` names one. Default: those of a clone. */
   readonly apps?: URL;
+  /**
+   * Lets application and test connect to other machines without `upstream()`, which an enclave does not.
+   * Default: false.
+   */
+  readonly allowNetwork?: boolean;
   /** Replaces REQUEST_TIMEOUT_MS, and may be below its minimum. */
   readonly requestTimeoutMs?: number;
 }
@@ -34,6 +40,7 @@ export async function startServer({
   application: folder,
   apps = APPS,
   requestTimeoutMs,
+  allowNetwork = false,
   ...options
 }: TestOptions = {}): Promise<TestServer> {
   const name = folder && nameOfFolder(fileURLToPath(folder));
@@ -55,6 +62,7 @@ export async function startServer({
     ? loadFolder(fileURLToPath(folder), config.app)
     : loadApplication(apps, config.app));
   const nsm = new NsmDevice({ path: config.nsmDevice, addonPath: BUILT_ADDON });
+  if (!allowNetwork) onTestFinished(allowOnlyLoopback());
   const server = await boot({ config, env, log, nsm, ...application, ...options });
   onTestFinished(() => server.close());
   return {

@@ -23,6 +23,7 @@ import { handleUncaught } from 'sui-enclave-service/uncaught';
 import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
+import { allowOnlyLoopback } from 'sui-enclave-testing/only_loopback';
 import { readFiles } from '../image/files.ts';
 import { findProject, shortPath } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
@@ -61,6 +62,7 @@ async function main(): Promise<void> {
   const trust = attest && DevelopmentTrust.load(out, app, { image });
   const signingSeed = trust && (await keptSeed());
   const log = createLog(config.logLevel, readableLines(), { withMessages: true });
+  allowOnlyLoopback();
   const server = await boot({
     config,
     env,

@@ -1,0 +1,83 @@
+/** Tests that what an application sends by itself stays on the machine, but what `upstream()` sends. */
+import { execFileSync } from 'node:child_process';
+import { createServer } from 'node:http';
+import { connect as connectNet } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import axios from 'axios';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { createExchange } from '../../../src/service/exchange.ts';
+import { allowOnlyLoopback } from '../../../src/testing/only_loopback.ts';
+
+/** Nobody has this address (RFC 5737), and no name is under this domain (RFC 6761). */
+const [ADDRESS, NAME] = ['192.0.2.1', 'feed.invalid'];
+
+function keepHere(): () => void {
+  const allow = allowOnlyLoopback();
+  onTestFinished(allow);
+  return allow;
+}
+
+const readCause = (error: unknown): string => {
+  const { message, cause } = error as Error;
+  return cause === undefined ? message : `${message} ${readCause(cause)}`;
+};
+
+test.each<[string, () => Promise<unknown>]>([
+  ['fetch', () => fetch(`http://${ADDRESS}/`)],
+  ['fetch by https and a name', () => fetch(`https://${NAME}/`)],
+  ['axios', () => axios.get(`https://${NAME}/`)],
+  ['a socket', () => new Promise((_, reject) => connectNet(80, ADDRESS).on('error', reject))],
+  [
+    'a socket of TLS',
+    () => new Promise((_, reject) => connectTls({ host: NAME, port: 443 }).on('error', reject)),
+  ],
+])('%s fails at once, with an error that names upstream()', async (_, send) => {
+  keepHere();
+  const error = await send().catch((thrown: unknown) => thrown);
+  expect(readCause(error)).toMatch(
+    /(192\.0\.2\.1|feed\.invalid) leaves this machine.*by upstream\(\) of create/,
+  );
+});
+
+test('loopback and local sockets work', async () => {
+  keepHere();
+  const server = createServer((_, response) => response.end('here')).listen(0, '127.0.0.1');
+  const path = join(tmpdir(), `only-loopback-${process.pid}.sock`);
+  const local = createServer((_, response) => response.end('here')).listen(path);
+  onTestFinished(() => void [server.close(), local.close()]);
+  await vi.waitFor(() => expect([server.listening, local.listening]).toEqual([true, true]));
+  const { port } = server.address() as { port: number };
+  for (const host of ['127.0.0.1', 'localhost', '127.0.0.1']) {
+    expect(await (await fetch(`http://${host}:${port}/`)).text()).toBe('here');
+  }
+  expect((await axios.get('http://unix/', { socketPath: path })).data).toBe('here');
+});
+
+test('an exchange of upstream() may leave the machine', async () => {
+  keepHere();
+  const exchange = createExchange(`http://${NAME}`, undefined, 1);
+  const request = { method: 'GET', path: '/', headers: {}, body: undefined, timeoutMs: 2000, maxSize: 10 };
+  const error = await exchange(request as never).catch((thrown: unknown) => thrown);
+  expect(readCause(error)).not.toContain('leaves this machine');
+  expect(error).toMatchObject({ reason: expect.stringMatching(/unreachable|timeout/) });
+});
+
+test('it ends with the last server that asked for it', async () => {
+  const [first, second] = [keepHere(), keepHere()];
+  first();
+  first();
+  const refused = await fetch(`http://${NAME}/`).catch(readCause);
+  expect(refused).toContain('leaves this machine');
+  second();
+  expect(await fetch(`http://${NAME}/`).catch(readCause)).not.toContain('leaves this machine');
+});
+
+test('the server of an image has no part of it', () => {
+  const files = execFileSync('git', ['grep', '-l', 'only_loopback', '--', 'src/server', 'src/service'], {
+    encoding: 'utf8',
+  });
+  // A comment says where the mark is read.
+  expect(files.trim()).toBe('src/service/exchange.ts');
+});
