@@ -204,7 +204,7 @@ function untrustedRoot(first: Uint8Array | undefined, roots: readonly Uint8Array
   const pinned = roots.map(certificateFingerprint).join(', ');
   return new AttestationError(
     'CHAIN_ROOT',
-    `the chain starts with the certificate ${fingerprint} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (make dev ATTEST=emulated) uses a development root, which proves nothing: to accept it, in development only, pass that root as "roots" or --root`,
+    `the chain starts with the certificate ${fingerprint} (SHA-256), which is not a pinned root: ${pinned}. An emulated enclave (ATTEST=emulated sui-enclave dev) uses a development root, which proves nothing: to accept it, in development only, pass that root as "roots" or --root`,
   );
 }
 

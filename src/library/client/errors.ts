@@ -72,7 +72,7 @@ export class EnclaveRefusedError extends ClientError {
     const code = serverCode === null ? '' : ` (${serverCode})`;
     const hint =
       serverCode === 'NSM_UNAVAILABLE'
-        ? ': it runs outside an enclave. For development, start it by make dev ATTEST=emulated'
+        ? ': it runs outside an enclave. For development, start it by ATTEST=emulated sui-enclave dev'
         : '';
     super('CLIENT_REFUSED', `the enclave answered ${path} with status ${status}${code}${hint}`);
     this.status = status;

@@ -600,7 +600,7 @@ describe('an answer is refused', () => {
     await expect(client.attest()).rejects.toMatchObject({
       code: 'CLIENT_REFUSED',
       serverCode: 'NSM_UNAVAILABLE',
-      message: expect.stringContaining('make dev ATTEST=emulated'),
+      message: expect.stringContaining('ATTEST=emulated sui-enclave dev'),
     });
   });
 
