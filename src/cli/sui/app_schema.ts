@@ -13,7 +13,8 @@ const FILE = 'schema.json';
  * The schema of the current folder; in a clone that of the application.
  *
  * @param application its name in the deployment file
- * @returns undefined if there is none. @throws ClientError: CLIENT_SCHEMA, naming the file
+ * @returns undefined if the file does not exist
+ * @throws ClientError: CLIENT_SCHEMA, with the name of a file that can't be read
  */
 export function findSchema(application: string | undefined): AppSchema | undefined {
   const inClone = IS_CLONE && application !== undefined;
