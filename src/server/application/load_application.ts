@@ -1,12 +1,11 @@
 /** Loads an application from its folder, outside an image: in one, the application is part of the bundle. */
 import { globSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import type { ApplicationModule } from './app.ts';
 import { type Manifest, parseManifest } from './manifest.ts';
-import { describeModuleFailure } from './module_failure.ts';
 import { readSchemaFile } from './schema_file.ts';
 
 export interface LoadedApplication {
@@ -38,30 +37,13 @@ export async function loadApplication(appsDir: URL, name: string): Promise<Loade
  */
 export async function loadFolder(folder: string, name: string): Promise<LoadedApplication> {
   const manifest = manifestIn(folder);
-  const module = await importModule(folder);
+  const { default: module }: { default?: unknown } = await import(pathToFileURL(join(folder, 'app.ts')).href);
   if (!isApplicationModule(module)) {
     throw new ConfigError(
       `APP=${name}: the default export of app.ts must be defineApp({ signs, create }): signs a list of signed types, each of a struct, and create a function`,
     );
   }
   return { manifest, module, schema: readSchemaFile(join(folder, 'schema.json')) };
-}
-
-/**
- * @returns the default export of app.ts
- * @throws ConfigError with the place in the source, where one is known
- */
-async function importModule(folder: string): Promise<unknown> {
-  try {
-    const { default: module }: { default?: unknown } = await import(
-      pathToFileURL(join(folder, 'app.ts')).href
-    );
-    return module;
-  } catch (cause) {
-    const failure = describeModuleFailure(cause, resolve(folder));
-    if (failure === undefined) throw cause;
-    throw new ConfigError(`the application can't be loaded\n${failure}`, { cause });
-  }
 }
 
 /** The name of the application in a folder: see `readManifest`. @throws ConfigError */

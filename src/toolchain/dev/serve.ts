@@ -12,7 +12,6 @@ import { DEV_EMULATED, PROGRAM } from 'sui-enclave-cli/places';
 import { boot } from 'sui-enclave-server/boot';
 import { BUILT_ADDON } from 'sui-enclave-server/built_addon';
 import { type Config, readServerConfig } from 'sui-enclave-server/config';
-import { loadFolder } from 'sui-enclave-server/load_application';
 import { NsmDevice } from 'sui-enclave-server/nsm/device';
 import { NsmError } from 'sui-enclave-server/nsm/errors';
 import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
@@ -24,6 +23,7 @@ import { DevelopmentTrust } from 'sui-enclave-testing/development_trust';
 import type { Fakes } from 'sui-enclave-testing/fakes';
 import { isLoopback, originsOnLoopback } from 'sui-enclave-testing/loopback';
 import { allowOnlyLoopback } from 'sui-enclave-testing/only_loopback';
+import { loadForAuthor } from '../application.ts';
 import { readFiles } from '../image/files.ts';
 import { findProject, shortPath } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   // As in the image, where the application's folder is /app.
   process.chdir(folder);
   reportFile(fileIn(folder, 'app.yaml'));
-  const application = await loadFolder(folder, app);
+  const application = await loadForAuthor(folder, app);
   const { endpoints, secrets } = application.manifest;
   readFiles(folder, application.manifest);
   const fakes = await startFakes(folder);

@@ -7,11 +7,11 @@ import { ConfigError } from 'sui-enclave/errors';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import { boot } from 'sui-enclave-server/boot';
 import { readServerConfig } from 'sui-enclave-server/config';
-import { loadFolder } from 'sui-enclave-server/load_application';
 import { NsmError } from 'sui-enclave-server/nsm/errors';
 import type { NsmTransport } from 'sui-enclave-server/nsm/transport';
 import { createLog } from 'sui-enclave-service/log';
 import type { Fakes } from 'sui-enclave-testing/fakes';
+import { loadForAuthor } from '../application.ts';
 import type { ApplicationFolder } from '../project.ts';
 import { STAND_IN, settingsInImage, startFakes } from './application.ts';
 
@@ -44,7 +44,7 @@ export interface SignedAnswers {
  * @throws ConfigError if it doesn't start, or signs no answer to one of them
  */
 export async function signedAnswers({ name, folder }: ApplicationFolder): Promise<SignedAnswers | undefined> {
-  const { manifest, module } = await loadFolder(folder, name);
+  const { manifest, module } = await loadForAuthor(folder, name);
   const fakes = await startFakes(folder);
   if (fakes === undefined) return undefined;
   try {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DeclaredStruct } from 'sui-enclave/wire/intent';
 import { toSchemaType } from 'sui-enclave/wire/schema_type';
-import { loadFolder } from 'sui-enclave-server/load_application';
+import { loadForAuthor } from '../application.ts';
 import type { ApplicationFolder } from '../project.ts';
 import { clientModule } from './client_module.ts';
 import { GenError } from './errors.ts';
@@ -33,7 +33,7 @@ export async function generate(
   { name, folder }: ApplicationFolder,
   moveFolder: string,
 ): Promise<ReadonlyMap<string, string>> {
-  const { module } = await loadFolder(folder, name);
+  const { module } = await loadForAuthor(folder, name);
   const { move, application } = filesOfTypes(module.signs, packageNameIn(moveFolder));
   return new Map([
     ...[...move].map(([path, content]) => [join(moveFolder, path), content] as const),

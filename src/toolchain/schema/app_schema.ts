@@ -7,10 +7,10 @@ import { ApplicationMistake } from 'sui-enclave/errors';
 import { toSchemaType } from 'sui-enclave/wire/schema_type';
 import { parseServerEnv } from 'sui-enclave-cli/image/settings';
 import type { Endpoint } from 'sui-enclave-server';
-import { loadFolder } from 'sui-enclave-server/load_application';
 import { createLog } from 'sui-enclave-service/log';
 import { createUpstreams } from 'sui-enclave-service/upstream';
 import type { Fakes } from 'sui-enclave-testing/fakes';
+import { loadForAuthor } from '../application.ts';
 import type { ApplicationFolder } from '../project.ts';
 import { inputSchema } from './input_schema.ts';
 
@@ -28,7 +28,7 @@ const FAKES_FILE = 'stand_in.ts';
  *   deep
  */
 export async function createSchemaFile({ name, folder }: ApplicationFolder): Promise<string> {
-  const { manifest, module } = await loadFolder(folder, name);
+  const { manifest, module } = await loadForAuthor(folder, name);
   const fakes = await startFakes(folder);
   let endpoints: readonly Endpoint[];
   try {

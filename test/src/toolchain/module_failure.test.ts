@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { describeModuleFailure } from '../../../../src/server/application/module_failure.ts';
+import { describeModuleFailure } from '../../../src/toolchain/module_failure.ts';
 
 function writeModule(source: string): { readonly folder: string; readonly path: string } {
   const folder = mkdtempSync(join(tmpdir(), 'module-failure-'));
