@@ -89,7 +89,7 @@ function read(template: string, name: string): Files {
 /** The first line of what `gen` writes has the digest of the rest, which has the name. */
 function withDigest(content: string): string {
   return content.replace(
-    /^(\/\/ Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,
+    /^((?:\/\/|#) Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,
     (_whole, line: string, body: string) =>
       `${line}${createHash('sha256').update(body).digest('hex')}\n${body}`,
   );

@@ -8,7 +8,9 @@ import type { ApplicationFolder } from '../project.ts';
 import { clientModule } from './client_module.ts';
 import { GenError } from './errors.ts';
 import { generatedCode, generatedJson, isGenerated } from './generated_file.ts';
+import { goModule } from './go_module.ts';
 import { moveModule, moveTests } from './move_module.ts';
+import { pythonModule } from './python_module.ts';
 import { createVectors } from './samples.ts';
 import { signedStructs } from './signed_structs.ts';
 
@@ -17,11 +19,13 @@ const MOVE_MODULE = 'sources/signed.move';
 const MOVE_TESTS = 'tests/signed_vectors.move';
 const VECTORS = 'generated/vectors.json';
 const CLIENT = 'generated/client.ts';
+const PYTHON = 'generated/signed.py';
+const GO = 'generated/signed.go';
 
 /** Returns whether a file exists that `generate` would replace. */
 export function hasGenerated({ folder }: ApplicationFolder, moveFolder: string): boolean {
   const inMove = [MOVE_MODULE, MOVE_TESTS].map((path) => join(moveFolder, path));
-  return [...inMove, ...[VECTORS, CLIENT].map((path) => join(folder, path))].some(isGenerated);
+  return [...inMove, ...[VECTORS, CLIENT, PYTHON, GO].map((path) => join(folder, path))].some(isGenerated);
 }
 
 /**
@@ -60,6 +64,8 @@ export function filesOfTypes(types: readonly DeclaredStruct[], packageName: stri
     application: new Map([
       [VECTORS, generatedJson(`  "vectors": [\n${lines.join(',\n')}\n  ]\n`)],
       [CLIENT, generatedCode(clientModule(structs))],
+      [PYTHON, generatedCode(pythonModule(structs), '#')],
+      [GO, generatedCode(`\n${goModule(structs)}`)],
     ]),
   };
 }

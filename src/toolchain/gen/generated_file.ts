@@ -7,11 +7,14 @@ import { GenError } from './errors.ts';
 const NOTE = 'Written by sui-enclave gen: change app.ts instead, and run it again.';
 /** The first line, or in JSON the first property. */
 const HEADER =
-  /^(?:\/\/ |\{\n {2}"generated": ")Written by sui-enclave gen: [^"\n]* sha256:([0-9a-f]{64})(?:\n|",\n)/;
+  /^(?:\/\/ |# |\{\n {2}"generated": ")Written by sui-enclave gen: [^"\n]* sha256:([0-9a-f]{64})(?:\n|",\n)/;
 
-/** @param content of Move or TypeScript */
-export function generatedCode(content: string): string {
-  return `// ${NOTE} sha256:${computeDigest(content)}\n${content}`;
+/**
+ * @param content of Move, TypeScript, Go or Python
+ * @param comment what begins a comment in that language
+ */
+export function generatedCode(content: string, comment: '//' | '#' = '//'): string {
+  return `${comment} ${NOTE} sha256:${computeDigest(content)}\n${content}`;
 }
 
 /** @param members the lines of the object's further properties */

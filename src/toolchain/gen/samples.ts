@@ -1,4 +1,4 @@
-/** Values of signed types whose bytes both languages are tested with: always the same ones. */
+/** Values of signed types whose bytes all languages are tested with: always the same ones. */
 import { type DeclaredStruct, signedType } from 'sui-enclave/wire/intent';
 import { type SchemaField, toSchemaType, unwrapped } from 'sui-enclave/wire/schema_type';
 import { struct } from 'sui-enclave/wire/struct';

@@ -24,8 +24,12 @@ const RESERVED_FIELDS = new Set(
     ' ',
   ),
 );
-/** They would hide another type, in Move or in TypeScript. */
-const RESERVED_STRUCTS = new Set(['Option', 'SIGNED', 'Self', 'String', 'Uint8Array']);
+/** They would hide another type, in Move, TypeScript, Python or Go. */
+const RESERVED_STRUCTS = new Set([
+  ...['Option', 'SIGNED', 'Self', 'String', 'Uint8Array'],
+  ...['SignedError', 'SignedMessage', 'SuiAddress'],
+  ...['ReadAnswer', 'VerifySignature', 'DecodeMessage', 'EncodeMessage'],
+]);
 
 /** @throws GenError that names the struct or field */
 export function signedStructs(signed: readonly SchemaType[]): SignedStructs {

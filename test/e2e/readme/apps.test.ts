@@ -246,9 +246,10 @@ describe('npx --offline sui-enclave new_app market_news', () => {
   test('writes every file of the page under the name, what gen and schema write, and no other', () => {
     const paths = [...files.keys()].map((path) => path.replaceAll('price', NAME));
     const derived = [
-      ...['generated/client.ts', 'generated/vectors.json', 'schema.json'].map(
-        (path) => `src/apps/${NAME}/${path}`,
+      ...['client.ts', 'signed.go', 'signed.py', 'vectors.json'].map(
+        (path) => `src/apps/${NAME}/generated/${path}`,
       ),
+      `src/apps/${NAME}/schema.json`,
       ...['sources/signed.move', 'tests/signed_vectors.move'].map((path) => `move/${NAME}/${path}`),
     ];
     expect(written.toSorted()).toEqual([...paths, ...derived].sort());

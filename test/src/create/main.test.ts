@@ -74,6 +74,7 @@ const REPOSITORY = [
 
 const ORACLE = [
   ...[...REPOSITORY, 'types.ts', 'generated/client.ts', 'generated/vectors.json'],
+  ...['generated/signed.go', 'generated/signed.py'],
   ...['move/gas_fees/sources/signed.move', 'move/gas_fees/tests/signed_vectors.move'],
 ];
 

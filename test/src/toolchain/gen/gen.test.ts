@@ -221,6 +221,24 @@ describe('refused is', () => {
       /more than 128/,
     ],
     [
+      'two fields whose names differ in Go in an underscore alone',
+      'GEN_CONFLICT',
+      signs({ name: 'A', fields: [field('a_b', 'u8'), field('aB', 'u8')] }),
+      /field of Go AB/,
+    ],
+    [
+      'a field that has the name of a keyword in Python with an underscore',
+      'GEN_CONFLICT',
+      signs({ name: 'A', fields: [field('from', 'u8'), field('from_', 'u8')] }),
+      /field of Python from_/,
+    ],
+    [
+      'a struct with a name of the generated code',
+      'GEN_NAME',
+      signs({ name: 'SignedMessage', fields: [field('a', 'u8')] }),
+      /SignedMessage/,
+    ],
+    [
       'two structs of one name',
       'GEN_CONFLICT',
       [signedType(0, struct('A', { leg: struct('Leg', { a: u8 }), other: Leg }))] as never,
@@ -278,6 +296,8 @@ describe('the files of an application', () => {
       join(dir, 'tests/signed_vectors.move'),
       join(dice, 'generated/vectors.json'),
       join(dice, 'generated/client.ts'),
+      join(dice, 'generated/signed.py'),
+      join(dice, 'generated/signed.go'),
     ]);
     expect(files.get(join(dir, 'sources/signed.move'))).toContain('\nmodule games::signed;\n');
     expect(await generate(application, dir)).toEqual(files);
@@ -312,6 +332,8 @@ describe("in an author's own repository", () => {
       join(project.root, 'move/dice/tests/signed_vectors.move'),
       join(project.root, 'generated/vectors.json'),
       join(project.root, 'generated/client.ts'),
+      join(project.root, 'generated/signed.py'),
+      join(project.root, 'generated/signed.go'),
     ]);
     expect(await generatedFiles(project, 'dice', undefined)).toEqual(files);
     const otherFolder = join(project.root, 'move/games');
@@ -357,6 +379,8 @@ describe('writing', () => {
     ['client.ts', 'with a line more', 'GEN_EDITED', (text: string) => `${text}\n`],
     ['client.ts', 'without its header', 'GEN_FOREIGN_FILE', (text: string) => text.replace(/^.*\n/, '')],
     ['client.ts', "with another's content", 'GEN_FOREIGN_FILE', () => 'export {};\n'],
+    ['signed.py', 'edited', 'GEN_EDITED', (text: string) => text.replace('cents', 'pence')],
+    ['signed.go', 'without its header', 'GEN_FOREIGN_FILE', (text: string) => text.replace(/^.*\n/, '')],
     ['vectors.json', 'edited', 'GEN_EDITED', (text: string) => text.replace('price_zeros', 'x')],
     ['vectors.json', "with another's content", 'GEN_FOREIGN_FILE', () => '{}\n'],
   ])('refuses a %s that is %s, and then writes nothing', (name, _, code, change) => {
