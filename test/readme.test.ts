@@ -27,7 +27,8 @@ describe.each(pages)('%s', (page) => {
 
   test('names folders and files that are there', () => {
     // A placeholder, or what the page has its reader write.
-    const isExample = (path: string) => /price|stocks|salt\/server\.env/.test(path);
+    const printed = matches(text, /^`([\w./]+)` [^\n]*:$/gm);
+    const isExample = (path: string) => printed.includes(path) || /price|stocks|salt\/server\.env/.test(path);
     for (const path of matches(text, /(?:`|\()((?:src|test|scripts|deploy|move|enclave)\/[\w./]*\w)/g)) {
       // Of the text src/apps/<name>, the part before the placeholder.
       if (!isExample(path)) expect(existsSync(join(root, path)), path).toBe(true);

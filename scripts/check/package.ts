@@ -40,6 +40,7 @@ import {
   versionHere,
 } from './package/support.ts';
 import { toolchainSteps } from './package/toolchain.ts';
+import { README_FILE } from './package/wallet_page.ts';
 
 const FIXTURES = join(ROOT, 'test/e2e/package');
 const VECTOR = join(ROOT, 'test/vectors/nautilus-weather.hex');
@@ -72,12 +73,13 @@ function lowest(range: string): string {
 
 /**
  * Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are
- * fragments.
+ * fragments; those that are files of a page are built as such: see `package/wallet_page.ts`.
  */
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {
     const readme = readFileSync(join(project, 'node_modules/sui-enclave', entry, 'README.md'), 'utf8');
-    return [...readme.matchAll(/^```(tsx?)\n(import .*?)^```$/gms)].map(([, type, code = ''], index) => {
+    const snippets = readme.replace(README_FILE, '');
+    return [...snippets.matchAll(/^```(tsx?)\n(import .*?)^```$/gms)].map(([, type, code = ''], index) => {
       const name = `readme_${entry}_${index + 1}.${type}`;
       writeFileSync(join(project, name), code);
       return name;

@@ -245,7 +245,7 @@ func example(body []byte, publicKey ed25519.PublicKey) error {
     const program = readFileSync(join(FIXTURES, 'main.go.txt'), 'utf8');
     writeFileSync(
       join(folder, 'main.go'),
-      program.replace('\t\t// CASES\n', () => branches.join('')),
+      program.replace('\t\t// CASES\n', () => branches.join('')) + example,
     );
     const env = { ...process.env, GOFLAGS: '-mod=mod', GOPROXY: 'off', GOTOOLCHAIN: 'local' };
     const go = (...argv: string[]) => execFileSync('go', argv, { cwd: folder, env, encoding: 'utf8' });

@@ -12,7 +12,7 @@ import { quantity } from '../../../src/library/wording.ts';
 import { expectEqual, launchBrowser, run, type Steps } from './support.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TYPES: Readonly<Record<string, string>> = {
+export const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
   '.js': 'text/javascript',
   '.css': 'text/css',
@@ -46,7 +46,7 @@ export async function logInAtProvider(page: Page): Promise<void> {
   await page.click('button[type=submit]');
 }
 
-async function listen(server: Server): Promise<string> {
+export async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
@@ -104,7 +104,7 @@ export function dappSteps(folder: string, servers: () => DappServers): Steps {
       }
       const file = join(dist, name);
       if (!existsSync(file)) return void response.writeHead(404).end();
-      response.setHeader('content-type', TYPES[extname(name)] ?? '').end(readFileSync(file));
+      response.setHeader('content-type', MEDIA_TYPES[extname(name)] ?? '').end(readFileSync(file));
     });
     const url = await listen(server);
     browser ??= await launchBrowser();

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { quantity } from '../../../src/library/wording.ts';
 import { type DappServers, dappSteps, logInAtProvider } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
+import { walletPageSteps } from './wallet_page.ts';
 
 const EXAMPLES = ['node', 'dapp'];
 const READY = /Ctrl-C ends it/;
@@ -239,6 +240,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
     },
 
     ...dappSteps(join(folder, 'dapp'), servers),
+    ...walletPageSteps(join(folder, 'dapp')),
 
     async 'the servers of the examples end'() {
       for (const child of children) child.kill('SIGTERM');

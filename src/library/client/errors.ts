@@ -24,6 +24,8 @@ export const CLIENT_CODES = {
   CLIENT_NOT_REGISTERED: 'No contract accepts the answer under the config on Sui: see NotRegisteredError.',
   CLIENT_SCHEMA: "The application's schema is not of the known form, or too large.",
   CLIENT_SIGNED_BYTES: 'The bytes are not exactly one message of the signed type.',
+  CLIENT_FAILED:
+    'Something failed that is not of this library, such as the loading of its chunks or a function among the options: see the `cause`.',
   CLIENT_ATTESTED_KEY: 'The attestation document binds no ed25519 key.',
 } as const;
 

@@ -1,11 +1,14 @@
 /** One enclave, from its attestation on: the state that `useEnclave` shows, without React. */
 import type { ClientWithCoreApi } from '@mysten/sui/client';
 import { bytesToHex } from '@noble/curves/utils.js';
-import type { VerifiedAttestation } from '../attestation/index.ts';
+import type { AttestationError, VerifiedAttestation } from '../attestation/index.ts';
 import { attestedKey } from '../client/attestation.ts';
 import { EnclaveClient } from '../client/client.ts';
+import { ClientError } from '../client/errors.ts';
 import type { ConfigClientOptions, EnclaveClientOptions } from '../client/options.ts';
 import { type Trust, trustIn } from '../client/trust.ts';
+import { isEnclaveError } from '../errors.ts';
+import type { SuiError } from '../sui/errors.ts';
 
 /** Trusts what an EnclaveConfig on Sui does, as `EnclaveClient.forConfig`. */
 export interface RegisteredEnclaveOptions extends Omit<ConfigClientOptions, 'signal'> {
@@ -40,6 +43,12 @@ interface AtAnyTime {
   retry(): void;
 }
 
+/**
+ * Why an enclave is not attested, in `useEnclave`. Its `code` says the cause; an error that is not of this
+ * library is the `cause` of a ClientError with the code CLIENT_FAILED.
+ */
+export type EnclaveStateError = ClientError | AttestationError | SuiError;
+
 type Stage<Client> =
   | {
       readonly status: 'attesting';
@@ -62,8 +71,7 @@ type Stage<Client> =
       readonly client: undefined;
       readonly attestation: undefined;
       readonly publicKey: undefined;
-      /** A ClientError, AttestationError or SuiError, each with a `code`. */
-      readonly error: unknown;
+      readonly error: EnclaveStateError;
     };
 
 /** State of an enclave in `useEnclave`. It has a client only if the latest attestation succeeded. */
@@ -155,7 +163,7 @@ export class AttestedEnclave {
       end({ status: 'attested', client, attestation, publicKey, error: undefined });
     } catch (error) {
       // A subscription after an abort attests it again.
-      if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error });
+      if (this.#running === running) end({ ...UNKNOWN, status: 'failed', error: toStateError(error) });
     }
   }
 
@@ -182,6 +190,13 @@ export class AttestedEnclave {
     const [changed] = this.#changes;
     return { ...this.#stage, changed, acknowledge: this.#acknowledge, retry: this.#retry };
   }
+}
+
+function toStateError(error: unknown): EnclaveStateError {
+  // The client and `forConfig` throw no other of the library's own.
+  if (isEnclaveError(error)) return error as EnclaveStateError;
+  const message = 'the enclave is not attested, since something else failed: see the cause of this error';
+  return new ClientError('CLIENT_FAILED', message, { cause: error });
 }
 
 /**

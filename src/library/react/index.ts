@@ -2,7 +2,12 @@
  * `sui-enclave/react`: the library as state of React components. React is a peer dependency of this entry
  * alone.
  */
-export type { KeyChange, RegisteredEnclaveOptions, UsedEnclave } from './attested_enclave.ts';
+export type {
+  EnclaveStateError,
+  KeyChange,
+  RegisteredEnclaveOptions,
+  UsedEnclave,
+} from './attested_enclave.ts';
 export { useEnclave } from './use_enclave.ts';
 export { type UsedZkLogin, useZkLogin, type ZkLoginOptions } from './use_zk_login.ts';
 export type { LogInOptions, ZkLoginProgress, ZkLoginStep } from './zk_login_flow.ts';

@@ -185,6 +185,19 @@ test('a mistake in the options is an error of the state', async () => {
   expect(attestations()).toBe(0);
 });
 
+test('the compiler knows the codes of the error; one that is not of the library is its cause', async () => {
+  const foreign = new Error('a clock that fails');
+  const now = () => {
+    throw foreign;
+  };
+  const hook = await renderHook(() => useEnclave(enclave.url, options({ now })));
+  await until(() => expect(hook.latest().status).toBe('failed'));
+  const { error } = hook.latest();
+  // A code that does not exist is refused by the compiler.
+  const isExpected = error?.code === 'CLIENT_FAILED';
+  expect([isExpected, error?.cause, String(error).includes('clock')]).toEqual([true, foreign, false]);
+});
+
 test('aborts what is under way when it is unmounted, and retries nothing after that', async () => {
   const signals: AbortSignal[] = [];
   const fetch: typeof globalThis.fetch = async (_url, init) => {
