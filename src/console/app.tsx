@@ -1,7 +1,7 @@
 import { lazy, Suspense } from 'react';
 import { EnclaveView } from './enclave/view.tsx';
-import { linkTo, readRoute, VIEWS, type View } from './lib/route.ts';
-import { useHash } from './lib/use_route.ts';
+import { linkTo, VIEWS, type View } from './lib/route.ts';
+import { useRoute } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
 const CallView = lazy(() => import('./call/view.tsx'));
@@ -11,8 +11,7 @@ const ChainView = lazy(() => import('./chain/view.tsx'));
 const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };
 
 export function App() {
-  const hash = useHash();
-  const { view, fields } = readRoute(hash);
+  const { view, fields, visit } = useRoute();
   return (
     <>
       <title>{`${NAMES[view]} · sui-enclave console`}</title>
@@ -20,20 +19,20 @@ export function App() {
         To the content
       </button>
       <header className="bar">
-        <a className="brand" href={linkTo('enclave')}>
+        <a className="brand" href={linkTo('enclave', fields)}>
           <img src={icon} alt="" width="24" height="24" />
           sui-enclave <span className="subtle">console</span>
         </a>
         <nav aria-label="Views">
           {VIEWS.map((name) => (
-            <a key={name} href={linkTo(name)} aria-current={name === view ? 'page' : undefined}>
+            <a key={name} href={linkTo(name, fields)} aria-current={name === view ? 'page' : undefined}>
               {NAMES[name]}
             </a>
           ))}
         </nav>
       </header>
       <main id="content" tabIndex={-1}>
-        <Failure key={hash}>
+        <Failure key={visit}>
           <Suspense fallback={<p className="subtle">Loading…</p>}>
             {view === 'enclave' && <EnclaveView fields={fields} />}
             {view === 'call' && <CallView fields={fields} />}

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import type { AppSchema, SchemaEndpoint } from 'sui-enclave/client';
 import type { Expectation } from '../enclave/examine.ts';
 import { useJob } from '../lib/use_job.ts';
@@ -17,13 +17,15 @@ import { type Comparison, StructFields } from './struct_fields.tsx';
 interface Props {
   readonly schema: AppSchema;
   readonly base: URL;
+  /** The node's address in the field for it. */
+  readonly node: string;
   readonly expectation: Expectation;
 }
 
 const formatName = ({ method, path }: SchemaEndpoint) => `${method} ${path}`;
 
 /** The form of an application, as its host tells it, and what a call gave. */
-export function CallPanel({ schema, base, expectation }: Props) {
+export function CallPanel({ schema, base, node, expectation }: Props) {
   const { endpoints, signs, inputs } = schema;
   const [name, setName] = useState(endpoints[0] ? formatName(endpoints[0]) : '');
   const [typeName, setTypeName] = useState(signs[0]?.name ?? '');
@@ -33,6 +35,10 @@ export function CallPanel({ schema, base, expectation }: Props) {
   const [comparison, setComparison] = useState<Comparison>();
   const [outcome, setOutcome] = useState<CallOutcome>();
   const [failure, setFailure] = useState<string>();
+  const verdict = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (outcome !== undefined || failure !== undefined) verdict.current?.scrollIntoView();
+  }, [outcome, failure]);
   const job = useJob((error) => setFailure(error instanceof Error ? error.message : 'It failed.'));
   const endpoint = endpoints.find((item) => formatName(item) === name);
   const type = signs.find((item) => item.name === typeName);
@@ -105,8 +111,8 @@ export function CallPanel({ schema, base, expectation }: Props) {
         </div>
         <Progress job={job} />
       </form>
-      <StructFields type={type} onCompared={setComparison} />
-      <div role="status" className="view">
+      <StructFields type={type} node={node} onCompared={setComparison} />
+      <div ref={verdict} role="status" className="view">
         {failure !== undefined && (
           <Verdict tone="danger" title="The call failed in this page">
             <p>{visibleText(failure, 400)}</p>

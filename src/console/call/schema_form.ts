@@ -35,7 +35,7 @@ export function listFields(schema: JsonSchema): readonly FormField[] {
 
 function within(schema: JsonSchema, path: readonly string[], isRequired: boolean): FormField[] {
   const { type, properties, required, enum: choices } = schema;
-  const description = typeof schema['description'] === 'string' ? schema['description'] : '';
+  const description = describeRules(schema);
   const field = { path, isRequired, description, choices: [] };
   if (Array.isArray(choices) && choices.length <= MAX_CHOICES) {
     return [{ ...field, kind: 'choice', choices: choices.map((choice) => JSON.stringify(choice)) }];
@@ -51,6 +51,34 @@ function within(schema: JsonSchema, path: readonly string[], isRequired: boolean
   if (type === 'string') return [{ ...field, kind: 'text' }];
   if (type === 'integer' || type === 'number' || type === 'boolean') return [{ ...field, kind: type }];
   return [{ ...field, kind: 'json' }];
+}
+
+/** Numbers in a schema that say what fits, each with its words. */
+const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => string])[] = [
+  ['minLength', (limit) => `at least ${limit} characters`],
+  ['maxLength', (limit) => `at most ${limit} characters`],
+  ['minimum', (limit) => `at least ${limit}`],
+  ['maximum', (limit) => `at most ${limit}`],
+];
+
+/**
+ * The rules of a field as a person reads them. `sui-enclave schema` writes the steps of valibot into the
+ * description, such as `check: must be at most 256 bytes; transform`: the messages are for people.
+ */
+function describeRules(schema: JsonSchema): string {
+  const limits = LIMITS.flatMap(([keyword, format]) => {
+    const limit = schema[keyword];
+    return typeof limit === 'number' ? [format(limit)] : [];
+  });
+  const { description } = schema;
+  const steps = typeof description === 'string' ? description.split('; ') : [];
+  const messages = steps.flatMap((step) => {
+    const [, message = step] = /^[a-z_]+: (.+)$/s.exec(step) ?? [];
+    // A step without a message, such as transform, says nothing to a caller.
+    return /^[a-z_]*$/.test(message) ? [] : [message.replace(/^must be /, '')];
+  });
+  const text = [...new Set([...limits, ...messages])].join('; ');
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
 /** Builds the body from the values; leaves out empty fields that are not required. */

@@ -2,6 +2,7 @@ import { useState } from 'react';
 import type { SchemaType } from 'sui-enclave/client';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
@@ -16,6 +17,7 @@ export interface Comparison {
 
 interface Props {
   readonly type: SchemaType;
+  readonly node: string;
   readonly onCompared: (comparison: Comparison | undefined) => void;
 }
 
@@ -23,9 +25,8 @@ interface Props {
  * Compares the signed type with the struct of a contract: the host wrote the one, and the chain has the
  * other.
  */
-export function StructFields({ type, onCompared }: Props) {
+export function StructFields({ type, node, onCompared }: Props) {
   const [struct, setStruct] = useState('');
-  const [node, setNode] = useState('');
   const [shown, setShown] = useState<Comparison>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
@@ -64,7 +65,7 @@ export function StructFields({ type, onCompared }: Props) {
               label="Node (gRPC)"
               placeholder="https://fullnode.testnet.sui.io:443"
               value={node}
-              onChange={setNode}
+              onChange={(value) => setField('node', value)}
               problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
             />
             <button

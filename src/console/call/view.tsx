@@ -1,11 +1,15 @@
 import { useState } from 'react';
 import { type AppSchema, fetchSchema } from 'sui-enclave/client';
-import { DevelopmentOffer } from '../enclave/development.tsx';
-import { collectExpectation, type Given, readGiven, replaced } from '../enclave/files.ts';
+import { useExpectedFiles } from '../enclave/expected_files.ts';
+import { collectExpectation, type Given, readGiven } from '../enclave/files.ts';
 import { GivenList } from '../enclave/given_list.tsx';
+import { OwnServer } from '../enclave/own_server.tsx';
+import type { Fields } from '../lib/route.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
+import { Collapsible } from '../parts/collapsible.tsx';
 import { DropZone } from '../parts/drop_zone.tsx';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
@@ -14,7 +18,7 @@ import { Verdict } from '../parts/verdict.tsx';
 import { CallPanel } from './call_panel.tsx';
 
 interface Props {
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields: Fields;
 }
 
 interface Loaded {
@@ -24,27 +28,25 @@ interface Loaded {
 
 /** Calls an enclave by a form that its application describes. */
 export default function CallView({ fields }: Props) {
-  const [address, setAddress] = useState(fields['url'] ?? '');
-  const [files, setGiven] = useState<readonly Given[]>([]);
+  const address = fields.url ?? '';
+  const target = parseTarget(address);
+  const expected = useExpectedFiles('refused' in target ? undefined : target.url.href);
+  const { files } = expected;
+  const [isOpen, setOpen] = useState(true);
   const [loaded, setLoaded] = useState<Loaded>();
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
-  const target = parseTarget(address);
-  const give = (added: readonly Given[]) =>
-    setGiven((before) =>
-      replaced(
-        before,
-        added.filter(({ kind }) => kind !== 'document'),
-      ),
-    );
+  const give = (added: readonly Given[]) => expected.give(added.filter(({ kind }) => kind !== 'document'));
 
   const load = () => {
     if ('refused' in target) return;
     setProblem(undefined);
     setLoaded(undefined);
+    expected.bind();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for the schema`);
       setLoaded({ schema: await fetchSchema(target.url, { signal }), base: target.url });
+      setOpen(false);
     });
   };
 
@@ -57,36 +59,36 @@ export default function CallView({ fields }: Props) {
           contract would read, and what the host could see on the way.
         </p>
       </div>
-      <form
-        className="panel stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          load();
-        }}
-      >
-        <div className="asking">
+      <Collapsible summary={summarize(loaded)} isOpen={isOpen} onToggle={setOpen}>
+        <form
+          className="asking"
+          onSubmit={(event) => {
+            event.preventDefault();
+            load();
+          }}
+        >
           <TextField
             label="Address of the enclave"
             placeholder="https://enclave.example"
             value={address}
-            onChange={setAddress}
+            onChange={(value) => setField('url', value)}
             problem={address.trim() !== '' && 'refused' in target ? target.refused : undefined}
             hint="Nothing is sent before you click."
           />
           <button type="submit" className="ds-button" disabled={'refused' in target}>
             {'refused' in target ? 'Load the form' : `Load the form from ${visibleText(target.host, 60)}`}
           </button>
-        </div>
+        </form>
         <DropZone
           label="Files to compare with"
           onFiles={async (files) => give(await Promise.all(files.map(readGiven)))}
         >
           Drop nitro.pcrs, the registers that you expect, or dev-root.pem, the root of an emulated enclave.
         </DropZone>
-        <DevelopmentOffer onGiven={give} />
-        <GivenList given={files} onDrop={(item) => setGiven(files.filter((file) => file !== item))} />
+        <OwnServer expected={expected} />
+        <GivenList given={files} onDrop={expected.remove} />
         <Progress job={job} />
-      </form>
+      </Collapsible>
       <div role="status" className="view">
         {problem !== undefined && (
           <Verdict tone="danger" title="There is no form">
@@ -100,6 +102,7 @@ export default function CallView({ fields }: Props) {
           key={loaded.base.href}
           schema={loaded.schema}
           base={loaded.base}
+          node={fields.node ?? ''}
           expectation={collectExpectation(files)}
         />
       )}
@@ -113,4 +116,9 @@ export default function CallView({ fields }: Props) {
       )}
     </div>
   );
+}
+
+function summarize(loaded: Loaded | undefined): string {
+  if (loaded === undefined) return 'Address, root and registers';
+  return `${visibleText(loaded.base.host, 80)}: change address, root or registers`;
 }

@@ -1,14 +1,16 @@
 import { type FormEvent, useState } from 'react';
 import { AttestationError } from 'sui-enclave/attestation';
 import { acceptedImages } from 'sui-enclave/sui';
-import { DevelopmentOffer } from '../enclave/development.tsx';
 import { examine, fetchDocument } from '../enclave/examine.ts';
-import type { Given } from '../enclave/files.ts';
+import { useExpectedFiles } from '../enclave/expected_files.ts';
+import { collectExpectation } from '../enclave/files.ts';
 import { judge } from '../enclave/judge.ts';
+import { OwnServer } from '../enclave/own_server.tsx';
 import { toHex } from '../lib/bytes.ts';
 import { RequestError } from '../lib/request.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
@@ -18,16 +20,17 @@ import { type Asked, chooseLight, type Light, lightOfAsked } from './lights.ts';
 import type { ChainState } from './read.ts';
 
 /** Asks enclaves, and shows a light for each: the chain does not know which of them answer. */
-export function AskPanel({ state }: { readonly state: ChainState }) {
-  const [address, setAddress] = useState('');
-  const [roots, setRoots] = useState<readonly Uint8Array[]>([]);
+export function AskPanel({ state, address }: { readonly state: ChainState; readonly address: string }) {
   const [lights, setLights] = useState<readonly (readonly [string, Light])[]>([]);
   const job = useJob(() => {});
   const target = parseTarget(address);
+  const expected = useExpectedFiles('refused' in target ? undefined : target.url.href);
+  const { roots } = collectExpectation(expected.files);
 
   const ask = (event: FormEvent) => {
     event.preventDefault();
     if ('refused' in target) return;
+    expected.bind();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host}`);
       const light = lightOfAsked(await attest(target.url, state, roots, signal), registeredLights(state));
@@ -43,7 +46,7 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
             label="Address of an enclave"
             placeholder="https://enclave.example"
             value={address}
-            onChange={setAddress}
+            onChange={(value) => setField('url', value)}
             problem={address.trim() !== '' && 'refused' in target ? target.refused : undefined}
             hint="It is attested with the registers of this config."
           />
@@ -51,10 +54,11 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
             {'refused' in target ? 'Ask' : `Ask ${visibleText(target.host, 60)}`}
           </button>
         </form>
-        <DevelopmentOffer onGiven={(files) => setRoots(rootsIn(files))} />
-        {roots.length > 0 && (
+        <OwnServer expected={expected} />
+        {roots.length > 0 && expected.startedBy === undefined && (
           <p className="hint">
-            Enclaves are trusted under the root of make dev, which anyone with its key can use.
+            This enclave is trusted under a root that you gave, in place of AWS’s: anyone with its key can use
+            it.
           </p>
         )}
         <Progress job={job} />
@@ -73,9 +77,6 @@ export function AskPanel({ state }: { readonly state: ChainState }) {
     </Panel>
   );
 }
-
-const rootsIn = (files: readonly Given[]) =>
-  files.flatMap((item) => (item.kind === 'roots' ? item.roots : []));
 
 /** Returns the lights of the registered enclaves by key in hexadecimal. */
 function registeredLights({ config, list, readAtMs }: ChainState): ReadonlyMap<string, Light> {

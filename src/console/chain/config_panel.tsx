@@ -1,5 +1,5 @@
 import { isOverlapping } from 'sui-enclave/sui';
-import { linkTo } from '../lib/route.ts';
+import { type Fields, linkTo } from '../lib/route.ts';
 import { duration, timestamp } from '../lib/times.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Bytes } from '../parts/bytes.tsx';
@@ -10,10 +10,11 @@ import type { ChainState, Holder } from './read.ts';
 
 interface Props {
   readonly state: ChainState;
+  readonly fields: Fields;
 }
 
 /** The image that contracts accept, its source, and the holders of the right to change it. */
-export function ConfigPanel({ state }: Props) {
+export function ConfigPanel({ state, fields }: Props) {
   const { config, holders, readAtMs } = state;
   const { image, overlap, source } = config;
   const isOpen = overlap !== null && isOverlapping(config, readAtMs);
@@ -66,7 +67,7 @@ export function ConfigPanel({ state }: Props) {
       />
       <p className="hint">
         {`As ${visibleText(state.node.host, 60)} said at ${timestamp(readAtMs)}.`}{' '}
-        <a href={linkTo('enclave', { config: config.id, node: state.node.href })}>
+        <a href={linkTo('enclave', { ...fields, config: config.id, node: state.node.href })}>
           Compare an enclave with it
         </a>
       </p>

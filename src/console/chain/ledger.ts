@@ -1,4 +1,4 @@
-/** The ledger of the model of `make dev-sui`, which it lists for pages like this one. */
+/** The ledger of the model of `sui-enclave dev-sui`, which it lists for pages like this one. */
 import { RequestError, requestJson } from '../lib/request.ts';
 
 export interface LedgerTransaction {
@@ -71,7 +71,7 @@ export async function readLedger(node: URL, signal: AbortSignal): Promise<Ledger
 }
 
 function notAModel({ host }: URL): RequestError {
-  const message = `${host} lists no ledger: only the model of make dev-sui does. Name a config, and read that.`;
+  const message = `${host} lists no ledger: only the model of sui-enclave dev-sui and play does. Name a config, and read that.`;
   return new RequestError('malformed', message);
 }
 

@@ -105,6 +105,12 @@ async function readHolders(
   });
 }
 
+/** An owner in words, or its address. */
+export function formatOwner(owner: SuiClientTypes.ObjectOwner): string {
+  const formatted = toOwner(owner);
+  return 'address' in formatted ? formatted.address : formatted.words;
+}
+
 function toOwner(owner: SuiClientTypes.ObjectOwner): Holder['owner'] {
   switch (owner.$kind) {
     case 'AddressOwner':

@@ -1,6 +1,8 @@
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, type ReactNode, useState } from 'react';
+import { type Fields, linkTo } from '../lib/route.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
@@ -11,23 +13,26 @@ import { ConfigPanel } from './config_panel.tsx';
 import { EnclavesPanel } from './enclaves_panel.tsx';
 import { type Ledger, readLedger } from './ledger.ts';
 import { LedgerPanels } from './ledger_panels.tsx';
+import { type Entry, isLookUpId, lookUp } from './look_up.ts';
+import { LookUpPanel } from './look_up_panel.tsx';
 import { NetworkField } from './network_field.tsx';
 import { type ChainState, readChain } from './read.ts';
 import { TimeLine } from './time_line.tsx';
 
 interface Props {
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields: Fields;
 }
 
 type Outcome =
   | { readonly state: ChainState }
   | { readonly ledger: Ledger; readonly node: URL }
+  | { readonly entry: Entry }
   | { readonly failure: string };
 
 /** A config on Sui: what it accepts, who may change it, its enclaves, and what happened. */
 export default function ChainView({ fields }: Props) {
-  const [node, setNode] = useState(fields['node'] ?? '');
-  const [config, setConfig] = useState(fields['config'] ?? '');
+  const { node = '', config = '', id = '' } = fields;
+  const [isLookUpOpen] = useState(id !== '');
   const [outcome, setOutcome] = useState<Outcome>();
   const job = useJob((error) =>
     setOutcome({ failure: error instanceof Error ? error.message : 'It failed.' }),
@@ -44,6 +49,27 @@ export default function ChainView({ fields }: Props) {
       setOutcome({ state: await readChain(target.url, config.trim(), work) });
     });
   };
+
+  const show = (shownId: string) => {
+    if ('refused' in target || !isLookUpId(shownId)) return;
+    setField('id', shownId);
+    setOutcome(undefined);
+    job.start(async ({ signal, step }) => {
+      step(`Asking ${target.host}`);
+      setOutcome({ entry: await lookUp(target.url, shownId, signal) });
+    });
+  };
+  const renderLink = (shownId: string, children: ReactNode) => (
+    <a
+      href={linkTo('chain', { ...fields, id: shownId })}
+      onClick={(event) => {
+        event.preventDefault();
+        show(shownId);
+      }}
+    >
+      {children}
+    </a>
+  );
 
   const list = () => {
     if ('refused' in target) return;
@@ -65,12 +91,12 @@ export default function ChainView({ fields }: Props) {
       </div>
       <form className="panel stack" onSubmit={read}>
         <div className="pair">
-          <NetworkField node={node} onNode={setNode} />
+          <NetworkField node={node} onNode={(value) => setField('node', value)} />
           <TextField
             label="Node (gRPC)"
             placeholder="https://fullnode.testnet.sui.io:443"
             value={node}
-            onChange={setNode}
+            onChange={(value) => setField('node', value)}
             problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
           />
         </div>
@@ -78,7 +104,7 @@ export default function ChainView({ fields }: Props) {
           label="Config"
           placeholder="0x…"
           value={config}
-          onChange={setConfig}
+          onChange={(value) => setField('config', value)}
           hint="The id of an EnclaveConfig, which create_config prints. Nothing is sent before you click."
         />
         <div className="buttons">
@@ -93,13 +119,38 @@ export default function ChainView({ fields }: Props) {
             onClick={list}
           >
             {host === undefined
-              ? 'List the ledger of make dev-sui'
+              ? 'List the ledger of a model'
               : `List the ledger of ${visibleText(host, 60)}`}
           </button>
         </div>
         <p className="hint">
-          Only the model of make dev-sui lists its ledger; a node of Sui has too much of it.
+          Only the model of sui-enclave dev-sui and play lists its ledger; a node of Sui has too much of it.
         </p>
+        <details open={isLookUpOpen}>
+          <summary>Look an object or a transaction up</summary>
+          <div className="asking inset">
+            <TextField
+              label="Id or digest"
+              placeholder="0x…"
+              value={id}
+              onChange={(value) => setField('id', value.trim())}
+              problem={
+                id === '' || isLookUpId(id)
+                  ? undefined
+                  : 'Write the id of an object (0x…) or the digest of a transaction.'
+              }
+            />
+            <button
+              type="button"
+              className="ds-button"
+              data-variant="secondary"
+              disabled={host === undefined || !isLookUpId(id)}
+              onClick={() => show(id)}
+            >
+              {host === undefined ? 'Show' : `Show from ${visibleText(host, 50)}`}
+            </button>
+          </div>
+        </details>
         <Progress job={job} />
       </form>
       <div role="status" className="view">
@@ -111,15 +162,21 @@ export default function ChainView({ fields }: Props) {
       </div>
       {outcome && 'state' in outcome && (
         <>
-          <ConfigPanel state={outcome.state} />
+          <ConfigPanel state={outcome.state} fields={fields} />
           <EnclavesPanel state={outcome.state} />
-          <AskPanel state={outcome.state} />
+          <AskPanel state={outcome.state} address={fields.url ?? ''} />
           <TimeLine events={outcome.state.events} />
         </>
       )}
       {outcome && 'ledger' in outcome && (
-        <LedgerPanels ledger={outcome.ledger} host={outcome.node.host} node={outcome.node.href} />
+        <LedgerPanels
+          ledger={outcome.ledger}
+          host={outcome.node.host}
+          node={outcome.node.href}
+          renderLink={renderLink}
+        />
       )}
+      {outcome && 'entry' in outcome && <LookUpPanel entry={outcome.entry} renderLink={renderLink} />}
       {outcome === undefined && job.step === undefined && (
         <Panel title="Nothing to see yet">
           <p className="subtle">

@@ -1,20 +1,23 @@
 import { useState } from 'react';
+import type { Fields } from '../lib/route.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
 import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
 import type { Given } from './files.ts';
 
 interface Props {
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields: Fields;
   readonly onGiven: (file: Given) => void;
 }
 
 /** Takes the expected registers from a config on Sui, as the named node gives them. */
 export function ConfigFields({ fields, onGiven }: Props) {
-  const [config, setConfig] = useState(fields['config'] ?? '');
-  const [node, setNode] = useState(fields['node'] ?? '');
+  const { config = '', node = '' } = fields;
+  // Only at first: typing in it must not open or close it.
+  const [isOpen] = useState(config !== '');
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));
   const target = parseTarget(node);
@@ -29,16 +32,21 @@ export function ConfigFields({ fields, onGiven }: Props) {
     });
   };
   return (
-    <details open={fields['config'] !== undefined}>
+    <details open={isOpen}>
       <summary>Compare with a config on Sui</summary>
       <div className="stack inset">
-        <TextField label="Config" placeholder="0x…" value={config} onChange={setConfig} />
+        <TextField
+          label="Config"
+          placeholder="0x…"
+          value={config}
+          onChange={(value) => setField('config', value)}
+        />
         <div className="asking">
           <TextField
             label="Node (gRPC)"
             placeholder="https://fullnode.testnet.sui.io:443"
             value={node}
-            onChange={setNode}
+            onChange={(value) => setField('node', value)}
             problem={node.trim() !== '' && 'refused' in target ? target.refused : undefined}
             hint="The node decides what the config says: name one that you trust."
           />

@@ -1,23 +1,27 @@
 import { type FormEvent, useState } from 'react';
 import { RULES } from 'sui-enclave/attestation';
 import { RequestError } from '../lib/request.ts';
+import type { Fields } from '../lib/route.ts';
 import { parseTarget } from '../lib/target.ts';
 import { useJob } from '../lib/use_job.ts';
+import { setField } from '../lib/use_route.ts';
 import { visibleText } from '../lib/visible_text.ts';
+import { Collapsible } from '../parts/collapsible.tsx';
 import { DropZone } from '../parts/drop_zone.tsx';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
 import { TextField } from '../parts/text_field.tsx';
 import { Verdict } from '../parts/verdict.tsx';
 import { ConfigFields } from './config_fields.tsx';
-import { DevelopmentOffer } from './development.tsx';
 import { type Examination, examine, fetchDocument, type Subject } from './examine.ts';
-import { collectExpectation, type Given, readGiven, replaced } from './files.ts';
+import { useExpectedFiles } from './expected_files.ts';
+import { collectExpectation, type Given, readGiven } from './files.ts';
 import { GivenList } from './given_list.tsx';
+import { OwnServer } from './own_server.tsx';
 import { ExaminationVerdict, Report } from './report.tsx';
 
 interface Props {
-  readonly fields: Readonly<Record<string, string>>;
+  readonly fields: Fields;
 }
 
 /** The reason why a document could not be judged. */
@@ -28,8 +32,11 @@ interface Failed {
 
 /** Attests an enclave, or verifies a document, in the page. */
 export function EnclaveView({ fields }: Props) {
-  const [address, setAddress] = useState(fields['url'] ?? '');
-  const [files, setGiven] = useState<readonly Given[]>([]);
+  const address = fields.url ?? '';
+  const target = parseTarget(address);
+  const expected = useExpectedFiles('refused' in target ? undefined : target.url.href);
+  const { files } = expected;
+  const [isOpen, setOpen] = useState(true);
   const [subject, setSubject] = useState<Subject>();
   const [outcome, setOutcome] = useState<Examination | Failed>();
   const job = useJob((error) =>
@@ -38,17 +45,19 @@ export function EnclaveView({ fields }: Props) {
       isAnswered: !(error instanceof RequestError),
     }),
   );
-  const target = parseTarget(address);
   const isRefused = address.trim() !== '' && 'refused' in target;
 
-  const report = async (about: Subject, all: readonly Given[]) =>
+  const report = async (about: Subject, all: readonly Given[]) => {
     setOutcome(await examine(about, collectExpectation(all)));
+    setOpen(false);
+  };
 
   const attest = (event: FormEvent) => {
     event.preventDefault();
     if ('refused' in target) return;
     setOutcome(undefined);
     setSubject(undefined);
+    expected.bind();
     job.start(async ({ signal, step }) => {
       step(`Asking ${target.host} for a document with a fresh nonce`);
       const document = await fetchDocument(target.url, signal);
@@ -60,11 +69,7 @@ export function EnclaveView({ fields }: Props) {
 
   /** Takes what was given now in place of what was given before of the same kind, and looks again. */
   const give = (added: readonly Given[]) => {
-    const all = replaced(
-      files,
-      added.filter(({ kind }) => kind !== 'document'),
-    );
-    setGiven(all);
+    const all = expected.give(added.filter(({ kind }) => kind !== 'document'));
     const document = added.find((item) => item.kind === 'document');
     const about = document ? { bytes: document.bytes, nonce: undefined, from: document.name } : subject;
     if (!about) return;
@@ -73,8 +78,7 @@ export function EnclaveView({ fields }: Props) {
   };
 
   const drop = (item: Given) => {
-    const all = files.filter((file) => file !== item);
-    setGiven(all);
+    const all = expected.remove(item);
     if (subject) job.start(() => report(subject, all));
   };
 
@@ -87,13 +91,13 @@ export function EnclaveView({ fields }: Props) {
           the signature, and what the enclave measured of its own image.
         </p>
       </div>
-      <div className="panel stack">
+      <Collapsible summary={summarize(subject)} isOpen={isOpen} onToggle={setOpen}>
         <form className="asking" onSubmit={attest}>
           <TextField
             label="Address of the enclave"
             placeholder="https://enclave.example"
             value={address}
-            onChange={setAddress}
+            onChange={(value) => setField('url', value)}
             problem={isRefused ? target.refused : undefined}
             hint="Nothing is sent before you click."
           />
@@ -109,10 +113,10 @@ export function EnclaveView({ fields }: Props) {
           an emulated enclave. They stay in this page.
         </DropZone>
         <ConfigFields fields={fields} onGiven={(item) => give([item])} />
-        <DevelopmentOffer onGiven={give} />
+        <OwnServer expected={expected} />
         <GivenList given={files} onDrop={drop} />
         <Progress job={job} />
-      </div>
+      </Collapsible>
       <div role="status" className="view">
         {outcome && 'failure' in outcome && (
           <Verdict tone="danger" title={outcome.isAnswered ? 'Nothing was verified' : 'No answer to verify'}>
@@ -125,6 +129,11 @@ export function EnclaveView({ fields }: Props) {
       {outcome === undefined && job.step === undefined && <Empty />}
     </div>
   );
+}
+
+function summarize(subject: Subject | undefined): string {
+  if (subject === undefined) return 'Address, root and registers';
+  return `${visibleText(subject.from, 80)}: change address, root or registers`;
 }
 
 function Empty() {

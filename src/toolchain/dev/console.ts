@@ -6,15 +6,24 @@ import { serveLoopback } from 'sui-enclave-testing/loopback';
 import { CONSOLE } from '../places.ts';
 import { loadSite, pageWith, readPath, sendFile } from './site.ts';
 
-/** Path of the file that tells a page of development data: see `src/console/enclave/development.tsx`. */
+/** Path of the file that tells a page of development data: see `src/console/lib/development.ts`. */
 const DEVELOPMENT = 'development.json';
+
+/** See `src/console/lib/development.ts`, which reads it. */
+export interface Development {
+  readonly command: string;
+  /** URLs of the enclaves that the command has started. */
+  readonly started: readonly string[];
+  /** Texts of a root and of registers, by the name of the file. */
+  readonly files: Readonly<Record<string, string>>;
+}
 
 export interface ConsoleOptions {
   readonly port: number;
   /** Fragment with which the page begins, such as `#/enclave?url=…`. */
   readonly link: string;
-  /** The texts of files that the page offers to compare with, by name. Read at each request. */
-  readonly development: () => Readonly<Record<string, string>>;
+  /** What the page takes from here, its own origin. Read at each request. */
+  readonly development: () => Development;
   readonly log: (line: string) => void;
 }
 
@@ -67,8 +76,11 @@ function createConsoleServer({ development, log }: ConsoleOptions): Server {
   });
 }
 
-function sendDevelopment(response: ServerResponse, files: Readonly<Record<string, string>>): void {
-  response.setHeader('content-type', 'application/json').end(JSON.stringify(files));
+function sendDevelopment(response: ServerResponse, { command, started, files }: Development): void {
+  const urls = started.map((url) => new URL(url).href);
+  response
+    .setHeader('content-type', 'application/json')
+    .end(JSON.stringify({ command, started: urls, files }));
 }
 
 /** Root and registers of an emulated NSM, as far as they are there. @param folder with a slash at its end */

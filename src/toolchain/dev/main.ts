@@ -39,12 +39,16 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
       env: {},
       log,
       onListening({ port: serverPort, pcrsName }) {
+        const url = `http://127.0.0.1:${serverPort}`;
         console ??= startConsole({
           port,
           log,
-          link: `#/enclave?url=${encodeURIComponent(`http://127.0.0.1:${serverPort}`)}`,
-          development: () =>
-            pcrsName === undefined ? {} : developmentFiles(folder, ['dev-root.pem', pcrsName]),
+          link: `#/enclave?url=${encodeURIComponent(url)}`,
+          development: () => ({
+            command: 'sui-enclave dev',
+            started: [url],
+            files: pcrsName === undefined ? {} : developmentFiles(folder, ['dev-root.pem', pcrsName]),
+          }),
         });
       },
       onFailedStart: (code) => process.exit(code),

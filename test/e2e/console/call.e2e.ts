@@ -51,7 +51,8 @@ async function form(url: string, ...allowed: string[]) {
     ...allowed,
   ]);
   const { page } = looked;
-  await page.click('text=Use root and registers of make dev');
+  const files = ['dev-root.pem', 'dev.pcrs'].map((name) => join(sui.folder, name));
+  await page.setInputFiles('input[type=file]', files);
   await page.waitForSelector('.chip:has-text("dev.pcrs")');
   await page.click('text=Load the form from');
   await page.waitForSelector('h3:text-is("Form"), .verdict');
@@ -82,12 +83,19 @@ describe('a call of the enclave of make dev', () => {
 
     const { page: second } = await form(enclave);
     expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain('as told by the host');
-    expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain('must name a place');
+    expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain(
+      'Well-formed Unicode (no lone surrogate); at most 256 bytes of UTF-8; must name a place',
+    );
     await call(second);
     expect(await readVerdict(second)).toMatchObject({
       title: 'Signed, under a development root',
       tone: 'warning',
     });
+    const top = await second
+      .locator('.verdict')
+      .first()
+      .evaluate((verdict) => verdict.getBoundingClientRect().top);
+    expect(top).toBeLessThan(300);
     const bytes = (await panel(second, 'Signed bytes').locator('.signed code').allTextContents()).join('');
     const message = WeatherResponse.message.parse(Buffer.from(bytes, 'hex'));
     expect(message).toMatchObject({ intent: 0, payload: { location: 'San Francisco' } });

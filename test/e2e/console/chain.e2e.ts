@@ -93,25 +93,31 @@ describe('the chain of make dev-sui', () => {
       'An enclave was registered at version 0',
       'The config was created as “weather”, version 0',
     ]);
-    // It answers, but this page does not know the root of make dev.
+    // It answers, but this page does not know the development root.
     await ask(page, enclave);
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['not trusted']);
-    await page.click('text=Use root and registers of make dev');
-    await page.waitForSelector('text=under the root of make dev');
-    await ask(page, enclave);
+    await page.click('text=Use the development root of this machine');
+    await page.waitForSelector('text=under a root that you gave');
+    await page.click(`text=Ask ${new URL(enclave).host}`);
     await page.waitForSelector('text=It answers with a registered key');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
     // The same image under the same root, but a key that nobody has registered.
+    await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', otherEnclave);
+    await page.click('text=Use the development root of this machine');
     await ask(page, otherEnclave);
     await page.waitForSelector('text=its key is not registered');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');
     // The same registers, in the view of the enclave.
     await page.click('text=Compare an enclave with it');
+    await page.waitForSelector('h1:text-is("Enclave")');
+    // The address that was asked last; another one has no root.
+    expect(await page.inputValue('input >> nth=0')).toBe(otherEnclave);
+    await page.fill('input >> nth=0', enclave);
+    expect(await page.locator('.chip').count()).toBe(1);
     await page.click('button:has-text("Read from")');
     await page.waitForSelector('.chip:has-text("expected registers")');
-    await page.fill('input >> nth=0', enclave);
-    await page.click('text=Use root and registers of make dev');
+    await page.click('text=Use the development root of this machine');
     await page.waitForSelector('.chip:has-text("dev-root.pem")');
     await page.click('button[type=submit]');
     expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
@@ -127,9 +133,25 @@ describe('the chain of make dev-sui', () => {
       expect.stringContaining('enclave::create_enclave_config'),
       expect.stringContaining('Publish'),
     ]);
-    expect(await panel('Events').textContent()).toContain('::enclave::EnclaveRegistered<');
-    expect(await panel('Objects').textContent()).toContain('0x2::package::UpgradeCap');
+    expect(await panel('Events').locator('li p a').first().textContent()).toBe('EnclaveRegistered<WEATHER>');
+    expect(await panel('Objects').locator('li p a').allTextContents()).toContain('UpgradeCap');
+    await panel('Objects').locator('li:has-text("UpgradeCap") summary').click();
+    expect(await panel('Objects').textContent()).toMatch(/0x0*2::package::UpgradeCap/);
     await inspect(page, 'ledger');
+    // From a transaction to its object, and back to the transaction.
+    await panel('Transactions').locator('a:has-text("enclave::create_enclave_config")').click();
+    await page.waitForSelector('ul.events');
+    await page.click('ul.events a:has-text("EnclaveConfig<WEATHER>")');
+    await page.waitForSelector('h3:text-is("EnclaveConfig<WEATHER>")');
+    expect(await page.textContent('.facts')).toContain(config);
+    expect(page.url()).toContain(`id=${config}`);
+    await inspect(page, 'object');
+    // After a reload nothing is asked before a click, and then the same object is shown.
+    await page.reload();
+    await page.waitForSelector('text=Nothing to see yet');
+    await page.click('text=Show from');
+    await page.waitForSelector('h3:text-is("EnclaveConfig<WEATHER>")');
+    await page.click('text=List the ledger');
     await page.click('text=Look at this config');
     expect(await page.inputValue('input >> nth=1')).toBe(config);
   });
@@ -210,6 +232,6 @@ describe('a config', () => {
     const { page } = await look(browser, linkTo(enclave), [enclave]);
     await page.click('text=List the ledger');
     expect(await readVerdict(page)).toMatchObject({ title: 'Nothing could be read' });
-    expect(await page.textContent('.verdict')).toContain('only the model of make dev-sui');
+    expect(await page.textContent('.verdict')).toContain('only the model of sui-enclave dev-sui');
   });
 });

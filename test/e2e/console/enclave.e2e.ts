@@ -29,7 +29,15 @@ const file = (name: string, content: string | Uint8Array) => ({
   buffer: Buffer.from(content),
 });
 
+/** Opens the form, which collapses once it was sent. */
+async function open(page: Page): Promise<void> {
+  if (!(await page.locator('.collapsible').evaluate((details) => details.hasAttribute('open')))) {
+    await page.click('.collapsible > summary');
+  }
+}
+
 async function attest(page: Page): Promise<void> {
+  await open(page);
   await page.click('button[type=submit]');
   await page.waitForSelector('.verdict');
 }
@@ -44,7 +52,7 @@ async function attested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
 }
 
 describe('the enclave of make dev', () => {
-  test('is trusted under the root that make dev offers, and nobody is asked before a click', async () => {
+  test('is trusted under the root of the command that started it, and nobody is asked before a click', async () => {
     const { page, origins } = await look(browser, linkTo(enclave), [enclave]);
     expect(await page.inputValue('input >> nth=0')).toBe(enclave);
     const button = page.locator('button[type=submit]');
@@ -52,8 +60,10 @@ describe('the enclave of make dev', () => {
     await page.waitForTimeout(300);
     expect(origins()).toEqual([new URL(dev.console).origin]);
     await inspect(page, 'empty');
-    await page.click('text=Use root and registers of make dev');
     await page.waitForSelector('text=dev.pcrs');
+    expect(await page.textContent('form ~ .hint')).toMatch(
+      /^Root and registers are those of sui-enclave dev/,
+    );
     await attest(page);
     expect(await readVerdict(page)).toEqual({
       title: 'Trusted, under a development root',
@@ -71,6 +81,7 @@ describe('the enclave of make dev', () => {
 
   test('is not trusted under the root that is built in', async () => {
     const { page } = await look(browser, linkTo(enclave), [enclave]);
+    for (const name of ['dev-root.pem', 'dev.pcrs']) await page.click(`[aria-label="Remove ${name}"]`);
     await attest(page);
     expect(await readVerdict(page)).toMatchObject({
       title: 'Unknown root: AWS did not attest this',
@@ -82,6 +93,7 @@ describe('the enclave of make dev', () => {
     await page.waitForSelector('text=Genuine, but compared with nothing');
     await page.setInputFiles('input[type=file]', join(dev.folder, 'dev.pcrs'));
     await page.waitForSelector('text=Trusted, under a development root');
+    await open(page);
     await page.click('[aria-label="Remove dev-root.pem"]');
     await page.waitForSelector('text=Unknown root');
   });
@@ -95,10 +107,12 @@ describe('the enclave of make dev', () => {
     await page.keyboard.press('Enter');
     expect(await focused()).toMatch(/^Enclave/);
     await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Address, root and registers');
+    await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');
     expect(await focused()).toMatch(/^Attest /);
     await page.keyboard.press('Enter');
-    expect(await readVerdict(page)).toMatchObject({ tone: 'danger' });
+    expect(await readVerdict(page)).toMatchObject({ tone: 'warning' });
     // On, over the fields and the copy buttons, to the rules.
     for (let tabs = 0; tabs < 40 && (await focused()) !== 'All 41 rules'; tabs += 1) {
       await page.keyboard.press('Tab');
@@ -249,7 +263,10 @@ describe('a hostile link', () => {
   });
 
   test('can name neither root nor registers', async () => {
-    const { page } = await look(browser, `${linkTo(enclave)}&roots=x&pcrs=${'00'.repeat(48)}`);
+    const { page } = await look(
+      browser,
+      `${linkTo('https://enclave.example')}&roots=x&pcrs=${'00'.repeat(48)}`,
+    );
     expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
   });
 });
@@ -298,4 +315,72 @@ test('the page can be framed by nobody, and is small', async () => {
   expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(180 * 1024);
   // The client of Sui is loaded when it is needed.
   expect(loaded.some((path) => /read|chain/.test(path))).toBe(false);
+});
+
+describe('what was written', () => {
+  test('is in the address over tabs, Back and a reload; a verdict is not, and nothing is sent again', async () => {
+    const nsm = new EmulatedNsm();
+    const url = await enclaveWith(nsm);
+    const { page } = await look(browser, dev.console, [url]);
+    await page.fill('input >> nth=0', url);
+    await page.setInputFiles('input[type=file]', [
+      file('dev-root.pem', nsm.rootPem()),
+      file('nitro.pcrs', nsm.pcrsFile()),
+    ]);
+    await attest(page);
+    expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
+    await page.click('nav >> text=Call');
+    await page.waitForSelector('h1:text-is("Call")');
+    expect(await page.inputValue('input >> nth=0')).toBe(url);
+    await page.waitForSelector('.chip:has-text("nitro.pcrs")');
+    await page.click('nav >> text=Chain');
+    await page.fill('label:has-text("Node") + input', 'http://127.0.0.1:9');
+    await page.goBack();
+    await page.waitForSelector('h1:text-is("Call")');
+    expect(await page.inputValue('input >> nth=0')).toBe(url);
+    await page.goForward();
+    await page.waitForSelector('h1:text-is("Chain")');
+    expect(await page.inputValue('label:has-text("Node") + input')).toBe('http://127.0.0.1:9');
+    await page.click('nav >> text=Enclave');
+    let requests = 0;
+    page.on('request', (request) => {
+      if (request.url().startsWith(url)) requests += 1;
+    });
+    await page.reload();
+    await page.waitForSelector('.chip:has-text("nitro.pcrs")');
+    expect([await page.locator('.verdict').count(), requests]).toEqual([0, 0]);
+    await attest(page);
+    expect(await readVerdict(page)).toMatchObject({ title: 'Trusted, under a development root' });
+    expect(requests).toBe(1);
+  });
+
+  test('as root and registers is for one address: a link to another enclave does without', async () => {
+    const nsm = new EmulatedNsm();
+    const [url, otherUrl] = [await enclaveWith(nsm), await enclaveWith(nsm)];
+    const { page } = await look(browser, linkTo(url), [url, otherUrl]);
+    await page.setInputFiles('input[type=file]', [file('dev-root.pem', nsm.rootPem())]);
+    await page.waitForSelector('.chip:has-text("dev-root.pem")');
+    await page.goto(linkTo(otherUrl));
+    await page.waitForFunction((value) => document.querySelector('input')?.value === value, otherUrl);
+    expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
+    await attest(page);
+    expect(await readVerdict(page)).toMatchObject({ title: 'Unknown root: AWS did not attest this' });
+    // And they are gone for the first one too.
+    await page.goto(linkTo(url));
+    await page.waitForFunction((value) => document.querySelector('input')?.value === value, url);
+    expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
+  });
+
+  test('as root and registers is dropped when the address is changed by hand', async () => {
+    const { page } = await look(browser, linkTo(enclave), []);
+    await page.waitForSelector('.chip:has-text("dev.pcrs")');
+    await page.setInputFiles('input[type=file]', [file('other.pcrs', new EmulatedNsm().pcrsFile())]);
+    await page.waitForSelector('.chip:has-text("other.pcrs")');
+    await page.fill('input >> nth=0', `${enclave}0`);
+    expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
+    expect(await page.locator('text=which has started this enclave').count()).toBe(0);
+    await page.fill('input >> nth=0', enclave);
+    await page.waitForSelector('.chip:has-text("dev.pcrs")');
+    expect(await page.locator('.chip:has-text("other.pcrs")').count()).toBe(0);
+  });
 });

@@ -29,6 +29,13 @@ describe('a link', () => {
     expect(readRoute(`#/enclave?url=${'a'.repeat(2048)}`).fields['url']).toHaveLength(2048);
   });
 
+  test('to another view keeps the fields, and leaves empty ones out', () => {
+    const { fields } = readRoute('#/call?url=https%3A%2F%2Fa.example&node=https%3A%2F%2Fn.example&id=0x5');
+    expect(linkTo('chain', { ...fields, config: '' })).toBe(
+      '#/chain?url=https%3A%2F%2Fa.example&node=https%3A%2F%2Fn.example&id=0x5',
+    );
+  });
+
   test('that was written is read back', () => {
     const fields = { url: 'https://a.example/?x=#y&z', node: 'http://[::1]:9000' };
     expect(readRoute(linkTo('enclave', fields))).toEqual({ view: 'enclave', fields });

@@ -15,10 +15,26 @@ describe('a form', () => {
     const [field, ...moreFields] = listFields(weather.inputs['POST /process_data'] ?? {});
     expect(moreFields).toEqual([]);
     expect(field).toMatchObject({ path: ['payload', 'location'], kind: 'text', isRequired: true });
-    expect(field?.description).toContain('must name a place');
+    expect(field?.description).toMatch(
+      /^Well-formed Unicode \(no lone surrogate\); at most 256 bytes of UTF-8; must name a place; /,
+    );
     expect(buildBody(field ? [field] : [], { [field ? formatKey(field) : '']: 'Bern' })).toEqual({
       body: { payload: { location: 'Bern' } },
     });
+  });
+
+  test.each([
+    [{ maxLength: 5, minLength: 1 }, 'At least 1 characters; at most 5 characters'],
+    [
+      { minimum: 0, maximum: 9, description: 'trim; check: must be even; check: must be even' },
+      'At least 0; at most 9; even',
+    ],
+    [{ description: 'The city: as its post office writes it' }, 'The city: as its post office writes it'],
+    [{ description: 'transform' }, ''],
+    [{ maxLength: '<b>', description: 5 }, ''],
+  ])('says what fits as people do: %j', (schema, words) => {
+    const [field] = listFields({ type: 'string', ...schema });
+    expect(field?.description).toBe(words);
   });
 
   test('makes values of the kinds that JSON has', () => {

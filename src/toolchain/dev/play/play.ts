@@ -213,14 +213,18 @@ export class Play {
     };
   }
 
-  async #startConsole({ enclaveUrls }: Parts): Promise<void> {
+  async #startConsole({ enclaveUrls, counterparts }: Parts): Promise<void> {
     const { ports, log } = this.#options;
     const names = [ROOT_FILE, this.#pcrsName()];
     const page = startConsole({
       port: ports.console,
       link: `#/enclave?url=${encodeURIComponent(enclaveUrls[0] ?? '')}`,
       log,
-      development: () => developmentFiles(this.#outUrl(), names),
+      development: () => ({
+        command: 'sui-enclave play',
+        started: [...enclaveUrls, ...Object.values(counterparts)],
+        files: developmentFiles(this.#outUrl(), names),
+      }),
     });
     this.#closers.push(page.close);
     await page.settled;

@@ -48,7 +48,11 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
       port: pagePort,
       log,
       link: `#/chain?node=${encodeURIComponent(service.node.url)}`,
-      development: () => developmentFiles(pathToFileURL(`${folder}/`), ['dev-root.pem']),
+      development: () => ({
+        command: 'sui-enclave dev-sui',
+        started: [],
+        files: developmentFiles(pathToFileURL(`${folder}/`), ['dev-root.pem']),
+      }),
     });
     endOnSignal(() => {
       page.close();

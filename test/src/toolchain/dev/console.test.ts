@@ -7,7 +7,12 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { consolePort, developmentFiles, startConsole } from '../../../../src/toolchain/dev/console.ts';
 
 /** A console until the test is over, and what it has logged. */
-async function started(port = 0, development: () => Record<string, string> = () => ({})) {
+async function started(port = 0, files: () => Record<string, string> = () => ({})) {
+  const development = () => ({
+    command: 'sui-enclave dev',
+    started: ['http://127.0.0.1:3000'],
+    files: files(),
+  });
   const lines: string[] = [];
   const page = startConsole({ port, link: '#/enclave?url=x', development, log: (line) => lines.push(line) });
   onTestFinished(() => page.close());
@@ -62,9 +67,13 @@ describe('the console of a command of development', () => {
     const names = ['dev-root.pem', 'dev.pcrs'];
     const { url } = await started(0, () => developmentFiles(pathToFileURL(`${folder}/`), names));
     const offered = async () => await (await fetch(new URL('development.json', url))).json();
-    expect(await offered()).toEqual({});
+    expect(await offered()).toEqual({
+      command: 'sui-enclave dev',
+      started: ['http://127.0.0.1:3000/'],
+      files: {},
+    });
     writeFileSync(join(folder, 'dev.pcrs'), 'registers');
-    expect(await offered()).toEqual({ 'dev.pcrs': 'registers' });
+    expect(await offered()).toMatchObject({ files: { 'dev.pcrs': 'registers' } });
   });
 
   test('that can not listen says so, and changes nothing else', async () => {

@@ -1,0 +1,96 @@
+/** Reads one object or one transaction from a Sui node. */
+import { Transaction } from '@mysten/sui/transactions';
+import { formatOwner, nodeAt } from './read.ts';
+
+export interface ObjectEntry {
+  readonly kind: 'object';
+  readonly id: string;
+  readonly type: string;
+  readonly version: string;
+  readonly owner: string;
+  /** Digest of the transaction that wrote it; null where the node does not say. */
+  readonly transaction: string | null;
+  /** Fields as JSON, where the node has them. */
+  readonly fields: readonly (readonly [name: string, value: string])[];
+}
+
+export interface TransactionEntry {
+  readonly kind: 'transaction';
+  readonly digest: string;
+  readonly sender: string;
+  readonly calls: readonly string[];
+  /** Reason of the failure; null for a success. */
+  readonly failure: string | null;
+  /** Gas in MIST. */
+  readonly gas: bigint;
+  readonly changes: readonly { readonly id: string; readonly change: string; readonly type: string }[];
+}
+
+export type Entry = ObjectEntry | TransactionEntry;
+
+const OBJECT_ID = /^0x[0-9a-f]{1,64}$/i;
+/** 32 bytes in base58. */
+const DIGEST = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+const MAX_LISTED = 100;
+
+export function isObjectId(id: string): boolean {
+  return OBJECT_ID.test(id);
+}
+
+/** Returns whether it is an object id or the digest of a transaction. */
+export function isLookUpId(id: string): boolean {
+  return isObjectId(id) || DIGEST.test(id);
+}
+
+/** @throws Error of the client; the signal's reason */
+export async function lookUp(node: URL, id: string, signal: AbortSignal): Promise<Entry> {
+  return isObjectId(id) ? await lookUpObject(node, id, signal) : await lookUpTransaction(node, id, signal);
+}
+
+async function lookUpObject(node: URL, objectId: string, signal: AbortSignal): Promise<ObjectEntry> {
+  const include = { json: true, previousTransaction: true } as const;
+  const { object } = await nodeAt(node).core.getObject({ objectId, include, signal });
+  const fields = Object.entries(object.json ?? {}).slice(0, MAX_LISTED);
+  return {
+    kind: 'object',
+    id: object.objectId,
+    type: object.type,
+    version: object.version,
+    owner: formatOwner(object.owner),
+    transaction: object.previousTransaction ?? null,
+    fields: fields.map(([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+  };
+}
+
+async function lookUpTransaction(node: URL, digest: string, signal: AbortSignal): Promise<TransactionEntry> {
+  const include = { effects: true, bcs: true, objectTypes: true } as const;
+  const answer = await nodeAt(node).core.getTransaction({ digest, include, signal });
+  const { status, effects, bcs, objectTypes } = answer.Transaction ?? answer.FailedTransaction;
+  const { sender, commands } = Transaction.from(bcs).getData();
+  const { computationCost, storageCost, storageRebate } = effects.gasUsed;
+  return {
+    kind: 'transaction',
+    digest,
+    sender: sender ?? '',
+    calls: commands.slice(0, MAX_LISTED).map(formatCommand),
+    failure: status.success ? null : status.error.message,
+    gas: BigInt(computationCost) + BigInt(storageCost) - BigInt(storageRebate),
+    changes: effects.changedObjects.slice(0, MAX_LISTED).map(({ objectId, idOperation, outputState }) => ({
+      id: objectId,
+      change: describeChange(idOperation, outputState),
+      type: objectTypes[objectId] ?? (outputState === 'PackageWrite' ? 'package' : ''),
+    })),
+  };
+}
+
+function formatCommand({
+  $kind,
+  MoveCall: call,
+}: ReturnType<Transaction['getData']>['commands'][number]): string {
+  return call ? `${call.package}::${call.module}::${call.function}` : $kind;
+}
+
+function describeChange(idOperation: string, outputState: string): string {
+  if (idOperation === 'Created') return 'created';
+  return idOperation === 'Deleted' || outputState === 'DoesNotExist' ? 'deleted' : 'changed';
+}

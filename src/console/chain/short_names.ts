@@ -1,0 +1,17 @@
+/** Names as one reads them: without the addresses of packages, which links and details have. */
+import { visibleText } from '../lib/visible_text.ts';
+
+/** `0x2::coin::Coin<0x2::sui::SUI>` as `Coin<SUI>`. */
+export function shortenType(type: string): string {
+  return visibleText(type.replace(/(?:0x)?[0-9a-f]+::\w+::/gi, ''), 200);
+}
+
+/** `0x12::weather::update_weather` as `weather::update_weather`; the name of another command as it is. */
+export function shortenCall(call: string): string {
+  return visibleText(call.replace(/^(?:0x)?[0-9a-f]+::/i, ''), 120);
+}
+
+/** The beginning of an id or a digest. */
+export function shortenId(id: string): string {
+  return id.length > 12 ? `${visibleText(id.slice(0, 10))}…` : visibleText(id, 20);
+}
