@@ -3,6 +3,7 @@ import type { AppSchema, SchemaEndpoint } from 'sui-enclave/client';
 import type { Expectation } from '../enclave/examine.ts';
 import { useJob } from '../lib/use_job.ts';
 import { visibleText } from '../lib/visible_text.ts';
+import { Collapsible } from '../parts/collapsible.tsx';
 import { Panel } from '../parts/panel.tsx';
 import { Progress } from '../parts/progress.tsx';
 import { SelectField } from '../parts/select_field.tsx';
@@ -35,6 +36,7 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
   const [comparison, setComparison] = useState<Comparison>();
   const [outcome, setOutcome] = useState<CallOutcome>();
   const [failure, setFailure] = useState<string>();
+  const [isOpen, setOpen] = useState(true);
   const verdict = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (outcome !== undefined || failure !== undefined) verdict.current?.scrollIntoView();
@@ -65,52 +67,58 @@ export function CallPanel({ schema, base, node, expectation }: Props) {
     const body = isPost ? made.body : undefined;
     job.start(async ({ signal, step }) => {
       step(`Attesting and calling ${base.host}`);
-      setOutcome(
-        await callEnclave(
-          { base, endpoint: { ...endpoint, path }, type, body, isSealed, expectation },
-          signal,
-        ),
+      const called = await callEnclave(
+        { base, endpoint: { ...endpoint, path }, type, body, isSealed, expectation },
+        signal,
       );
+      setOutcome(called);
+      setOpen(false);
     });
   };
 
   return (
     <>
-      <form className="panel stack" onSubmit={call}>
-        <div className="register">
-          <h3>Form</h3>
-          <Tag tone="warning">as told by the host</Tag>
-          <span className="hint">Nobody signed it: compare the type with the contract below.</span>
-        </div>
-        <div className="pair even">
-          <SelectField label="Endpoint" value={name} onChange={setName} options={endpoints.map(formatName)} />
-          <SelectField
-            label="Type that it signs"
-            value={typeName}
-            onChange={setTypeName}
-            options={signs.map((item) => item.name)}
-          />
-        </div>
-        {fields.map((field) => (
-          <InputField
-            key={formatKey(field)}
-            field={field}
-            value={values[formatKey(field)] ?? ''}
-            problem={wrong?.key === formatKey(field) ? wrong.problem : undefined}
-            onChange={(value) => setValues({ ...values, [formatKey(field)]: value })}
-          />
-        ))}
-        <label className="check">
-          <input type="checkbox" checked={isSealed} onChange={(event) => setSealed(event.target.checked)} />
-          <span>Seal the request to the attested enclave: the host then sees nothing but sizes</span>
-        </label>
-        <div className="buttons">
-          <button type="submit" className="ds-button">
-            {`Call ${visibleText(base.host, 60)}`}
-          </button>
-        </div>
+      <Collapsible summary={`Form of ${visibleText(base.host, 60)}`} isOpen={isOpen} onToggle={setOpen}>
+        <form className="stack" onSubmit={call}>
+          <div className="register">
+            <Tag tone="warning">as told by the host</Tag>
+            <span className="hint">Nobody signed it: compare the type with the contract below.</span>
+          </div>
+          <div className="pair even">
+            <SelectField
+              label="Endpoint"
+              value={name}
+              onChange={setName}
+              options={endpoints.map(formatName)}
+            />
+            <SelectField
+              label="Type that it signs"
+              value={typeName}
+              onChange={setTypeName}
+              options={signs.map((item) => item.name)}
+            />
+          </div>
+          {fields.map((field) => (
+            <InputField
+              key={formatKey(field)}
+              field={field}
+              value={values[formatKey(field)] ?? ''}
+              problem={wrong?.key === formatKey(field) ? wrong.problem : undefined}
+              onChange={(value) => setValues({ ...values, [formatKey(field)]: value })}
+            />
+          ))}
+          <label className="check">
+            <input type="checkbox" checked={isSealed} onChange={(event) => setSealed(event.target.checked)} />
+            <span>Seal the request to the attested enclave: the host then sees nothing but sizes</span>
+          </label>
+          <div className="buttons">
+            <button type="submit" className="ds-button">
+              {`Call ${visibleText(base.host, 60)}`}
+            </button>
+          </div>
+        </form>
         <Progress job={job} />
-      </form>
+      </Collapsible>
       <StructFields type={type} node={node} onCompared={setComparison} />
       <div ref={verdict} role="status" className="view">
         {failure !== undefined && (

@@ -28,6 +28,7 @@ export function Registers({ examination, document }: Props) {
         {REGISTERS.map(([key, name, meaning], index) => {
           const value = registerHex(index);
           const expectedHex = expected?.[key];
+          const differs = expectedHex !== undefined && expectedHex !== value;
           return (
             <li key={name}>
               <div className="register">
@@ -42,12 +43,12 @@ export function Registers({ examination, document }: Props) {
               {value === '' ? (
                 <p className="subtle">Not in the document</p>
               ) : (
-                <Bytes hex={value} name={`${name} found`} />
+                <Bytes hex={value} name={`${name} found`} isWhole={differs} />
               )}
-              {expectedHex !== undefined && expectedHex !== value && (
+              {differs && (
                 <div className="expected">
                   <span className="subtle">expected</span>
-                  <Bytes hex={expectedHex} name={`${name} expected`} />
+                  <Bytes hex={expectedHex} name={`${name} expected`} isWhole />
                 </div>
               )}
             </li>

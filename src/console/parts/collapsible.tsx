@@ -16,7 +16,7 @@ export function Collapsible({ summary, isOpen, onToggle, children }: Props) {
       onToggle={(event) => onToggle(event.currentTarget.open)}
     >
       <summary>{summary}</summary>
-      <div className="stack inset">{children}</div>
+      <div className="stack">{children}</div>
     </details>
   );
 }

@@ -55,11 +55,14 @@ async function form(url: string, ...allowed: string[]) {
   await page.setInputFiles('input[type=file]', files);
   await page.waitForSelector('.chip:has-text("dev.pcrs")');
   await page.click('text=Load the form from');
-  await page.waitForSelector('h3:text-is("Form"), .verdict');
+  await page.waitForSelector('summary:has-text("Form of"), .verdict');
   return looked;
 }
 
 async function call(page: Page, location = 'San Francisco'): Promise<void> {
+  const form = page.locator('.collapsible:has(summary:has-text("Form of"))');
+  if (!(await form.evaluate((details) => details.hasAttribute('open'))))
+    await form.locator('summary').click();
   await page.fill('input[placeholder=text]', location);
   await page.click(`.buttons button:has-text("Call ")`);
   await page.waitForSelector('h3:text-is("What the host saw")');
@@ -82,8 +85,10 @@ describe('a call of the enclave of make dev', () => {
     expect(origins()).toEqual([new URL(dev.console).origin]);
 
     const { page: second } = await form(enclave);
-    expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain('as told by the host');
-    expect(await second.textContent('.panel:has(h3:text-is("Form"))')).toContain(
+    expect(await second.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
+      'as told by the host',
+    );
+    expect(await second.textContent('.panel:has(summary:has-text("Form of"))')).toContain(
       'Well-formed Unicode (no lone surrogate); at most 256 bytes of UTF-8; must name a place',
     );
     await call(second);
@@ -258,7 +263,8 @@ test('hostile texts of a schema and an answer are text', async () => {
     return { text: JSON.stringify(schema) };
   });
   const { page } = await form(host);
-  const hint = (await page.locator('.panel:has(h3:text-is("Form")) .field .hint').textContent()) ?? '';
+  const hint =
+    (await page.locator('.panel:has(summary:has-text("Form of")) .field .hint').textContent()) ?? '';
   expect(hint).toContain('<img src=x onerror=alert(1)>\\u{202e}gnp');
   expect(hint.length).toBeLessThan(1000);
   await call(page, hostile);

@@ -11,6 +11,7 @@ const options = JSON.parse(readFileSync(join(FOLDER, 'typedoc.json'), 'utf8')) a
   readme: string;
   projectDocuments: string[];
   groupOrder: string[];
+  searchGroupBoosts: Record<string, number>;
 };
 const onSite = [options.readme, ...options.projectDocuments].map((path) =>
   relative(ROOT, join(FOLDER, path)),
@@ -28,6 +29,13 @@ test('every page has a title of its own, and a group with a place in the navigat
   const pages = onSite.map((path) => describePage(path, readFileSync(join(ROOT, path), 'utf8')));
   expect(new Set(pages.map(({ title }) => title)).size).toBe(pages.length);
   for (const { group } of pages) expect(options.groupOrder).toContain(group);
+});
+
+test('guides come before symbols, in the navigation and in the search', () => {
+  const guides = options.groupOrder.slice(0, options.groupOrder.indexOf('API reference'));
+  expect(guides.length).toBeGreaterThan(1);
+  expect(Object.keys(options.searchGroupBoosts).sort()).toEqual(guides.toSorted());
+  expect(Math.min(...Object.values(options.searchGroupBoosts))).toBeGreaterThan(10);
 });
 
 test.each([
