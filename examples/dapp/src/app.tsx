@@ -8,11 +8,16 @@ import { ReadingPanel } from './enclave/reading_panel.tsx';
 import { useRegistration } from './enclave/registration.ts';
 import { useReading } from './enclave/use_reading.ts';
 import type { Reading } from './enclave/weather.ts';
-import type { Minted } from './mint/mint.ts';
+import type { MintResult } from './mint/mint.ts';
 import { MintPanel } from './mint/mint_panel.tsx';
 import { MintedList } from './mint/minted_list.tsx';
+import { useOwnedObjects } from './mint/owned.ts';
+import { Toast } from './mint/toast.tsx';
+import { TroubleNote } from './parts/trouble_note.tsx';
 import type { Settings } from './settings.ts';
+import { EXPIRED } from './trouble.ts';
 import { ConfirmDialog } from './wallet/confirm_dialog.tsx';
+import { useExpired } from './wallet/expiry.ts';
 
 interface Props {
   readonly settings: Settings;
@@ -35,7 +40,10 @@ export function App({ settings, hasLogin }: Props) {
     sui.configId,
     latest?.answer.publicKey ?? enclave.publicKey,
   );
-  const [minted, setMinted] = useState<readonly Minted[]>([]);
+  const [minted, setMinted] = useState<MintResult>();
+  const owned = useOwnedObjects(kit.getClient(), sui.packageId, account?.address);
+  const consolePlace = { url: sui.consoleUrl, node: sui.nodeUrl };
+  const isExpired = useExpired() && account === null;
   const [refused, setRefused] = useState<{ readonly reading: Reading; readonly error: unknown }>();
   const isWithoutLogin = useIsFalse(hasLogin);
   return (
@@ -57,6 +65,7 @@ export function App({ settings, hasLogin }: Props) {
             Development: this page trusts emulated enclaves, whose attestation proves nothing.
           </p>
         )}
+        {isExpired && <TroubleNote trouble={EXPIRED} />}
         <div className="intro">
           <h1>Weather that proves where it comes from</h1>
           <p className="lead">
@@ -73,7 +82,10 @@ export function App({ settings, hasLogin }: Props) {
               registration={registration}
               account={account}
               isWithoutLogin={isWithoutLogin}
-              onMinted={(object) => setMinted([object, ...minted])}
+              onMinted={(result) => {
+                setMinted(result);
+                owned.refresh();
+              }}
               onRefused={(reading, error) => setRefused({ reading, error })}
             />
           </div>
@@ -84,8 +96,9 @@ export function App({ settings, hasLogin }: Props) {
             mintError={refused?.reading === latest ? refused?.error : undefined}
           />
         </div>
-        <MintedList minted={minted} />
+        <MintedList owned={owned} console={consolePlace} latestId={minted?.objectId} />
       </main>
+      <Toast result={minted} console={consolePlace} onDismiss={() => setMinted(undefined)} />
       <ConfirmDialog packageId={sui.packageId} />
     </>
   );

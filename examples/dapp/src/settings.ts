@@ -26,6 +26,8 @@ const SettingsSchema = v.strictObject({
     packageId: objectId,
     /** The `EnclaveConfig` under which the contract accepts keys. */
     configId: objectId,
+    /** URL of the console that shows objects and transactions: `src/console`. */
+    consoleUrl: v.optional(url),
     /** URL of a faucet that gives SUI for gas, for development only. */
     faucetUrl: v.optional(url),
   }),

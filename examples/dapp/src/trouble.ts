@@ -111,6 +111,14 @@ export function otherTrouble(error: unknown): Trouble {
   };
 }
 
+/** The session has ended while the page was open. */
+export const EXPIRED: Trouble = {
+  kind: 'other',
+  title: 'Your session has expired',
+  text: 'A login is valid for a few epochs of Sui. Your objects are still yours, at the same address.',
+  advice: 'Connect again.',
+};
+
 const WORDS: Readonly<Record<string, Pick<Trouble, 'title' | 'text' | 'advice'>>> = {
   ZKLOGIN_NOT_CONFIRMED: {
     title: 'You did not sign',

@@ -55,6 +55,11 @@ export interface RegisterOptions {
    * the earliest, so that a double click can't answer two questions.
    */
   readonly confirm: (request: ConfirmRequest) => Promise<boolean>;
+  /**
+   * Called once when a session has expired, also while nobody signs: the wallet then has no account. A dapp
+   * can tell the user, who did not disconnect.
+   */
+  readonly onExpired?: (address: string) => void;
   /** Payer of the gas in signAndExecuteTransaction. Default: the user. */
   readonly sponsor?: Sponsor;
   /** The number of epochs after the current one in which a session can sign. Default: 2. */
@@ -71,6 +76,7 @@ const OPTIONS: readonly string[] = [
   'prover',
   'legacyAddress',
   'confirm',
+  'onExpired',
   'sponsor',
   'validEpochs',
   'storage',
@@ -101,8 +107,18 @@ function copyKnown<Source extends object>(source: Source, names: readonly string
 }
 
 function checkRegisterOptions(options: RegisterOptions): void {
-  const { providers, redirectUri, client, salt, prover, legacyAddress, confirm, sponsor, validEpochs } =
-    options;
+  const {
+    providers,
+    redirectUri,
+    client,
+    salt,
+    prover,
+    legacyAddress,
+    confirm,
+    onExpired,
+    sponsor,
+    validEpochs,
+  } = options;
   if (providers.length === 0) throw invalid('providers must be a list, not empty');
   if (typeof client?.core?.getCurrentSystemState !== 'function' || typeof client.network !== 'string') {
     throw invalid('client must be a client of @mysten/sui, such as SuiGrpcClient, with a network');
@@ -122,6 +138,9 @@ function checkRegisterOptions(options: RegisterOptions): void {
     throw invalid(
       'confirm must be a function that shows the user what is about to be signed, and resolves to true if the user allows it: this wallet has no window of its own, and any script of the page can ask for a signature',
     );
+  }
+  if (onExpired !== undefined && typeof onExpired !== 'function') {
+    throw invalid('onExpired must be a function');
   }
   if (sponsor !== undefined && typeof sponsor !== 'function' && !(sponsor instanceof Signer)) {
     throw invalid('sponsor must be a Signer or a function');

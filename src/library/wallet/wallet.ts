@@ -88,6 +88,8 @@ export class ZkLoginWallet implements RegisteredWallet {
   #accounts: readonly WalletAccount[] = [];
   /** The session, even an expired one, so that a signature is refused for this reason. */
   #session: ZkLoginSession | null = null;
+  /** The latest of which `onExpired` was told. */
+  #expired: ZkLoginSession | null = null;
   /** The login of the latest connect. */
   #login: AbortController | null = null;
   /**
@@ -257,7 +259,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       }
       return await sign(session);
     } catch (error) {
-      if (hasEnded(error) && this.#session === session) this.#show([]);
+      if (hasEnded(error) && this.#session === session) this.#expire(session);
       throw error;
     }
   }
@@ -409,8 +411,17 @@ export class ZkLoginWallet implements RegisteredWallet {
     const state = await session.state().catch((error: unknown) => (hasEnded(error) ? 'expired' : 'usable'));
     if (this.#session !== session) return this.#accounts.length > 0;
     const isOpen = state === 'usable';
-    if (isOpen !== this.#accounts.length > 0) this.#show(isOpen ? [this.#accountOf(session)] : []);
+    if (!isOpen) this.#expire(session);
+    else if (this.#accounts.length === 0) this.#show([this.#accountOf(session)]);
     return isOpen;
+  }
+
+  #expire(session: ZkLoginSession): void {
+    this.#show([]);
+    if (this.#expired === session) return;
+    this.#expired = session;
+    const { onExpired } = this.#parts;
+    if (onExpired) callListener(() => onExpired(session.address));
   }
 
   #accountOf(session: ZkLoginSession): WalletAccount {
@@ -431,16 +442,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     if (accounts.length > 0) this.#timer = setInterval(() => void this.#isOpen(), EXPIRY_CHECK_MS);
     if (accounts.length === 0 && this.#accounts.length === 0) return;
     this.#accounts = accounts;
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener({ accounts });
-      } catch (error) {
-        // As of every event target: reported as uncaught, and no obstacle to others.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
+    for (const listener of [...this.#listeners]) callListener(() => listener({ accounts }));
   }
 
   readonly #onVisible = (): void => {
@@ -481,6 +483,17 @@ async function readTransaction(
   }
   read.setSender(address);
   return read;
+}
+
+/** Reports an error as uncaught, as every event target does: it is no obstacle to others. */
+function callListener(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
 }
 
 function givenUp(reason: string): ZkLoginError {

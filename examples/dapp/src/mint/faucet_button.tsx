@@ -3,34 +3,56 @@ import { requestSuiFromFaucetV2 } from '@mysten/sui/faucet';
 import { useState } from 'react';
 import type { Trouble } from '../trouble.ts';
 import { otherTrouble } from '../trouble.ts';
+import type { Balance } from './use_balance.ts';
 
 interface Props {
   readonly url: string;
   readonly address: string;
+  readonly balance: Balance;
   readonly onTrouble: (trouble: Trouble | undefined) => void;
 }
 
-/** The time for which it says that SUI is on its way. */
-const DONE_MS = 5000;
+/** The times between the questions for the balance, and how many there are: 20 s. */
+const INTERVAL_MS = 500;
+const MAX_QUESTIONS = 40;
 
-const WORDS = { ready: 'Get SUI for gas', asking: 'Asking the faucet …', done: 'SUI is on its way' };
+const WORDS = { ready: 'Get SUI for gas', asking: 'Asking the faucet …', waiting: 'SUI is on its way' };
+const LATE: Trouble = {
+  kind: 'other',
+  title: 'The SUI has not arrived yet',
+  text: 'The faucet has sent it, and the node does not show it.',
+  advice: 'Wait a minute, then look at your balance, or ask the faucet again.',
+};
 
-export function FaucetButton({ url, address, onTrouble }: Props) {
+export function FaucetButton({ url, address, balance, onTrouble }: Props) {
   const [state, setState] = useState<keyof typeof WORDS>('ready');
+
   async function ask() {
     setState('asking');
     onTrouble(undefined);
     try {
+      const before = await balance.refresh();
       await requestSuiFromFaucetV2({ host: url, recipient: address });
-      setState('done');
-      setTimeout(() => setState('ready'), DONE_MS);
+      setState('waiting');
+      if (!(await hasArrived(before))) onTrouble(LATE);
     } catch (error) {
-      setState('ready');
       onTrouble(otherTrouble(error));
+    } finally {
+      setState('ready');
     }
   }
+
+  async function hasArrived(before: bigint | undefined): Promise<boolean> {
+    for (let question = 0; question < MAX_QUESTIONS; question += 1) {
+      const now = await balance.refresh();
+      if (now !== undefined && now > (before ?? 0n)) return true;
+      await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+    }
+    return false;
+  }
+
   return (
-    <button type="button" disabled={state === 'asking'} onClick={ask}>
+    <button type="button" disabled={state !== 'ready'} onClick={ask}>
       {WORDS[state]}
     </button>
   );

@@ -8,7 +8,8 @@ import { TroubleNote } from '../parts/trouble_note.tsx';
 import type { Settings } from '../settings.ts';
 import { otherTrouble, staleTrouble, type Trouble } from '../trouble.ts';
 import { FaucetButton } from './faucet_button.tsx';
-import { type Minted, mint } from './mint.ts';
+import { type MintResult, mint } from './mint.ts';
+import { formatSui, useBalance } from './use_balance.ts';
 
 interface Props {
   readonly settings: Settings;
@@ -16,13 +17,14 @@ interface Props {
   readonly registration: ReturnType<typeof useRegistration>;
   readonly account: UiWalletAccount | null;
   readonly isWithoutLogin: boolean;
-  readonly onMinted: (minted: Minted) => void;
+  readonly onMinted: (result: MintResult) => void;
   readonly onRefused: (reading: Reading, error: unknown) => void;
 }
 
 export function MintPanel(props: Props) {
   const { settings, reading, registration, account, isWithoutLogin, onMinted, onRefused } = props;
   const kit = useDAppKit();
+  const balance = useBalance(kit.getClient(), account?.address);
   const [isMinting, setMinting] = useState(false);
   const [trouble, setTrouble] = useState<Trouble>();
   const enclaveId = registration.state === 'registered' ? registration.enclaveId : undefined;
@@ -32,6 +34,7 @@ export function MintPanel(props: Props) {
     setTrouble(undefined);
     try {
       onMinted(await mint({ kit, sui: settings.sui, ...order }));
+      void balance.refresh();
     } catch (error) {
       setTrouble(otherTrouble(error));
       onRefused(order.reading, error);
@@ -46,7 +49,7 @@ export function MintPanel(props: Props) {
       <h2 id="mint-title">Keep it on Sui</h2>
       <p className="subtle">
         {account
-          ? `${formatAddress(account.address)} gets the object, and pays the gas.`
+          ? `${formatAddress(account.address)} gets the object, and pays the gas${balance.mist === undefined ? '' : ` from its ${formatSui(balance.mist)}`}.`
           : 'Connect a wallet or log in: the object will be yours.'}
       </p>
       {settings.login && !isWithoutLogin && !account && (
@@ -79,7 +82,12 @@ export function MintPanel(props: Props) {
           {isMinting ? 'Minting …' : reading ? `Mint ${celsius(reading)}` : 'Mint the reading'}
         </button>
         {account && settings.sui.faucetUrl && (
-          <FaucetButton url={settings.sui.faucetUrl} address={account.address} onTrouble={setTrouble} />
+          <FaucetButton
+            url={settings.sui.faucetUrl}
+            address={account.address}
+            balance={balance}
+            onTrouble={setTrouble}
+          />
         )}
       </div>
       <p aria-live="polite" className="hidden">

@@ -1,29 +1,63 @@
-/** The objects that this page has minted, as the chain has them. */
+/** The objects of the connected account, and what was minted last. */
 import { formatAddress } from '@mysten/sui/utils';
+import { useEffect } from 'react';
 import { timeText } from '../enclave/reading_panel.tsx';
 import { Facts } from '../parts/facts.tsx';
-import type { Minted } from './mint.ts';
+import { TroubleNote } from '../parts/trouble_note.tsx';
+import { otherTrouble } from '../trouble.ts';
+import { ConsoleLink, type ConsolePlace } from './console_link.tsx';
+import type { OwnedObjects } from './owned.ts';
 
-export function MintedList({ minted }: { readonly minted: readonly Minted[] }) {
+interface Props {
+  readonly owned: OwnedObjects;
+  readonly console: ConsolePlace;
+  /** Id of the object that was minted last in this page; it comes into view. */
+  readonly latestId: string | undefined;
+}
+
+const elementId = (objectId: string) => `object-${objectId}`;
+
+export function MintedList({ owned: { objects, error, refresh }, console, latestId }: Props) {
+  const isThere = objects.some(({ id }) => id === latestId);
+  useEffect(() => {
+    if (!isThere || latestId === undefined) return;
+    const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
+    document.getElementById(elementId(latestId))?.scrollIntoView({ block: 'center', behavior });
+  }, [isThere, latestId]);
+  if (error !== undefined) {
+    return <TroubleNote trouble={otherTrouble(error)} action={['Read your objects again', refresh]} />;
+  }
   return (
     <section
       aria-labelledby="minted-title"
       aria-live="polite"
-      className={minted.length === 0 ? 'hidden' : undefined}
+      className={objects.length === 0 ? 'hidden' : undefined}
     >
       <h2 id="minted-title">Your objects on Sui</h2>
       <ul className="cards">
-        {minted.map(({ id, name, owner, location, celsius, timestampMs, digest }) => (
-          <li key={id} className="panel card">
+        {objects.map(({ id, name, owner, location, celsius, timestampMs, digest }) => (
+          <li key={id} id={elementId(id)} className={id === latestId ? 'panel card latest' : 'panel card'}>
             <p className="degrees">{celsius}</p>
             <h3>{location}</h3>
             <Facts
               facts={[
                 ['Type', name],
                 ['Measured', timeText(timestampMs)],
-                ['Object', formatAddress(id)],
+                ['Object', <ConsoleLink key="object" place={console} id={id} text={formatAddress(id)} />],
                 ['Owner', formatAddress(owner)],
-                ['Transaction', `${digest.slice(0, 6)}…${digest.slice(-4)}`],
+                ...(digest === null
+                  ? []
+                  : ([
+                      [
+                        'Transaction',
+                        <ConsoleLink
+                          key="transaction"
+                          place={console}
+                          id={digest}
+                          text={`${digest.slice(0, 6)}…${digest.slice(-4)}`}
+                        />,
+                      ],
+                    ] as const)),
               ]}
             />
           </li>

@@ -7,6 +7,7 @@ import { registerZkLoginWallet } from 'sui-enclave/wallet';
 import { discoverProvider } from 'sui-enclave/zklogin';
 import type { LoginSettings } from '../settings.ts';
 import { confirmation } from './confirmation.ts';
+import { reportExpired } from './expiry.ts';
 
 /** @throws ZkLoginError if the provider does not answer */
 export async function registerLogin(client: ClientWithCoreApi, login: LoginSettings): Promise<void> {
@@ -21,5 +22,6 @@ export async function registerLogin(client: ClientWithCoreApi, login: LoginSetti
     prover: proverUrl,
     legacyAddress: false,
     confirm: confirmation.ask,
+    onExpired: reportExpired,
   });
 }

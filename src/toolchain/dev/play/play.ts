@@ -282,7 +282,13 @@ export class Play {
         image: parsePcrs(files[this.#pcrsName()] ?? ''),
         developmentRoots: files[ROOT_FILE],
       },
-      sui: { network: 'localnet', nodeUrl: sui.node.url, faucetUrl: sui.faucetUrl, ...contract.ids },
+      sui: {
+        network: 'localnet',
+        nodeUrl: sui.node.url,
+        faucetUrl: sui.faucetUrl,
+        consoleUrl: `${formatUrl(this.#options.ports.console)}/`,
+        ...contract.ids,
+      },
       ...(wallet && {
         login: {
           issuer: wallet.issuer,

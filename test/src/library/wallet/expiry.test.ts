@@ -9,9 +9,9 @@ const page = usePage();
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
-async function connected() {
+async function connected(options: { onExpired?: (address: string) => void } = {}) {
   const node = new FakeNode();
-  const registered = register({ client: node.client });
+  const registered = register({ client: node.client, ...options });
   const accounts = connect(registered.wallet);
   await turn();
   await handOver(createRedirect(page.current.latest.sentTo[0]?.url ?? new URL('about:blank')));
@@ -36,6 +36,24 @@ test('it asks for the epoch once a minute, and tells the dapp when the session h
   expect(changes.at(-1)).toEqual([]);
   await pass(10);
   expect(node.asked).toBe(4);
+});
+
+test('onExpired is called once when a session has expired, and not when the user disconnects', async () => {
+  const expired: string[] = [];
+  const { node, wallet } = await connected({ onExpired: (address) => void expired.push(address) });
+  const [account] = wallet.accounts;
+  node.epoch = 103;
+  await pass(1);
+  page.current.document.dispatchEvent(new Event('visibilitychange'));
+  await pass(3);
+  expect(expired).toEqual([account?.address]);
+  await disconnect(wallet);
+  expect(expired).toHaveLength(1);
+
+  const { wallet: otherWallet } = await connected({ onExpired: (address) => void expired.push(address) });
+  await disconnect(otherWallet);
+  await pass(3);
+  expect(expired).toHaveLength(1);
 });
 
 test('a node that does not answer changes nothing', async () => {

@@ -1,0 +1,123 @@
+/** The objects of the contract that an account owns, as the chain has them: also after a reload. */
+import { bcs } from '@mysten/sui/bcs';
+import type { ClientWithCoreApi } from '@mysten/sui/client';
+import { useCallback, useEffect, useState } from 'react';
+import { readPackage } from 'sui-enclave/sui';
+import { degreesText, tenthsText } from '../enclave/weather.ts';
+
+/** An object of the contract, by its fields on chain. */
+export interface Minted {
+  readonly id: string;
+  /** The name of its struct. */
+  readonly name: 'WeatherNFT' | 'TemperatureNFT';
+  readonly owner: string;
+  readonly location: string;
+  readonly celsius: string;
+  readonly timestampMs: number;
+  /** Digest of the transaction that wrote it last; null where the node does not say. */
+  readonly digest: string | null;
+}
+
+// As `move/weather` declares them.
+const WeatherNft = bcs.struct('WeatherNFT', {
+  id: bcs.Address,
+  location: bcs.string(),
+  temperature: bcs.u64(),
+  timestamp_ms: bcs.u64(),
+});
+const TemperatureNft = bcs.struct('TemperatureNFT', {
+  id: bcs.Address,
+  location: bcs.string(),
+  tenths_plus_100000: bcs.u64(),
+  timestamp_ms: bcs.u64(),
+});
+
+const READERS = {
+  WeatherNFT(content: Uint8Array) {
+    const { id, location, temperature, timestamp_ms } = WeatherNft.parse(content);
+    return { id, location, celsius: degreesText(BigInt(temperature)), timestampMs: Number(timestamp_ms) };
+  },
+  TemperatureNFT(content: Uint8Array) {
+    const { id, location, tenths_plus_100000, timestamp_ms } = TemperatureNft.parse(content);
+    return {
+      id,
+      location,
+      celsius: tenthsText(BigInt(tenths_plus_100000)),
+      timestampMs: Number(timestamp_ms),
+    };
+  },
+};
+
+/** The most objects of one type in the page. */
+const MAX_LISTED = 50;
+
+/**
+ * @param packageId of the package `weather`, upgraded or not
+ * @returns the latest first
+ * @throws Error of the client; SuiError
+ */
+export async function listMinted(
+  client: ClientWithCoreApi,
+  packageId: string,
+  owner: string,
+  signal: AbortSignal,
+): Promise<Minted[]> {
+  // An upgraded package has another id than its types.
+  const { typeOrigins } = await readPackage(client, packageId, { signal });
+  const lists = await Promise.all(
+    (['WeatherNFT', 'TemperatureNFT'] as const).map(async (name) => {
+      const origin = typeOrigins.get(`weather::${name}`);
+      if (origin === undefined) return [];
+      const { objects } = await client.core.listOwnedObjects({
+        owner,
+        type: `${origin}::weather::${name}`,
+        limit: MAX_LISTED,
+        include: { content: true, previousTransaction: true },
+        signal,
+      });
+      return objects.map(({ content, previousTransaction }) => ({
+        ...READERS[name](content),
+        name,
+        owner,
+        digest: previousTransaction ?? null,
+      }));
+    }),
+  );
+  return lists.flat().sort((first, second) => second.timestampMs - first.timestampMs);
+}
+
+export interface OwnedObjects {
+  readonly objects: readonly Minted[];
+  /** Why they could not be read; undefined if they were. */
+  readonly error: unknown;
+  refresh(): void;
+}
+
+/** @param owner undefined while no account is connected */
+export function useOwnedObjects(
+  client: ClientWithCoreApi,
+  packageId: string,
+  owner: string | undefined,
+): OwnedObjects {
+  const [state, setState] = useState<Pick<OwnedObjects, 'objects' | 'error'>>({
+    objects: [],
+    error: undefined,
+  });
+  const [refreshes, setRefreshes] = useState(0);
+  useEffect(() => {
+    const reading = new AbortController();
+    const show = (objects: readonly Minted[], error?: unknown) => {
+      if (!reading.signal.aborted) setState({ objects, error });
+    };
+    if (owner === undefined || refreshes < 0) show([]);
+    else {
+      listMinted(client, packageId, owner, reading.signal).then(
+        (objects) => show(objects),
+        (error: unknown) => show([], error),
+      );
+    }
+    return () => reading.abort();
+  }, [client, packageId, owner, refreshes]);
+  const refresh = useCallback(() => setRefreshes((count) => count + 1), []);
+  return { ...state, refresh };
+}
