@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { quantity } from '../../../src/library/wording.ts';
 import { listen, MEDIA_TYPES } from './dapp.ts';
 import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts';
 
@@ -75,7 +76,7 @@ export function walletPageSteps(parent: string): Steps {
         sizes.map((size) => size < MAX_FIRST_PAINT),
         [true, true],
       );
-      return `${sizes.join(' and ')} bytes of at most ${MAX_FIRST_PAINT}, gzipped`;
+      return `${quantity(Math.max(...sizes), 'byte')} of at most ${MAX_FIRST_PAINT}, gzipped`;
     },
 
     async 'in Chromium its button waits for zkLogin, and the page of the redirect says that no login waits'() {

@@ -132,3 +132,9 @@ export function baseUrl(url: string | URL): URL {
   if (!base.pathname.endsWith('/')) base.pathname += '/';
   return base;
 }
+
+/** An error that is not of this library, as the state of an enclave has it: as the cause, unread. */
+export function foreignError(cause: unknown): ClientError {
+  const message = 'the enclave is not attested, since something else failed: see the cause of this error';
+  return new ClientError('CLIENT_FAILED', message, { cause });
+}

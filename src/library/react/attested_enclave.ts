@@ -4,7 +4,8 @@ import { bytesToHex } from '@noble/curves/utils.js';
 import type { AttestationError, VerifiedAttestation } from '../attestation/index.ts';
 import { attestedKey } from '../client/attestation.ts';
 import { EnclaveClient } from '../client/client.ts';
-import { ClientError } from '../client/errors.ts';
+import type { ClientError } from '../client/errors.ts';
+import { foreignError } from '../client/http.ts';
 import type { ConfigClientOptions, EnclaveClientOptions } from '../client/options.ts';
 import { type Trust, trustIn } from '../client/trust.ts';
 import { isEnclaveError } from '../errors.ts';
@@ -195,8 +196,7 @@ export class AttestedEnclave {
 function toStateError(error: unknown): EnclaveStateError {
   // The client and `forConfig` throw no other of the library's own.
   if (isEnclaveError(error)) return error as EnclaveStateError;
-  const message = 'the enclave is not attested, since something else failed: see the cause of this error';
-  return new ClientError('CLIENT_FAILED', message, { cause: error });
+  return foreignError(error);
 }
 
 /**
