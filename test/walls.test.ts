@@ -39,7 +39,11 @@ const PACKAGES: readonly Package[] = globSync('src/{*,apps/*}/package.json', { c
 const byName = new Map(PACKAGES.map((item) => [item.name, item]));
 
 /** Modules of which an import means one or another: they export the same. */
-const ALTERNATIVES = ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'];
+const ALTERNATIVES = {
+  '#platform_fetch': ['src/library/platform_fetch.ts', 'src/library/platform_fetch_node.ts'],
+  '#keyless': ['src/library/release/keyless.ts', 'src/library/release/keyless_node.ts'],
+} as const;
+const FOR_NODE: readonly string[] = Object.values(ALTERNATIVES).map(([, forNode]) => forNode);
 
 /**
  * Returns whether a file may import packages for development: tests, fakes and calls of dapps, which no image
@@ -229,7 +233,7 @@ describe('cycles', () => {
       'src/library/client/registered.ts',
     );
     expect(graph.get('src/server/boot.ts'), 'by name').toContain('src/service/log.ts');
-    expect(graph.get('src/library/fetch.ts'), 'by conditions').toEqual(ALTERNATIVES);
+    expect(graph.get('src/library/fetch.ts'), 'by conditions').toEqual(ALTERNATIVES['#platform_fetch']);
     expect(cyclesIn(graph)).toEqual([]);
   });
 
@@ -256,26 +260,31 @@ describe('the library, which runs in browsers too', () => {
     );
   });
 
-  test('names that module for the condition "node" only, after those of runtimes that have it too', () => {
-    expect(Object.keys(imports)).toEqual(['#platform_fetch']);
-    const conditions = Object.entries(imports['#platform_fetch'] ?? {});
-    expect(conditions.filter(([, target]) => target !== './platform_fetch.ts')).toEqual([
-      ['node', './platform_fetch_node.ts'],
-    ]);
-    expect(conditions.map(([condition]) => condition)).toEqual([
-      'browser',
-      'worker',
-      'workerd',
-      'edge-light',
-      'deno',
-      'bun',
-      'node',
-      'default',
-    ]);
-    const byPath = files.filter((file) =>
-      listImports(file).some((item) => item.endsWith('platform_fetch_node.ts')),
-    );
-    expect(byPath).toEqual([]);
+  test.each(Object.entries(ALTERNATIVES))(
+    'names the module of %s for the condition "node" only, after those of runtimes that have it too',
+    (specifier, [elsewhere, forNode]) => {
+      const inFolder = (file: string) => file.replace('src/library/', './');
+      const conditions = Object.entries(imports[specifier] ?? {});
+      expect(conditions.filter(([, target]) => target !== inFolder(elsewhere))).toEqual([
+        ['node', inFolder(forNode)],
+      ]);
+      expect(conditions.map(([condition]) => condition)).toEqual([
+        'browser',
+        'worker',
+        'workerd',
+        'edge-light',
+        'deno',
+        'bun',
+        'node',
+        'default',
+      ]);
+      const name = forNode.split('/').at(-1) ?? '';
+      expect(files.filter((file) => listImports(file).some((item) => item.endsWith(name)))).toEqual([]);
+    },
+  );
+
+  test('names no other module by condition', () => {
+    expect(Object.keys(imports)).toEqual(Object.keys(ALTERNATIVES));
   });
 });
 
@@ -353,7 +362,7 @@ test('no two modules of what runs as a service or in a dapp export the same name
   const files = PACKAGES.filter(({ folder }) =>
     /^src\/(library|service|server|prover|apps\/\w+)$/.test(folder),
   );
-  const isCounted = (file: string) => !isForDevelopment(file) && file !== ALTERNATIVES[1];
+  const isCounted = (file: string) => !isForDevelopment(file) && !FOR_NODE.includes(file);
   for (const file of files.flatMap((item) => item.files).filter(isCounted)) {
     const declared = read(file).matchAll(
       /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm,

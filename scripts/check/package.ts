@@ -53,7 +53,7 @@ const PCRS = `${PCR0} PCR0\n${PCR0} PCR1\n${PCR2} PCR2\n`;
 /** Minified and gzipped, in bytes. */
 const MAX_BUNDLE_SIZE = 120_000;
 
-const ENTRIES = ['attestation', 'client', 'react', 'sui', 'wallet', 'zklogin'];
+const ENTRIES = ['attestation', 'client', 'react', 'release', 'sui', 'wallet', 'zklogin'];
 /** Parts of an entry that have no README of their own. */
 const PARTS = ['wallet/redirect'];
 

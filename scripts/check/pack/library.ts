@@ -12,6 +12,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   attestation: 'verifies attestation documents',
   client: 'calls an enclave and trusts only what it proves',
   react: 'hooks for pages with React, which it alone needs: an attested enclave, a login',
+  release: 'verifies who vouches for an image, and that it is not withdrawn',
   sui: 'reads and manages registered enclaves on Sui, submits what they sign',
   wallet: "zkLogin in a dapp's connect button, as a wallet of the Wallet Standard",
   zklogin: "a wallet's zkLogin, from the login to the signature",
@@ -62,11 +63,13 @@ export function packLibrary(version: string, channel: Channel): Tarball {
   return tarball;
 }
 
-/** The module that only Node loads, which is the only one that may use its types. */
+/** The modules that only Node loads, which are the only ones that may use its types. */
 function compileForNode(): void {
   const project = `${FOLDER}.node.tsconfig.json`;
   const compilerOptions = { types: ['node'], rootDir: join(ROOT, 'src/library'), outDir: FOLDER };
-  const files = [join(ROOT, 'src/library/platform_fetch_node.ts')];
+  const files = ['platform_fetch_node.ts', 'release/keyless_node.ts'].map((name) =>
+    join(ROOT, 'src/library', name),
+  );
   writeFileSync(
     project,
     JSON.stringify({ extends: join(ROOT, 'tsconfig.lib.json'), compilerOptions, files }),
@@ -96,7 +99,7 @@ The library for what runs outside the enclave, in browsers and in Node ${minimum
 npm install ./sui-enclave-${version}.tgz ${needed.reverse().join(' ')}
 \`\`\`
 
-\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So are React, which only \`sui-enclave/react\` needs, and \`@mysten/wallet-standard\`, which only \`sui-enclave/wallet\` needs.
+\`@mysten/sui\` and \`@mysten/bcs\` are peer dependencies: your project's own copies are used. So are React, which only \`sui-enclave/react\` needs, and \`@mysten/wallet-standard\`, which only \`sui-enclave/wallet\` needs. \`sui-enclave/release\` needs \`@sigstore/bundle\`, \`@sigstore/protobuf-specs\` and \`@sigstore/verify\` for releases that are signed without a key.
 
 \`\`\`ts
 import { bcs } from '@mysten/bcs';

@@ -1,0 +1,43 @@
+/** Reasons to distrust a release: one stable `code` for each cause. */
+import { CodedError } from '../errors.ts';
+
+/** Every code of a ReleaseError, and what it means. */
+export const RELEASE_CODES = {
+  RELEASE_OPTION: 'An option is invalid. Nothing was verified.',
+  RELEASE_UNSUPPORTED:
+    'The keyless form needs Node with the packages @sigstore/verify and @sigstore/bundle; browsers verify the form with a key.',
+  RELEASE_TOO_LARGE: 'A file is larger than any of its kind.',
+  RELEASE_JSON: 'A file is not JSON, or has the same name twice in an object.',
+  RELEASE_FORM: 'A file, a statement or an envelope is not of the known form.',
+  RELEASE_SIGNATURE: 'A statement is not signed by the key, or by the key of the certificate.',
+  RELEASE_CERTIFICATE:
+    'The certificate is not of the root, was not valid when it signed, or is not in Certificate Transparency.',
+  RELEASE_INCLUSION: 'The transparency log does not have exactly this signature and statement.',
+  RELEASE_IDENTITY: 'A statement is signed by another identity: see ReleaseIdentityError.',
+  RELEASE_COMMIT: 'The statements name another commit than the certificate, or than each other.',
+  RELEASE_SUBJECTS: 'The statements are not about the same files, or about other registers than they say.',
+  RELEASE_LOG: 'The log is not one chain of entries, or its head does not name its last entry.',
+  RELEASE_NOT_LOGGED: 'The log has no entry for exactly this release.',
+  RELEASE_CONFLICT: 'The log has two releases of one version with different files.',
+  RELEASE_WITHDRAWN: 'The log withdraws the release.',
+  RELEASE_HEAD_EXPIRED: 'The head of the log has expired: get a fresh one.',
+  RELEASE_HEAD_ROLLED_BACK: 'The log lacks what was in it when it was seen before.',
+} as const;
+
+/** Stable code of a ReleaseError: a key of RELEASE_CODES. */
+export type ReleaseCode = keyof typeof RELEASE_CODES;
+
+/** Everything that `verifyRelease` throws on purpose. */
+export class ReleaseError extends CodedError<ReleaseCode> {}
+
+/** A statement is signed by another identity than the expected one. */
+export class ReleaseIdentityError extends ReleaseError {
+  /** The property of the identity that differs. */
+  readonly property: string;
+
+  constructor(property: string, expected: string, received: string | undefined) {
+    const subject = received === undefined ? 'has none' : `has ${JSON.stringify(received.slice(0, 200))}`;
+    super('RELEASE_IDENTITY', `the certificate ${subject} as ${property}, not ${JSON.stringify(expected)}`);
+    this.property = property;
+  }
+}

@@ -1,0 +1,107 @@
+/** The workflow that signs without a key of its own: what Fulcio's certificate says of it. */
+import { ReleaseError } from './errors.ts';
+
+/**
+ * The workflow that releases. Numbers and not names: a repository that is deleted and created again by
+ * somebody else has another id.
+ */
+export interface ReleaseIdentity {
+  /** Issuer of the workflow's token, such as `https://token.actions.githubusercontent.com`. */
+  readonly issuer: string;
+  /** Numeric id of the repository. */
+  readonly repositoryId: string;
+  /** Numeric id of its owner. */
+  readonly ownerId: string;
+  /** Path of the workflow in the repository, such as `.github/workflows/release.yml`. */
+  readonly workflow: string;
+}
+
+/** Who may sign: an Ed25519 key of the author's, or a workflow, under a root of Sigstore. */
+export type ReleaseSigner =
+  | {
+      /** Ed25519, 32 bytes. */
+      readonly publicKey: Uint8Array;
+    }
+  | {
+      readonly identity: ReleaseIdentity;
+      /** The JSON of Sigstore's TrustedRoot: certificate authorities, logs and timestamp authorities. */
+      readonly trustedRoot: unknown;
+    };
+
+/** What the certificate says of the run that signed. */
+export interface SignerClaims {
+  /** The commit that the workflow ran on; undefined for a signature by key. */
+  readonly commit: string | undefined;
+  /** The tag that it ran on; undefined for a signature by key. */
+  readonly tag: string | undefined;
+}
+
+/** Events that may begin a run that signs: a release needs a pushed tag, a head may be renewed by hand. */
+export const RELEASE_EVENTS = ['push'] as const;
+export const HEAD_EVENTS = ['push', 'workflow_dispatch'] as const;
+export type ReleaseEvent = (typeof HEAD_EVENTS)[number];
+
+/** Who may sign a bundle, and when. */
+export interface BundleTrust {
+  readonly identity: ReleaseIdentity;
+  readonly trustedRoot: unknown;
+  readonly events: readonly ReleaseEvent[];
+}
+
+/** A verified payload, and who signed it. */
+export interface OpenedBundle {
+  readonly payload: Uint8Array;
+  readonly claims: SignerClaims;
+}
+
+/** Verifies a bundle of Sigstore: `#keyless` says where that is possible. */
+export type OpenBundle = (value: unknown, trust: BundleTrust) => Promise<OpenedBundle>;
+
+const FORMS: Readonly<Record<keyof ReleaseIdentity, RegExp>> = {
+  issuer: /^https:\/\/[!-~]{1,200}$/,
+  repositoryId: /^[1-9][0-9]{0,18}$/,
+  ownerId: /^[1-9][0-9]{0,18}$/,
+  workflow: /^\.github\/workflows\/[\w.-]{1,100}\.ya?ml$/,
+};
+
+/**
+ * Checks and copies who may sign. Unknown properties are refused.
+ *
+ * @throws ReleaseError: RELEASE_OPTION
+ */
+export function checkSigner(signer: ReleaseSigner): ReleaseSigner {
+  if (typeof signer !== 'object' || signer === null) throw invalid('signer must be a key or an identity');
+  const names = Object.keys(signer).sort().join();
+  if ('publicKey' in signer && names === 'publicKey') {
+    const { publicKey } = signer;
+    if (publicKey instanceof Uint8Array && publicKey.length === 32) return { publicKey: publicKey.slice() };
+    throw invalid('publicKey must be an Ed25519 key of 32 bytes');
+  }
+  if (!('identity' in signer) || names !== 'identity,trustedRoot') {
+    throw invalid('signer must have "publicKey", or "identity" and "trustedRoot"');
+  }
+  const { identity, trustedRoot } = signer;
+  return { identity: checkIdentity(identity), trustedRoot };
+}
+
+/** @throws ReleaseError: RELEASE_OPTION */
+export function checkIdentity(identity: ReleaseIdentity): ReleaseIdentity {
+  if (typeof identity !== 'object' || identity === null) throw invalid('identity must be an object');
+  const unknown = Object.keys(identity).find((name) => !Object.hasOwn(FORMS, name));
+  if (unknown !== undefined) throw invalid(`unknown property "${unknown}" of the identity`);
+  const read = (name: keyof ReleaseIdentity) => {
+    const value: unknown = identity[name];
+    if (typeof value === 'string' && FORMS[name].test(value)) return value;
+    throw invalid(`"${name}" of the identity must match ${FORMS[name].source}`);
+  };
+  return {
+    issuer: read('issuer'),
+    repositoryId: read('repositoryId'),
+    ownerId: read('ownerId'),
+    workflow: read('workflow'),
+  };
+}
+
+function invalid(message: string): ReleaseError {
+  return new ReleaseError('RELEASE_OPTION', message);
+}

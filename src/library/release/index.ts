@@ -1,0 +1,6 @@
+/** `sui-enclave/release`: who vouches for an image. `README.md` beside this file explains it. */
+export * from './errors.ts';
+export type { ReleaseIdentity, ReleaseSigner } from './identity.ts';
+export type { LogHead, SeenHead } from './log.ts';
+export type { ReleaseContent } from './statement.ts';
+export { type VerifiedRelease, type VerifyReleaseOptions, verifyRelease } from './verify.ts';

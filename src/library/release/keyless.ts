@@ -1,0 +1,10 @@
+/** Where the keyless form can't be verified: Sigstore's packages are for Node. */
+import { ReleaseError } from './errors.ts';
+import type { OpenBundle } from './identity.ts';
+
+export const openBundle: OpenBundle = () => {
+  throw new ReleaseError(
+    'RELEASE_UNSUPPORTED',
+    'a release without a key is verified in Node only: in a page, verify one that is signed by a key',
+  );
+};

@@ -1,0 +1,162 @@
+/**
+ * The statements of a release, by in-toto's attestation framework v1 (Statement v1): SLSA provenance v1, and
+ * this project's own, which has the registers. Both are about the same files.
+ */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { type Image, parsePcrs } from '../attestation/image.ts';
+import { ReleaseError } from './errors.ts';
+import { badForm, requireList, requireObject, requireText } from './json.ts';
+
+const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+export const PROVENANCE_TYPE = 'https://slsa.dev/provenance/v1';
+export const RELEASE_TYPE = 'urn:sui-enclave:release:v1';
+export const HEAD_TYPE = 'urn:sui-enclave:release-head:v1';
+
+/** The files that each release has: the image, its registers, its parts, and what an application declares. */
+export const REQUIRED_SUBJECTS = [
+  'nitro.eif',
+  'nitro.pcrs',
+  'sbom.json',
+  'inputs.tar',
+  'schema.json',
+] as const;
+const MAX_SUBJECTS = 100;
+
+const SHA256 = /^[0-9a-f]{64}$/;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/;
+const COMMIT = /^[0-9a-f]{40}$/;
+const PRINTABLE = /^[ -~]{1,200}$/;
+const REGISTER = /^[0-9a-f]{96}$/;
+export const VERSION = /^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]{1,64})?$/;
+
+export interface Statement {
+  readonly predicateType: string;
+  readonly predicate: Readonly<Record<string, unknown>>;
+  /** SHA-256 in hexadecimal by the name of the file. */
+  readonly subjects: ReadonlyMap<string, string>;
+}
+
+/** What an author has released, as the statement says. */
+export interface ReleaseContent {
+  /** The tag, such as `v1.2.0`. */
+  readonly version: string;
+  readonly image: Image;
+  readonly source: {
+    /** The public repository. */
+    readonly url: string;
+    /** 40 hexadecimal digits. */
+    readonly commit: string;
+    /** The folder of the application in it; empty for the repository itself. */
+    readonly folder: string;
+    /** The version of the framework. */
+    readonly frameworkVersion: string;
+  };
+  /** SHA-256 in hexadecimal by the name of the file. */
+  readonly subjects: ReadonlyMap<string, string>;
+}
+
+/** @throws ReleaseError: RELEASE_FORM */
+export function readStatement(value: unknown): Statement {
+  const statement = requireObject(value, 'the statement');
+  if (statement['_type'] !== STATEMENT_TYPE) throw badForm('the statement', `of the type ${STATEMENT_TYPE}`);
+  const listed = requireList(statement['subject'], 'the subject of the statement');
+  if (listed.length === 0 || listed.length > MAX_SUBJECTS) {
+    throw badForm('the subject of the statement', `1 to ${MAX_SUBJECTS} files`);
+  }
+  const subjects = new Map<string, string>();
+  for (const item of listed) {
+    const { name, digest } = requireObject(item, 'a subject');
+    const path = requireText(name, 'the name of a subject', NAME);
+    if (subjects.has(path)) throw badForm('the subject of the statement', `free of repeated names (${path})`);
+    const { sha256: hex } = requireObject(digest, `the digest of ${path}`);
+    subjects.set(path, requireText(hex, `the SHA-256 of ${path}`, SHA256));
+  }
+  const predicateType = requireText(statement['predicateType'], 'the predicateType', PRINTABLE);
+  return { predicateType, predicate: requireObject(statement['predicate'], 'the predicate'), subjects };
+}
+
+/**
+ * Reads the two statements of a release, in any order.
+ *
+ * @throws ReleaseError: RELEASE_FORM, RELEASE_SUBJECTS, RELEASE_COMMIT
+ */
+export function readRelease(statements: readonly Statement[]): ReleaseContent {
+  const ofType = (type: string) => statements.filter(({ predicateType }) => predicateType === type);
+  const [[release, ...releases], [provenance, ...provenances]] = [
+    ofType(RELEASE_TYPE),
+    ofType(PROVENANCE_TYPE),
+  ];
+  if (!release || !provenance || releases.length + provenances.length > 0 || statements.length !== 2) {
+    throw badForm('the release', `two statements, of the types ${RELEASE_TYPE} and ${PROVENANCE_TYPE}`);
+  }
+  const { subjects } = release;
+  if (!isSame(subjects, provenance.subjects)) {
+    throw new ReleaseError('RELEASE_SUBJECTS', 'the two statements are not about the same files');
+  }
+  const missing = REQUIRED_SUBJECTS.find((name) => !subjects.has(name));
+  if (missing !== undefined) {
+    throw new ReleaseError('RELEASE_SUBJECTS', `the statements are not about ${missing}`);
+  }
+  const content = { ...readPredicate(release.predicate), subjects };
+  const registers = bytesToHex(sha256(utf8ToBytes(formatRegisters(content.image))));
+  if (subjects.get('nitro.pcrs') !== registers) {
+    throw new ReleaseError('RELEASE_SUBJECTS', 'nitro.pcrs has other registers than the statement');
+  }
+  const commit = readCommit(provenance.predicate);
+  if (commit !== content.source.commit) {
+    throw new ReleaseError(
+      'RELEASE_COMMIT',
+      `the provenance is of the commit ${commit}, not ${content.source.commit}`,
+    );
+  }
+  return content;
+}
+
+function readPredicate(predicate: Statement['predicate']): Omit<ReleaseContent, 'subjects'> {
+  const { version, registers, repository, commit, folder, frameworkVersion } = predicate;
+  const { pcr0, pcr1, pcr2 } = requireObject(registers, 'registers');
+  const image = {
+    pcr0: requireText(pcr0, 'pcr0', REGISTER),
+    pcr1: requireText(pcr1, 'pcr1', REGISTER),
+    pcr2: requireText(pcr2, 'pcr2', REGISTER),
+  };
+  return {
+    version: requireText(version, 'version', VERSION),
+    // Refuses registers that are zero.
+    image: parsePcrs(formatRegisters(image)),
+    source: {
+      url: requireText(repository, 'repository', PRINTABLE),
+      commit: requireText(commit, 'commit', COMMIT),
+      folder: folder === '' ? '' : requireText(folder, 'folder', NAME),
+      frameworkVersion: requireText(frameworkVersion, 'frameworkVersion', PRINTABLE),
+    },
+  };
+}
+
+/** The commit of a provenance: as in GitHub's build type, the first resolved dependency is the source. */
+function readCommit(predicate: Statement['predicate']): string {
+  const definition = requireObject(predicate['buildDefinition'], 'buildDefinition');
+  const [source] = requireList(definition['resolvedDependencies'], 'resolvedDependencies');
+  const { digest } = requireObject(source, 'the first of resolvedDependencies');
+  return requireText(requireObject(digest, 'its digest')['gitCommit'], 'gitCommit', COMMIT);
+}
+
+/** The content of `nitro.pcrs`. */
+export function formatRegisters({ pcr0, pcr1, pcr2 }: Image): string {
+  return `${pcr0} PCR0\n${pcr1} PCR1\n${pcr2} PCR2\n`;
+}
+
+export function isSame(first: ReadonlyMap<string, string>, second: ReadonlyMap<string, string>): boolean {
+  return first.size === second.size && [...first].every(([name, digest]) => second.get(name) === digest);
+}
+
+/** The statement as JSON, for who signs it. */
+export function formatStatement({ predicateType, predicate, subjects }: Statement): string {
+  return JSON.stringify({
+    _type: STATEMENT_TYPE,
+    subject: [...subjects].map(([name, digest]) => ({ name, digest: { sha256: digest } })),
+    predicateType,
+    predicate,
+  });
+}
