@@ -118,6 +118,11 @@ export const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'retire a config permanently',
     load: () => import('./sui/retire_config.ts'),
   },
+  release: {
+    reader: 'admin',
+    summary: 'sign a release, verify who vouches for an image, or withdraw one',
+    load: () => import('./releases/release.ts'),
+  },
   register_enclave: {
     reader: 'admin',
     summary: 'register the enclaves at some URLs',

@@ -1,26 +1,14 @@
 /** Verifies what an author has released: who signed it, of which commit, and that it is not withdrawn. */
-import { openBundle } from '#keyless';
-import { openEnvelope } from './envelope.ts';
 import { ReleaseError } from './errors.ts';
-import {
-  checkSigner,
-  HEAD_EVENTS,
-  RELEASE_EVENTS,
-  type ReleaseEvent,
-  type ReleaseSigner,
-  type SignerClaims,
-} from './identity.ts';
-import { badForm, parseStrictJson, requireList, requireObject } from './json.ts';
-import { checkHead, findInLog, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
-import { type ReleaseContent, readRelease, readStatement, type Statement } from './statement.ts';
+import { checkSigner, RELEASE_EVENTS, type ReleaseSigner, type SignerClaims } from './identity.ts';
+import { parseStrictJson, requireList } from './json.ts';
+import { findInLog, type LogHead, type SeenHead } from './log.ts';
+import { readLog } from './log_file.ts';
+import { openStatement, readFormat } from './signed.ts';
+import { type ReleaseContent, readRelease } from './statement.ts';
 
-/** Of the release file: two bundles of Sigstore, with their certificates and proofs. */
+/** Of the release file in bytes: two bundles of Sigstore, with their certificates and proofs. */
 const MAX_RELEASE = 1_000_000;
-/** Of the log: some thousand entries. */
-const MAX_LOG = 1_000_000;
-/** Of one payload. */
-const MAX_PAYLOAD = 200_000;
-const FORMAT = 1;
 
 /** Options of `verifyRelease`. */
 export interface VerifyReleaseOptions {
@@ -66,42 +54,9 @@ export async function verifyRelease(
   );
   const content = readRelease(signed.map(({ statement }) => statement));
   for (const { claims } of signed) checkClaims(claims, content);
-  const { entries, head: signedHead } = readFormat(
-    parseStrictJson(options.log, 'the log', MAX_LOG),
-    'the log',
-  );
-  const logged = readEntries(entries);
-  const { statement } = await openStatement(signedHead, signer, HEAD_EVENTS);
-  const head = readHead(statement);
-  checkHead(logged, head, { now, seen: options.seen });
-  findInLog(logged, content);
+  const { entries, head } = await readLog(options.log, { signer, now, seen: options.seen });
+  findInLog(entries, content);
   return { ...content, head };
-}
-
-function readFormat(value: unknown, label: string): Readonly<Record<string, unknown>> {
-  const file = requireObject(value, label);
-  if (file['version'] !== FORMAT) throw badForm(label, `of the version ${FORMAT}`);
-  return file;
-}
-
-interface SignedStatement {
-  readonly statement: Statement;
-  readonly claims: SignerClaims;
-}
-
-async function openStatement(
-  value: unknown,
-  signer: ReleaseSigner,
-  events: readonly ReleaseEvent[],
-): Promise<SignedStatement> {
-  const { payload, claims } =
-    'publicKey' in signer
-      ? {
-          payload: await openEnvelope(value, signer.publicKey),
-          claims: { commit: undefined, tag: undefined },
-        }
-      : await openBundle(value, { ...signer, events });
-  return { statement: readStatement(parseStrictJson(payload, 'a statement', MAX_PAYLOAD)), claims };
 }
 
 /** The certificate's commit and tag are those of the statement; a key knows neither. */

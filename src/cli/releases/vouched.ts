@@ -1,0 +1,103 @@
+/** Reads the release that a command line names, and verifies who vouches for it. */
+import { existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { hexToBytes } from '@noble/curves/utils.js';
+import { type ReleaseSigner, type SeenHead, type VerifiedRelease, verifyRelease } from 'sui-enclave/release';
+import { replaceFile } from 'sui-enclave-service/replace_file';
+import * as v from 'valibot';
+import { readFileArgument, UsageError } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
+import { path } from '../values.ts';
+import { ReleaseCommandError } from './errors.ts';
+
+/** Options of commands that read the log of releases. */
+export const LOG_OPTIONS = {
+  log: { value: '<file>', help: "the author's log of releases", schema: path },
+  signer: {
+    value: '<file>',
+    help: 'who may sign: {"publicKey"}, or {"identity", "trustedRoot"} with the path of the root of Sigstore',
+    schema: path,
+  },
+  seen: {
+    value: '<file>',
+    help: 'the head of the log that was seen last: refuses a log without it, and writes the new one',
+    schema: path,
+  },
+} as const;
+
+const hex = (bytes: number) => v.pipe(v.string(), v.regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`)));
+const SignerFile = v.union([
+  v.strictObject({ publicKey: hex(32) }),
+  v.strictObject({
+    // The library checks the values.
+    identity: v.strictObject({
+      issuer: v.string(),
+      repositoryId: v.string(),
+      ownerId: v.string(),
+      workflow: v.string(),
+    }),
+    trustedRoot: v.string(),
+  }),
+]);
+const SeenFile = v.strictObject({ sequence: v.pipe(v.number(), v.safeInteger()), digest: hex(32) });
+
+/** @throws UnreadableFileError; ReleaseCommandError: SIGNER_FILE */
+export async function readSigner(file: string): Promise<ReleaseSigner> {
+  const parsed = v.safeParse(
+    v.pipe(v.string(), v.parseJson(), SignerFile),
+    String(await readFileArgument(file)),
+  );
+  if (!parsed.success) {
+    throw new ReleaseCommandError(
+      'SIGNER_FILE',
+      `${file} must be {"publicKey": 64 hexadecimal digits}, or {"identity": {issuer, repositoryId, ownerId, workflow}, "trustedRoot": path}`,
+    );
+  }
+  const { output } = parsed;
+  if ('publicKey' in output) return { publicKey: hexToBytes(output.publicKey) };
+  const rootFile = resolve(dirname(file), output.trustedRoot);
+  const root = v.safeParse(v.pipe(v.string(), v.parseJson()), String(await readFileArgument(rootFile)));
+  if (!root.success) throw new ReleaseCommandError('SIGNER_FILE', `${rootFile} is not JSON`);
+  return { identity: output.identity, trustedRoot: root.output };
+}
+
+/** @throws UnreadableFileError; ReleaseCommandError: SEEN_FILE */
+export async function readSeen(file: string | undefined): Promise<SeenHead | undefined> {
+  if (file === undefined || !existsSync(file)) return undefined;
+  const parsed = v.safeParse(
+    v.pipe(v.string(), v.parseJson(), SeenFile),
+    String(await readFileArgument(file)),
+  );
+  if (parsed.success) return parsed.output;
+  throw new ReleaseCommandError(
+    'SEEN_FILE',
+    `${file} is not a head that this command wrote: restore it, or name another file to begin anew`,
+  );
+}
+
+export function writeSeen(file: string | undefined, { sequence, digest }: SeenHead): void {
+  if (file !== undefined) replaceFile(file, `${JSON.stringify({ sequence, digest })}\n`);
+}
+
+/**
+ * Verifies a release by the files of the command line.
+ *
+ * @param file `release.json`
+ * @throws UsageError without `--log` and `--signer`; UnreadableFileError, ReleaseError, ReleaseCommandError
+ */
+export async function readVerifiedRelease(
+  file: string,
+  { log, signer, seen }: OptionValues<typeof LOG_OPTIONS>,
+): Promise<VerifiedRelease> {
+  if (log === undefined || signer === undefined) {
+    throw new UsageError('a release needs --log and --signer: a signature proves nothing without them');
+  }
+  const seenHead = await readSeen(seen);
+  const release = await verifyRelease(await readFileArgument(file), {
+    signer: await readSigner(signer),
+    log: await readFileArgument(log),
+    ...(seenHead && { seen: seenHead }),
+  });
+  writeSeen(seen, release.head);
+  return release;
+}

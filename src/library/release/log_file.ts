@@ -1,0 +1,33 @@
+/** The file of an author's log: entries, and the signed head. */
+import { HEAD_EVENTS, type ReleaseSigner } from './identity.ts';
+import { parseStrictJson } from './json.ts';
+import { checkHead, type LogEntry, type LogHead, readEntries, readHead, type SeenHead } from './log.ts';
+import { openStatement, readFormat } from './signed.ts';
+
+/** In bytes: some thousand entries. */
+const MAX_LOG = 1_000_000;
+
+/** The options of a reader of a log. */
+export interface ReadLogOptions {
+  readonly signer: ReleaseSigner;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly seen: SeenHead | undefined;
+}
+
+/**
+ * Reads a log whose head is signed, fresh, and no older than the one that was seen before.
+ *
+ * @throws ReleaseError
+ */
+export async function readLog(
+  log: Uint8Array,
+  { signer, now, seen }: ReadLogOptions,
+): Promise<{ readonly entries: readonly LogEntry[]; readonly head: LogHead }> {
+  const file = readFormat(parseStrictJson(log, 'the log', MAX_LOG), 'the log');
+  const entries = readEntries(file['entries']);
+  const { statement } = await openStatement(file['head'], signer, HEAD_EVENTS);
+  const head = readHead(statement);
+  checkHead(entries, head, { now, seen });
+  return { entries, head };
+}

@@ -1,0 +1,196 @@
+/** The command `release`, from an author's build to a reader who refuses a withdrawn one. */
+import { execFileSync } from 'node:child_process';
+import { createHash, generateKeyPairSync } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { RELEASE_COMMAND_CODES } from '../../../../src/cli/releases/errors.ts';
+import { main } from '../../../../src/cli/releases/release.ts';
+import { formatRegisters } from '../../../../src/library/release/statement.ts';
+import { RUN, Sigstore } from '../../library/release/sigstore.ts';
+import { call } from '../run.ts';
+
+const REGISTERS = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.repeat(48) };
+const COMMIT = 'c'.repeat(40);
+const DAY_MS = 86_400_000;
+let folder: string;
+const at = (name: string) => join(folder, name);
+
+function writeBuild(measurements: object = {}): void {
+  mkdirSync(at('out'), { recursive: true });
+  const record = {
+    application: 'price',
+    commit: COMMIT,
+    unchanged_tree: true,
+    channel: 'stable',
+    folder: '.',
+    framework_version: '0.1.0',
+    registers: REGISTERS,
+    ...measurements,
+  };
+  for (const [name, content] of [
+    ['out/nitro.eif', 'eif'],
+    ['out/nitro.pcrs', formatRegisters(REGISTERS)],
+    ['out/sbom.json', '{}'],
+    ['out/inputs.tar', 'inputs'],
+    ['out/measurements.json', JSON.stringify(record)],
+    ['schema.json', '{}'],
+    ['price.bytecode.json', '{}'],
+  ] as const) {
+    writeFileSync(at(name), content);
+  }
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'release-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  writeBuild();
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  writeFileSync(at('key.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
+  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
+  writeFileSync(at('signer.json'), JSON.stringify({ publicKey: raw }));
+});
+
+const run = (...argv: string[]) => call(main, argv);
+const keyed = () => ['--log', at('log.json'), '--key', at('key.pem')];
+const reading = () => ['--log', at('log.json'), '--signer', at('signer.json')];
+const sign = (version = 'v1.2.0', ...more: string[]) =>
+  run(
+    ...['sign', version, '--repository', RUN.repository, '--out', at('out'), '--schema', at('schema.json')],
+    ...['--bytecode', at('price.bytecode.json'), ...keyed(), ...more],
+  );
+const verify = (...more: string[]) => run('verify', at('out/release.json'), ...reading(), ...more);
+
+test('a release is signed, verified, listed, withdrawn, and then refused', async () => {
+  expect(await sign()).toMatchObject({ status: 0, stderr: '' });
+  const verified = await verify('--json');
+  expect(JSON.parse(verified.stdout)).toMatchObject({
+    version: 'v1.2.0',
+    image: REGISTERS,
+    source: { url: RUN.repository, commit: COMMIT, folder: '', frameworkVersion: '0.1.0' },
+    subjects: {
+      'nitro.eif': createHash('sha256').update('eif').digest('hex'),
+      'move/price.bytecode.json': createHash('sha256').update('{}').digest('hex'),
+    },
+    head: { sequence: 1 },
+  });
+  expect((await verify()).stdout).toMatch(/^VOUCHED FOR v1\.2\.0: .* An audit proves it\.\n/);
+  expect((await run('list', ...reading())).stdout).toMatch(
+    /^release {5}v1\.2\.0 {2}[0-9a-f]{64}\nfresh until /,
+  );
+  expect(await run('withdraw', 'v1.2.0', ...keyed())).toMatchObject({ status: 0 });
+  expect(await verify()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_WITHDRAWN: /) });
+  expect(await run('withdraw', 'v1.2.0', ...keyed())).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^LOGGED: /),
+  });
+  expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^LOGGED: .* final/) });
+});
+
+test('the key can be one of openssl', async () => {
+  execFileSync('openssl', ['genpkey', '-algorithm', 'ed25519', '-out', at('key.pem')], { stdio: 'ignore' });
+  chmodSync(at('key.pem'), 0o600);
+  expect(await sign()).toMatchObject({ status: 0 });
+  expect(await verify()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_SIGNATURE: /) });
+});
+
+test('a reader who keeps the head refuses an older log, and a fresh head needs the key', async () => {
+  await sign();
+  const older = readFileSync(at('log.json'));
+  await sign('v1.3.0');
+  expect(await run('list', ...reading(), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
+  expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 2 });
+  writeFileSync(at('log.json'), older);
+  const seen = await run('list', ...reading(), '--seen', at('seen.json'));
+  expect(seen).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) });
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY_MS });
+  onTestFinished(() => void vi.useRealTimers());
+  expect((await run('list', ...reading())).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
+  expect(await run('renew', ...keyed(), '--days', '7')).toMatchObject({ status: 0 });
+  expect(await run('list', ...reading())).toMatchObject({ status: 0 });
+});
+
+test('a release without a key is verified by its identity, with the root beside the file of the signer', async () => {
+  await sign();
+  const sigstore = await Sigstore.start();
+  const resign = async (envelope: { payload: string }) =>
+    await sigstore.sign(Buffer.from(envelope.payload, 'base64').toString(), { commit: COMMIT });
+  const release = JSON.parse(readFileSync(at('out/release.json'), 'utf8'));
+  const log = JSON.parse(readFileSync(at('log.json'), 'utf8'));
+  const statements = await Promise.all(release.statements.map(resign));
+  writeFileSync(at('out/release.json'), JSON.stringify({ ...release, statements }));
+  writeFileSync(at('log.json'), JSON.stringify({ ...log, head: await resign(log.head) }));
+  writeFileSync(at('root.json'), JSON.stringify(sigstore.root()));
+  const { issuer, repositoryId, ownerId, workflow } = RUN;
+  const identity = { issuer, repositoryId, ownerId, workflow };
+  writeFileSync(at('signer.json'), JSON.stringify({ identity, trustedRoot: 'root.json' }));
+  expect(await verify()).toMatchObject({ status: 0, stderr: '' });
+  writeFileSync(
+    at('signer.json'),
+    JSON.stringify({ identity: { ...identity, repositoryId: '1' }, trustedRoot: 'root.json' }),
+  );
+  expect(await verify()).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/^RELEASE_IDENTITY: .*repository id/),
+  });
+});
+
+describe('refused is', () => {
+  test.each<[string, object]>([
+    ['a build of changes that were not committed', { unchanged_tree: false }],
+    ['a build of no commit', { commit: null }],
+    ['a build with another Node', { node_version: '24.0.0' }],
+    ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
+  ])('%s', async (_, measurements) => {
+    writeBuild(measurements);
+    expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^NOT_RELEASABLE: /) });
+    expect([existsSync(at('out/release.json')), existsSync(at('log.json'))]).toEqual([false, false]);
+  });
+
+  test('a key that others can read, and what is no key, whose content is in no message', async () => {
+    chmodSync(at('key.pem'), 0o644);
+    expect(await sign()).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^RELEASE_KEY: .*chmod 600/),
+    });
+    writeFileSync(at('key.pem'), 'secret text', { mode: 0o600 });
+    chmodSync(at('key.pem'), 0o600);
+    const { status, stderr } = await sign();
+    expect([status, stderr.includes('secret text'), /^RELEASE_KEY: /.test(stderr)]).toEqual([1, false, true]);
+  });
+
+  test.each<[string[], RegExp]>([
+    [['sign', 'v1.2.0'], /^USAGE: missing: --log/],
+    [['sign', 'latest', '--log', 'x', '--key', 'x'], /^USAGE: <version> must be/],
+    [['verify', '--log', 'x', '--signer', 'x'], /^USAGE: verify needs a version or a file/],
+    [['verify', 'x', '--log', 'x'], /^USAGE: verify needs --signer/],
+    [['list', '--log', 'x', '--signer', 'x', '--key', 'x'], /^USAGE: list takes no --key/],
+    [['renew', 'v1.2.0', '--log', 'x', '--key', 'x'], /^USAGE: unexpected argument/],
+    [['publish'], /^USAGE: /],
+  ])('the command line %j', async (argv, message) => {
+    expect(await run(...argv)).toMatchObject({ status: 2, stderr: expect.stringMatching(message) });
+  });
+
+  test.each([['{"publicKey":"00"}'], ['{"publicKey":"00","identity":{}}'], ['[]'], ['{']])(
+    'the signer %s',
+    async (content) => {
+      await sign();
+      writeFileSync(at('signer.json'), content);
+      expect(await verify()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^SIGNER_FILE: /) });
+    },
+  );
+
+  test('a head of another form', async () => {
+    await sign();
+    writeFileSync(at('seen.json'), '{}');
+    expect(await verify('--seen', at('seen.json'))).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^SEEN_FILE: /),
+    });
+  });
+});
+
+test('each code says what it means', () => {
+  for (const meaning of Object.values(RELEASE_COMMAND_CODES)) expect(meaning).toMatch(/^.+\.$/);
+});
