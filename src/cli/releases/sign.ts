@@ -104,7 +104,9 @@ export async function describeRelease(
     );
   }
   const files: readonly (readonly [name: string, path: string])[] = [
-    ...['nitro.eif', 'nitro.pcrs', 'sbom.json', 'inputs.tar'].map((name) => [name, join(out, name)] as const),
+    ...['nitro.eif', 'nitro.pcrs', 'measurements.json', 'sbom.json', 'inputs.tar'].map(
+      (name) => [name, join(out, name)] as const,
+    ),
     ['schema.json', schema],
     ...bytecode.map((path) => [`move/${basename(path)}`, path] as const),
   ];

@@ -1,8 +1,14 @@
 /** Reads the release that a command line names, and verifies who vouches for it. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { hexToBytes } from '@noble/curves/utils.js';
-import { type ReleaseSigner, type SeenHead, type VerifiedRelease, verifyRelease } from 'sui-enclave/release';
+import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
+import {
+  type ReleaseIdentity,
+  type ReleaseSigner,
+  type SeenHead,
+  type VerifiedRelease,
+  verifyRelease,
+} from 'sui-enclave/release';
 import { replaceFile } from 'sui-enclave-service/replace_file';
 import * as v from 'valibot';
 import { readFileArgument, UsageError } from '../command.ts';
@@ -59,6 +65,19 @@ export async function readSigner(file: string): Promise<ReleaseSigner> {
   const root = v.safeParse(v.pipe(v.string(), v.parseJson()), String(await readFileArgument(rootFile)));
   if (!root.success) throw new ReleaseCommandError('SIGNER_FILE', `${rootFile} is not JSON`);
   return { identity: output.identity, trustedRoot: root.output };
+}
+
+/** Who signs releases, without the root: as a deployment file keeps it. */
+export type SignerDescription =
+  | { readonly publicKey: string }
+  | { readonly identity: { readonly [name in keyof ReleaseIdentity]: string } };
+
+/** @throws as `readSigner` */
+export async function describeSigner(file: string): Promise<SignerDescription> {
+  const signer = await readSigner(file);
+  return 'publicKey' in signer
+    ? { publicKey: bytesToHex(signer.publicKey) }
+    : { identity: { ...signer.identity } };
 }
 
 /** @throws UnreadableFileError; ReleaseCommandError: SEEN_FILE */

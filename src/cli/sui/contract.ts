@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { certificatesFromPem, type Image, parsePcrs } from 'sui-enclave/attestation';
 import { baseUrl, type Http } from 'sui-enclave/client/http';
 import { WrongObjectTypeError } from 'sui-enclave/sui/errors';
@@ -16,13 +17,20 @@ import { readTypeOrigin } from 'sui-enclave/sui/packages';
 import type { Source } from 'sui-enclave/sui/structs';
 import { checkAddress } from 'sui-enclave/sui/values';
 import * as v from 'valibot';
-import { readFileArgument } from '../command.ts';
+import { readFileArgument, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { DEV_EMULATED, PCRS_HINT } from '../places.ts';
+import { describeSigner, type LOG_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
 import type { Chain } from './chain.ts';
-import type { Deployments } from './deployments.ts';
+import type { DeploymentSigner, Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+import type {
+  EXPERIMENTAL_FLAG,
+  OVERLAP_OPTION,
+  PCRS_OPTION,
+  RELEASE_OPTIONS,
+  SOURCE_OPTION,
+} from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 
@@ -67,10 +75,12 @@ export async function readImage(chain: Chain, pcrs: string): Promise<Image> {
   return (await readBuild(chain, pcrs)).image;
 }
 
-/** An image, and where it comes from if `--source-url` was given. */
+/** An image, and where it comes from if `--source-url` or `--release` was given. */
 export interface ImageToAllow {
   readonly image: Image;
   readonly source: Source | undefined;
+  /** Who vouches for it, in the form of the deployment file; undefined without `--release`. */
+  readonly signer: DeploymentSigner | undefined;
 }
 
 /**
@@ -85,8 +95,15 @@ export async function imageToAllow(
     pcrs,
     experimental,
     'source-url': url,
-  }: OptionValues<typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG & typeof SOURCE_OPTION>,
+    ...releaseOptions
+  }: OptionValues<
+    typeof PCRS_OPTION & typeof EXPERIMENTAL_FLAG & typeof SOURCE_OPTION & typeof RELEASE_OPTIONS
+  >,
 ): Promise<ImageToAllow> {
+  if (releaseOptions.release !== undefined) {
+    if (url !== undefined) throw new UsageError('a release names its source: leave --source-url out');
+    return await readReleasedImage(chain, releaseOptions.release, releaseOptions);
+  }
   const { image, doubt, origin } = await readBuild(chain, pcrs);
   if (doubt !== null && isOnRealNetwork(chain) && !experimental) {
     throw new SuiCommandError(
@@ -94,14 +111,49 @@ export async function imageToAllow(
       `${pcrs} ${doubt}, and ${chain.description} is a real network: build a tagged release with CHANNEL=stable, or give --experimental. Nothing was sent`,
     );
   }
-  if (url === undefined) return { image, source: undefined };
+  if (url === undefined) return { image, source: undefined, signer: undefined };
   if (typeof origin === 'string') {
     throw new SuiCommandError(
       'SOURCE_UNKNOWN',
       `--source-url names the repository of ${pcrs}, but ${origin}: leave it out, or build the image from a commit. Nothing was sent`,
     );
   }
-  return { image, source: { url, ...origin } };
+  return { image, source: { url, ...origin }, signer: undefined };
+}
+
+async function readReleasedImage(
+  chain: Chain,
+  file: string,
+  options: OptionValues<typeof LOG_OPTIONS>,
+): Promise<ImageToAllow> {
+  const { image, source: signedSource, version, subjects } = await readVerifiedRelease(file, options);
+  // Every release has the file.
+  const source = { ...signedSource, measurementsSha256: subjects.get('measurements.json') ?? '' };
+  checkNotDevelopment(chain, image, file);
+  chain.notes.push(
+    `The image of the release ${version}: its signer says that it is of the commit ${source.commit}.`,
+  );
+  return { image, source, signer: await describeSigner(options.signer ?? '') };
+}
+
+/**
+ * Refuses a release of another signer than the one with whose release the config was created.
+ *
+ * @throws SuiCommandError: RELEASE_SIGNER
+ */
+export function checkSameSigner(
+  deployments: Deployments | undefined,
+  configId: string,
+  signer: DeploymentSigner | undefined,
+): void {
+  const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
+    ({ config }) => config?.id === configId,
+  )?.signer;
+  if (noted === undefined || signer === undefined || isDeepStrictEqual(noted, signer)) return;
+  throw new SuiCommandError(
+    'RELEASE_SIGNER',
+    `${deployments?.path} has another signer of releases for this config: name that one by --signer, or change the file if the author has changed the signer. Nothing was sent`,
+  );
 }
 
 /**

@@ -14,8 +14,8 @@ import { awaitListing, capabilitiesIn, findCapability } from './capabilities.ts'
 import type { Chain, Executed } from './chain.ts';
 import { type Input, suiCommand } from './command.ts';
 import { imageToAllow, isSameImage } from './contract.ts';
-import type { Application } from './deployments.ts';
-import { EXPERIMENTAL_FLAG, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+import type { Application, DeploymentSigner } from './deployments.ts';
+import { EXPERIMENTAL_FLAG, PCRS_OPTION, RELEASE_OPTIONS, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 
 const ARGUMENTS = { name: { schema: text } };
@@ -78,7 +78,13 @@ async function present(
 /**
  * Writes the deployment file: the entry of the application, or a new one for what was published elsewhere.
  */
-async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { original }: Named): Promise<void> {
+async function note(
+  input: ConfigInput,
+  chain: Chain,
+  outcome: Outcome,
+  { original }: Named,
+  signer: DeploymentSigner | undefined,
+): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
     const { enclavePackage, appPackage, module, witness } = input.ids;
     const { name } = input.args;
@@ -97,7 +103,14 @@ async function note(input: ConfigInput, chain: Chain, outcome: Outcome, { origin
       enclaves: [],
     };
     if (before.config !== undefined) chain.notes.push(`The config before was ${before.config.id}.`);
-    const created = { enclavePackage, module, witness, capability, config: { id: config, name, version: 0 } };
+    const created = {
+      enclavePackage,
+      module,
+      witness,
+      capability,
+      config: { id: config, name, version: 0 },
+      ...(signer && { signer }),
+    };
     return [[entry, { ...before, ...created, registrars: [], enclaves: [] }]];
   });
 }
@@ -112,6 +125,7 @@ export const main = suiCommand({
   options: {
     ...PCRS_OPTION,
     ...SOURCE_OPTION,
+    ...RELEASE_OPTIONS,
     cap: {
       value: '<id>',
       help: 'the EnclaveCap to use (default: that of the deployment file, or else the only one that the sender owns)',
@@ -135,7 +149,7 @@ export const main = suiCommand({
     const { name } = input.args;
     const { enclavePackage } = ids;
     const { cap: named, publisher: publisherId } = options;
-    const { image, source } = await imageToAllow(chain, options);
+    const { image, source, signer } = await imageToAllow(chain, options);
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
     const applied = { application, original: await chain.originalPackage(ids.appPackage) };
     const noted = await readEntry(input, chain, applied);
@@ -168,7 +182,7 @@ export const main = suiCommand({
         };
       },
     });
-    await note(input, chain, outcome, applied);
+    await note(input, chain, outcome, applied, signer);
     await awaitListing(chain, made);
     return outcome;
   },

@@ -47,6 +47,20 @@ const ApplicationEntry = v.strictObject({
   capability: v.optional(Id),
   /** The shared objects that `init` of the package made: functions of the contract may take them. */
   objects: v.optional(v.array(v.strictObject({ id: Id, type: v.pipe(v.string(), v.maxLength(1000)) }))),
+  /** Who signs the releases of the application: a key in hexadecimal, or a workflow. */
+  signer: v.optional(
+    v.union([
+      v.strictObject({ publicKey: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)) }),
+      v.strictObject({
+        identity: v.strictObject({
+          issuer: v.string(),
+          repositoryId: v.string(),
+          ownerId: v.string(),
+          workflow: v.string(),
+        }),
+      }),
+    ]),
+  ),
   config: v.optional(v.strictObject({ id: Id, name: v.string(), version: Version })),
   registrars: v.array(v.strictObject({ id: Id, holder: Id })),
   enclaves: v.array(
@@ -69,6 +83,7 @@ const DeploymentFile = v.strictObject({
 });
 
 export type Application = v.InferOutput<typeof ApplicationEntry>;
+export type DeploymentSigner = NonNullable<Application['signer']>;
 export type Deployment = v.InferOutput<typeof DeploymentFile>;
 /** Applications by name, in the order of the file. */
 export type Applications = ReadonlyMap<string, Application>;

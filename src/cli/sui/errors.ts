@@ -28,6 +28,10 @@ export const SUI_COMMAND_CODES = {
     notTried,
     'A repository was named for an image of which no build from a commit is recorded. Nothing was sent.',
   ],
+  RELEASE_SIGNER: [
+    notTried,
+    'The release is signed by another signer than the one that the deployment file has. Nothing was sent.',
+  ],
   NOT_CONFIRMED: [notTried, 'The step cannot be undone, and nobody confirmed it. Nothing was sent.'],
   FRAMEWORK_UNREACHABLE: [notTried, "Sui's framework could not be fetched."],
   MOVE: [failed, 'The compiler refuses a package, or warns about it.'],

@@ -16,6 +16,7 @@ import { suiCommand } from './command.ts';
 import {
   checkContract,
   checkNotRetired,
+  checkSameSigner,
   type ImageToAllow,
   imageToAllow,
   isSameImage,
@@ -24,7 +25,14 @@ import {
   readLatestConfig,
   readRoots,
 } from './contract.ts';
-import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
+import {
+  EXPERIMENTAL_FLAG,
+  OVERLAP_OPTION,
+  PCRS_OPTION,
+  RELEASE_OPTIONS,
+  ROOT_OPTION,
+  SOURCE_OPTION,
+} from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
   askAll,
@@ -53,6 +61,7 @@ enclaves that are not registered yet; with --again, it also makes all older encl
     ...PCRS_OPTION,
     ...ROOT_OPTION,
     ...SOURCE_OPTION,
+    ...RELEASE_OPTIONS,
     ...OVERLAP_OPTION,
     ...EXPERIMENTAL_FLAG,
     again: { help: 'make all older enclaves stale even if the config allows the image already' },
@@ -62,6 +71,7 @@ enclaves that are not registered yet; with --again, it also makes all older encl
     const { enclavePackage, configId } = ids;
     const allowed = await imageToAllow(chain, options);
     const { image } = allowed;
+    checkSameSigner(deployments, configId, allowed.signer);
     const roots = await readRoots(chain, options.root);
     const documents = await askAll(args.urls, roots?.[0], chain);
     const candidates = await readCandidates(documents, { images: [image], roots, configId, deployments });

@@ -7,13 +7,14 @@ import { suiCommand } from './command.ts';
 import {
   checkContract,
   checkNotRetired,
+  checkSameSigner,
   imageToAllow,
   isSameImage,
   overlapEnd,
   overlapField,
   readLatestConfig,
 } from './contract.ts';
-import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, RELEASE_OPTIONS, SOURCE_OPTION } from './options.ts';
 
 export const main = suiCommand({
   name: 'update_pcrs',
@@ -22,9 +23,10 @@ export const main = suiCommand({
   example: '--pcrs out/nitro.pcrs --network testnet',
   ids: ['enclavePackage', 'configId'],
   arguments: {},
-  options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
+  options: { ...PCRS_OPTION, ...SOURCE_OPTION, ...RELEASE_OPTIONS, ...OVERLAP_OPTION, ...EXPERIMENTAL_FLAG },
   async run({ ids, options, deployments }, chain) {
-    const { image, source } = await imageToAllow(chain, options);
+    const { image, source, signer } = await imageToAllow(chain, options);
+    checkSameSigner(deployments, ids.configId, signer);
     const config = await readLatestConfig(chain, ids.configId, deployments);
     await checkContract(chain, config, ids);
     checkNotRetired(config);

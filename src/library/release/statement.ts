@@ -13,10 +13,11 @@ export const PROVENANCE_TYPE = 'https://slsa.dev/provenance/v1';
 export const RELEASE_TYPE = 'urn:sui-enclave:release:v1';
 export const HEAD_TYPE = 'urn:sui-enclave:release-head:v1';
 
-/** The files that each release has: the image, its registers, its parts, and what an application declares. */
+/** The files that each release has. */
 export const REQUIRED_SUBJECTS = [
   'nitro.eif',
   'nitro.pcrs',
+  'measurements.json',
   'sbom.json',
   'inputs.tar',
   'schema.json',

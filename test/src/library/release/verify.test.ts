@@ -33,6 +33,7 @@ const hash = (text: string) => createHash('sha256').update(text).digest('hex');
 const SUBJECTS = new Map([
   ['nitro.eif', hash('eif')],
   ['nitro.pcrs', hash(formatRegisters(REGISTERS))],
+  ['measurements.json', hash('measurements')],
   ['sbom.json', hash('sbom')],
   ['inputs.tar', hash('inputs')],
   ['schema.json', hash('schema')],
@@ -175,7 +176,7 @@ describe.each(['key', 'keyless'] as const)('by %s', (form) => {
     expect({ image, version, files: subjects.size }).toEqual({
       image: REGISTERS,
       version: 'v1.2.0',
-      files: 6,
+      files: 7,
     });
     expect(source).toEqual({
       url: RUN.repository,
