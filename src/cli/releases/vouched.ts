@@ -31,6 +31,16 @@ export const LOG_OPTIONS = {
   },
 } as const;
 
+/** The options of commands that take registers from a release that its author vouches for. */
+export const RELEASE_OPTIONS = {
+  release: {
+    value: '<file>',
+    help: 'take the registers, and their source, from this release.json, once it is verified; needs --log and --signer',
+    schema: path,
+  },
+  ...LOG_OPTIONS,
+} as const;
+
 const hex = (bytes: number) => v.pipe(v.string(), v.regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`)));
 const SignerFile = v.union([
   v.strictObject({ publicKey: hex(32) }),

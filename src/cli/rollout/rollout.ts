@@ -2,12 +2,14 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { type Context, command, type Result, readFileArgument, runAsProcess } from '../command.ts';
+import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
+import { isSameImage } from '../sui/contract.ts';
 import { Deployments } from '../sui/deployments.ts';
 import { COMMON } from '../sui/options.ts';
 import { readSigner } from '../sui/signer.ts';
 import { path } from '../values.ts';
 import { openMemory } from './memory.ts';
-import { type Plan, parsePlan } from './plan.ts';
+import { type Plan, parsePlan, RolloutPlanError } from './plan.ts';
 import {
   checkBeginning,
   checkWayBack,
@@ -30,6 +32,7 @@ the old ones. It holds no EnclaveCap. You can stop it at any point; run it again
     back: { help: 'go back to the old enclaves, as long as they are not being stopped' },
     address: COMMON.address,
     keystore: COMMON.keystore,
+    ...RELEASE_OPTIONS,
     'dry-run': { help: 'say what each step finds, and do nothing' },
   },
   notes: `The signer is SUI_PRIVATE_KEY (suiprivkey…) in the environment, or the key of --address in the keystore. It must own the
@@ -38,9 +41,10 @@ RegistrarCap.
 exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, plan, signer, deployment file)`,
   async run({ args, options }, context) {
     const plan = parsePlan((await readFileArgument(args.plan)).toString(), args.plan);
-    const { back: isBack, 'dry-run': isDry, ...signing } = options;
+    const { back: isBack, 'dry-run': isDry, release, log, signer, seen, ...signing } = options;
     await readSigner(context.env, signing);
     const rollout = await createRollout(plan, signing, context);
+    if (release !== undefined) await checkReleased(rollout, release, { log, signer, seen });
     await forgetEnded(rollout);
     if (isBack) checkWayBack(rollout);
     else await checkBeginning(rollout);
@@ -51,6 +55,25 @@ exit codes: 0 done; 1 stopped at a step: run it again; 2 not tried (arguments, p
     return createResult(done, isBack);
   },
 });
+
+/**
+ * Refuses new enclaves of another image than the release's.
+ *
+ * @throws RolloutPlanError; as `readVerifiedRelease`
+ */
+async function checkReleased(
+  { plan, world }: Rollout,
+  file: string,
+  options: Parameters<typeof readVerifiedRelease>[1],
+): Promise<void> {
+  const { image, version, source } = await readVerifiedRelease(file, options);
+  if (!isSameImage(image, world.findRegisters('new'))) {
+    throw new RolloutPlanError(`${plan.new.pcrs} has other registers than the release ${version}`);
+  }
+  world.log(
+    `The signer of the release ${version} vouches for the new image, of the commit ${source.commit}.`,
+  );
+}
 
 async function createRollout(plan: Plan, signing: Signing, { env, io }: Context): Promise<Rollout> {
   const deployments = new Deployments(plan.network, env, plan.app);

@@ -20,17 +20,16 @@ import * as v from 'valibot';
 import { readFileArgument, UsageError } from '../command.ts';
 import type { OptionValues } from '../command_line.ts';
 import { DEV_EMULATED, PCRS_HINT } from '../places.ts';
-import { describeSigner, type LOG_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
+import {
+  describeSigner,
+  type LOG_OPTIONS,
+  type RELEASE_OPTIONS,
+  readVerifiedRelease,
+} from '../releases/vouched.ts';
 import type { Chain } from './chain.ts';
 import type { DeploymentSigner, Deployments } from './deployments.ts';
 import { SuiCommandError } from './errors.ts';
-import type {
-  EXPERIMENTAL_FLAG,
-  OVERLAP_OPTION,
-  PCRS_OPTION,
-  RELEASE_OPTIONS,
-  SOURCE_OPTION,
-} from './options.ts';
+import type { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 
 const ENCLAVE_TIMEOUT_MS = 10_000;
 

@@ -1,7 +1,6 @@
 /** The options of the commands that talk to Sui. */
 import * as v from 'valibot';
 import type { OptionValues } from '../command_line.ts';
-import { LOG_OPTIONS } from '../releases/vouched.ts';
 import { objectId, path, text } from '../values.ts';
 import { NETWORKS } from './network.ts';
 
@@ -76,16 +75,6 @@ export const SOURCE_OPTION = {
     help: 'the public repository of the image, which the config then names with commit and folder (default: no source)',
     schema: v.pipe(v.string(), v.regex(/^[ -~]{1,200}$/, 'must be 1 to 200 printable ASCII characters')),
   },
-} as const;
-
-/** The options of commands that write registers, for a release that its author vouches for. */
-export const RELEASE_OPTIONS = {
-  release: {
-    value: '<file>',
-    help: 'take registers and source from this release.json, once it is verified; needs --log and --signer',
-    schema: path,
-  },
-  ...LOG_OPTIONS,
 } as const;
 
 /** The flag of commands that write registers. */

@@ -10,6 +10,7 @@ import {
   registerEnclave,
 } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { RELEASE_OPTIONS } from '../releases/vouched.ts';
 import { enclaveUrl } from '../values.ts';
 import type { Chain } from './chain.ts';
 import { suiCommand } from './command.ts';
@@ -25,14 +26,7 @@ import {
   readLatestConfig,
   readRoots,
 } from './contract.ts';
-import {
-  EXPERIMENTAL_FLAG,
-  OVERLAP_OPTION,
-  PCRS_OPTION,
-  RELEASE_OPTIONS,
-  ROOT_OPTION,
-  SOURCE_OPTION,
-} from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, ROOT_OPTION, SOURCE_OPTION } from './options.ts';
 import type { Outcome } from './outcome.ts';
 import {
   askAll,

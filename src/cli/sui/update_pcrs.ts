@@ -3,6 +3,7 @@
 import { Transaction } from '@mysten/sui/transactions';
 import { beginOverlap, updatePcrs } from 'sui-enclave/sui/transactions';
 import { runAsProcess } from '../command.ts';
+import { RELEASE_OPTIONS } from '../releases/vouched.ts';
 import { suiCommand } from './command.ts';
 import {
   checkContract,
@@ -14,7 +15,7 @@ import {
   overlapField,
   readLatestConfig,
 } from './contract.ts';
-import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, RELEASE_OPTIONS, SOURCE_OPTION } from './options.ts';
+import { EXPERIMENTAL_FLAG, OVERLAP_OPTION, PCRS_OPTION, SOURCE_OPTION } from './options.ts';
 
 export const main = suiCommand({
   name: 'update_pcrs',

@@ -12,6 +12,7 @@ import { readAttestation } from 'sui-enclave/client/answer';
 import { fetchAttestation } from 'sui-enclave/client/attestation';
 import { ClientError } from 'sui-enclave/client/errors';
 import { baseUrl, malformedAnswer } from 'sui-enclave/client/http';
+import type { VerifiedRelease } from 'sui-enclave/release';
 import * as v from 'valibot';
 import {
   command,
@@ -21,7 +22,9 @@ import {
   runAsProcess,
   UsageError,
 } from '../command.ts';
+import type { OptionValues } from '../command_line.ts';
 import { PCRS_HINT } from '../places.ts';
+import { RELEASE_OPTIONS, readVerifiedRelease } from '../releases/vouched.ts';
 import { enclaveUrl, path, time } from '../values.ts';
 import { formatReport, makeReport } from './report.ts';
 
@@ -38,7 +41,7 @@ const hexadecimal = v.pipe(
   v.transform((hex) => Uint8Array.from(Buffer.from(hex, 'hex'))),
 );
 
-interface Options {
+interface Options extends OptionValues<typeof RELEASE_OPTIONS> {
   readonly pcrs: string | undefined;
   readonly file: string | undefined;
   /** Time of the verification, in milliseconds since 1970. */
@@ -56,6 +59,7 @@ export const main = command({
   arguments: { url: { schema: enclaveUrl, optional: true } },
   forms: [
     '<url> --pcrs out/nitro.pcrs [options]',
+    '<url> --release release.json --log releases.json --signer release-signer.json [options]',
     '--file <document> --pcrs out/nitro.pcrs [options]',
     '--print-root [--compare <file>]',
   ],
@@ -65,6 +69,7 @@ export const main = command({
       help: 'the expected registers: a line "<hex> PCRn" for each of PCR0 to PCR2 (required to verify)',
       schema: path,
     },
+    ...RELEASE_OPTIONS,
     file: {
       value: '<file>',
       help: "a saved document in place of a URL: binary, hexadecimal or the endpoint's JSON",
@@ -152,10 +157,15 @@ function isVerdict(error: unknown): boolean {
 async function verify(options: Options, url: string | undefined): Promise<Result> {
   if ((url === undefined) === (options.file === undefined))
     throw new UsageError('give either a URL or --file');
-  if (options.pcrs === undefined) {
-    throw new UsageError('--pcrs is required: a verdict needs expected registers');
+  if (options.pcrs !== undefined && options.release !== undefined) {
+    throw new UsageError('give either --pcrs or --release');
   }
-  const image = await readImage(options.pcrs);
+  const release =
+    options.release === undefined ? undefined : await readVerifiedRelease(options.release, options);
+  if (options.pcrs === undefined && release === undefined) {
+    throw new UsageError('--pcrs or --release is required: a verdict needs expected registers');
+  }
+  const image = release?.image ?? (await readImage(options.pcrs ?? ''));
   const roots = options.root === undefined ? null : await readRoots(options.root);
   const { document, nonce } =
     url === undefined ? { document: await readDocument(options.file ?? ''), nonce: null } : await ask(url);
@@ -170,9 +180,14 @@ async function verify(options: Options, url: string | undefined): Promise<Result
   });
   return {
     exit: report.verdict === 'trusted' ? TRUSTED : REFUSED,
-    json: report,
-    text: formatReport(report),
+    json: release ? { ...report, release: { version: release.version, source: release.source } } : report,
+    text: release ? `${formatReport(report)}\n${formatVoucher(release)}` : formatReport(report),
   };
+}
+
+/** Says who vouches for the registers, which is not a rebuild. */
+function formatVoucher({ version, source: { url, commit } }: VerifiedRelease): string {
+  return `The signer of the release ${version} vouches for these registers, of commit ${commit} of ${url}. Only an audit proves that.`;
 }
 
 /** The document of a running enclave, made for a fresh nonce. */

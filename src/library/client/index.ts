@@ -16,6 +16,7 @@ export * from './errors.ts';
 export type {
   AttestOptions,
   CallOptions,
+  ClientPolicy,
   ConfigClientOptions,
   EnclaveClientOptions,
   RequestOptions,

@@ -1,7 +1,15 @@
 /** The options of the client and of its calls, checked. */
-import type { AttestationPolicy } from '../attestation/index.ts';
+import type { AttestationPolicy, Image } from '../attestation/index.ts';
 import { isTimeout, TIMEOUT_RANGE } from '../fetch.ts';
 import { invalidOption } from './http.ts';
+
+/**
+ * The requirements of a client: those of a policy, with the images that may answer, or with a release that
+ * `verifyRelease` of `sui-enclave/release` has verified, whose image may answer. The client makes the nonce.
+ */
+export type ClientPolicy =
+  | Omit<AttestationPolicy, 'nonce'>
+  | (Omit<AttestationPolicy, 'nonce' | 'images'> & { readonly release: { readonly image: Image } });
 
 /** Options of a client of an enclave. */
 export interface EnclaveClientOptions {
@@ -9,7 +17,7 @@ export interface EnclaveClientOptions {
    * The requirements that the enclave must meet. The client makes the nonce itself. Set `publicKey` to accept
    * only one key, such as the one that is registered on chain.
    */
-  readonly policy: Omit<AttestationPolicy, 'nonce'>;
+  readonly policy: ClientPolicy;
   /** DER of the roots to trust instead of AWS's, for development. */
   readonly roots?: readonly Uint8Array[];
   /**

@@ -1,6 +1,7 @@
 /** Sources of trust of a client: its caller's policy, here, and the chain, in `registered.ts`. */
 import { AttestationError, type AttestationPolicy } from '../attestation/index.ts';
 import { checkPolicy } from '../attestation/policy.ts';
+import type { ClientPolicy } from './options.ts';
 
 /** The requirements that an enclave must meet. */
 export interface Requirements {
@@ -27,8 +28,8 @@ export interface Trust {
  *
  * @throws AttestationError: POLICY_INVALID, POLICY_ZERO_IMAGE
  */
-export function trustIn(clientPolicy: Omit<AttestationPolicy, 'nonce'>): Trust {
-  const policy = checkPolicy(clientPolicy);
+export function trustIn(clientPolicy: ClientPolicy): Trust {
+  const policy = checkPolicy(withImages(clientPolicy));
   if ('nonce' in policy) {
     const message = 'the client makes a fresh nonce for each attestation: leave "nonce" out of the policy';
     throw new AttestationError('POLICY_INVALID', message);
@@ -40,4 +41,14 @@ export function trustIn(clientPolicy: Omit<AttestationPolicy, 'nonce'>): Trust {
     vouchesFor: async () => false,
     admit: async () => undefined,
   };
+}
+
+/** Puts the image of a release in its place. */
+function withImages(policy: ClientPolicy): Omit<AttestationPolicy, 'nonce'> {
+  if (typeof policy !== 'object' || policy === null || !('release' in policy)) return policy;
+  if ('images' in policy) {
+    throw new AttestationError('POLICY_INVALID', 'a policy has "images" or a "release", not both');
+  }
+  const { release, ...requirements } = policy;
+  return { ...requirements, images: [release.image] };
 }

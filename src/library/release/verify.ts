@@ -38,7 +38,7 @@ export interface VerifiedRelease extends ReleaseContent {
  * @throws ReleaseError
  * @example
  * const release = await verifyRelease(file, { signer: { publicKey }, log });
- * const client = new EnclaveClient(url, { policy: { images: [release.image] } });
+ * const client = new EnclaveClient(url, { policy: { release } });
  */
 export async function verifyRelease(
   release: Uint8Array,

@@ -1,66 +1,39 @@
 /** The command `release`, from an author's build to a reader who refuses a withdrawn one. */
 import { execFileSync } from 'node:child_process';
-import { createHash, generateKeyPairSync } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RELEASE_COMMAND_CODES } from '../../../../src/cli/releases/errors.ts';
 import { main } from '../../../../src/cli/releases/release.ts';
-import { formatRegisters } from '../../../../src/library/release/statement.ts';
 import { RUN, Sigstore } from '../../library/release/sigstore.ts';
 import { call } from '../run.ts';
+import {
+  COMMIT,
+  keyed,
+  REGISTERS,
+  REPOSITORY,
+  reading,
+  signRelease,
+  writeBuild,
+  writeSigner,
+} from './release_fixture.ts';
 
-const REGISTERS = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.repeat(48) };
-const COMMIT = 'c'.repeat(40);
 const DAY_MS = 86_400_000;
 let folder: string;
 const at = (name: string) => join(folder, name);
 
-function writeBuild(measurements: object = {}): void {
-  mkdirSync(at('out'), { recursive: true });
-  const record = {
-    application: 'price',
-    commit: COMMIT,
-    unchanged_tree: true,
-    channel: 'stable',
-    folder: '.',
-    framework_version: '0.1.0',
-    registers: REGISTERS,
-    ...measurements,
-  };
-  for (const [name, content] of [
-    ['out/nitro.eif', 'eif'],
-    ['out/nitro.pcrs', formatRegisters(REGISTERS)],
-    ['out/sbom.json', '{}'],
-    ['out/inputs.tar', 'inputs'],
-    ['out/measurements.json', JSON.stringify(record)],
-    ['schema.json', '{}'],
-    ['price.bytecode.json', '{}'],
-  ] as const) {
-    writeFileSync(at(name), content);
-  }
-}
-
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'release-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeBuild();
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
-  writeFileSync(at('key.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 });
-  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex');
-  writeFileSync(at('signer.json'), JSON.stringify({ publicKey: raw }));
+  writeBuild(folder);
+  writeSigner(folder);
 });
 
 const run = (...argv: string[]) => call(main, argv);
-const keyed = () => ['--log', at('log.json'), '--key', at('key.pem')];
-const reading = () => ['--log', at('log.json'), '--signer', at('signer.json')];
-const sign = (version = 'v1.2.0', ...more: string[]) =>
-  run(
-    ...['sign', version, '--repository', RUN.repository, '--out', at('out'), '--schema', at('schema.json')],
-    ...['--bytecode', at('price.bytecode.json'), ...keyed(), ...more],
-  );
-const verify = (...more: string[]) => run('verify', at('out/release.json'), ...reading(), ...more);
+const sign = (version?: string) => signRelease(folder, version);
+const verify = (...more: string[]) => run('verify', at('out/release.json'), ...reading(folder), ...more);
 
 test('a release is signed, verified, listed, withdrawn, and then refused', async () => {
   expect(await sign()).toMatchObject({ status: 0, stderr: '' });
@@ -68,7 +41,7 @@ test('a release is signed, verified, listed, withdrawn, and then refused', async
   expect(JSON.parse(verified.stdout)).toMatchObject({
     version: 'v1.2.0',
     image: REGISTERS,
-    source: { url: RUN.repository, commit: COMMIT, folder: '', frameworkVersion: '0.1.0' },
+    source: { url: REPOSITORY, commit: COMMIT, folder: '', frameworkVersion: '0.1.0' },
     subjects: {
       'nitro.eif': createHash('sha256').update('eif').digest('hex'),
       'move/price.bytecode.json': createHash('sha256').update('{}').digest('hex'),
@@ -76,12 +49,12 @@ test('a release is signed, verified, listed, withdrawn, and then refused', async
     head: { sequence: 1 },
   });
   expect((await verify()).stdout).toMatch(/^VOUCHED FOR v1\.2\.0: .* An audit proves it\.\n/);
-  expect((await run('list', ...reading())).stdout).toMatch(
+  expect((await run('list', ...reading(folder))).stdout).toMatch(
     /^release {5}v1\.2\.0 {2}[0-9a-f]{64}\nfresh until /,
   );
-  expect(await run('withdraw', 'v1.2.0', ...keyed())).toMatchObject({ status: 0 });
+  expect(await run('withdraw', 'v1.2.0', ...keyed(folder))).toMatchObject({ status: 0 });
   expect(await verify()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_WITHDRAWN: /) });
-  expect(await run('withdraw', 'v1.2.0', ...keyed())).toMatchObject({
+  expect(await run('withdraw', 'v1.2.0', ...keyed(folder))).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(/^LOGGED: /),
   });
@@ -99,16 +72,16 @@ test('a reader who keeps the head refuses an older log, and a fresh head needs t
   await sign();
   const older = readFileSync(at('log.json'));
   await sign('v1.3.0');
-  expect(await run('list', ...reading(), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
+  expect(await run('list', ...reading(folder), '--seen', at('seen.json'))).toMatchObject({ status: 0 });
   expect(JSON.parse(readFileSync(at('seen.json'), 'utf8'))).toMatchObject({ sequence: 2 });
   writeFileSync(at('log.json'), older);
-  const seen = await run('list', ...reading(), '--seen', at('seen.json'));
+  const seen = await run('list', ...reading(folder), '--seen', at('seen.json'));
   expect(seen).toMatchObject({ status: 1, stderr: expect.stringMatching(/^RELEASE_HEAD_ROLLED_BACK: /) });
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 31 * DAY_MS });
   onTestFinished(() => void vi.useRealTimers());
-  expect((await run('list', ...reading())).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
-  expect(await run('renew', ...keyed(), '--days', '7')).toMatchObject({ status: 0 });
-  expect(await run('list', ...reading())).toMatchObject({ status: 0 });
+  expect((await run('list', ...reading(folder))).stderr).toMatch(/^RELEASE_HEAD_EXPIRED: /);
+  expect(await run('renew', ...keyed(folder), '--days', '7')).toMatchObject({ status: 0 });
+  expect(await run('list', ...reading(folder))).toMatchObject({ status: 0 });
 });
 
 test('a release without a key is verified by its identity, with the root beside the file of the signer', async () => {
@@ -143,7 +116,7 @@ describe('refused is', () => {
     ['a build with another Node', { node_version: '24.0.0' }],
     ['a build of other registers', { registers: { ...REGISTERS, pcr2: 'd3'.repeat(48) } }],
   ])('%s', async (_, measurements) => {
-    writeBuild(measurements);
+    writeBuild(folder, REGISTERS, measurements);
     expect(await sign()).toMatchObject({ status: 1, stderr: expect.stringMatching(/^NOT_RELEASABLE: /) });
     expect([existsSync(at('out/release.json')), existsSync(at('log.json'))]).toEqual([false, false]);
   });

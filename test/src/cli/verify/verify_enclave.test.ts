@@ -9,6 +9,7 @@ import { freePort } from '../../../enclave/init.ts';
 import { realCases, WEATHER_IMAGE } from '../../library/attestation/cases/real.ts';
 import { FakeEnclave } from '../../library/client/fake_enclave.ts';
 import { FIXTURE_APPS, startServer } from '../../server/support.ts';
+import { writeRelease } from '../releases/release_fixture.ts';
 import { call, spawnScript } from '../run.ts';
 
 const VECTORS = fileURLToPath(new URL('../../../vectors/', import.meta.url));
@@ -51,6 +52,25 @@ beforeAll(async () => {
 afterAll(() => {
   enclave.close();
   rmSync(dir, { recursive: true });
+});
+
+describe('a release in place of registers', () => {
+  test('is trusted if its signer vouches for the image, and the report says who', async () => {
+    const release = await writeRelease(dir, WEATHER_IMAGE);
+    const { exit, out } = await verify('--file', WEATHER, ...release, '--at', AT);
+    expect([exit, out]).toEqual([0, expect.stringContaining('The signer of the release v1.2.0 vouches for')]);
+    const { out: json } = await verify('--file', WEATHER, ...release, '--at', AT, '--json');
+    expect(JSON.parse(json)).toMatchObject({ verdict: 'trusted', release: { version: 'v1.2.0' } });
+  });
+
+  test('is refused for another image, and beside --pcrs it is a mistake', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'verify-release-'));
+    const release = await writeRelease(folder);
+    expect((await verify('--file', WEATHER, ...release, '--at', AT)).exit).toBe(1);
+    expect((await verify('--file', WEATHER, ...release, '--pcrs', file('weather.pcrs'))).exit).toBe(2);
+    expect((await verify('--file', WEATHER, '--release', join(folder, 'out/release.json'))).exit).toBe(2);
+    rmSync(folder, { recursive: true });
+  });
 });
 
 describe('0: trusted', () => {

@@ -748,6 +748,12 @@ describe('invalid options', () => {
     ['no policy', 'http://a', {}, 'POLICY_INVALID'],
     ['no options', 'http://a', undefined, 'POLICY_INVALID'],
     ['a nonce', 'http://a', { policy: { images: [image], nonce: Uint8Array.of(1) } }, 'POLICY_INVALID'],
+    [
+      'images and a release',
+      'http://a',
+      { policy: { images: [image], release: { image } } },
+      'POLICY_INVALID',
+    ],
     ['a misspelt option', 'http://a', { policy: { images: [image] }, root: [] }, 'CLIENT_OPTION'],
     ['an invalid URL', 'enclave', { policy: { images: [image] } }, 'CLIENT_OPTION'],
     ['a URL of a file', 'file:///etc', { policy: { images: [image] } }, 'CLIENT_OPTION'],

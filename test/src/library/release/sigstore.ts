@@ -30,6 +30,8 @@ type LogEntry = Readonly<
 >;
 
 const MINUTE_MS = 60_000;
+/** Longer than a test waits for its turn. */
+export const LATER_MS = 60 * MINUTE_MS;
 
 /** Extensions of the certificate, as Fulcio writes them for a workflow of GitHub. */
 export interface Run {
@@ -80,14 +82,15 @@ export class Sigstore {
     this.#rekorKey = rekorKey;
   }
 
-  static async start(clock = new Date()): Promise<Sigstore> {
+  /** @param clock the time of its signatures: after that of its root, which the mock makes at the present */
+  static async start(clock = new Date(Date.now() + LATER_MS)): Promise<Sigstore> {
     const ctLog = await initializeCTLog(keyPair(), clock);
     return new Sigstore(await initializeCA(keyPair(), ctLog, clock), ctLog, clock, keyPair());
   }
 
   /** The JSON of its TrustedRoot. */
   root(): object {
-    const validFor = { start: new Date(this.#clock.getTime() - MINUTE_MS).toISOString() };
+    const validFor = { start: new Date(this.#clock.getTime() - 2 * LATER_MS).toISOString() };
     const log = (publicKey: ArrayBufferView, baseUrl: string) => ({
       baseUrl,
       hashAlgorithm: 'SHA2_256',

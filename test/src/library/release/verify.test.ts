@@ -22,10 +22,10 @@ import {
   RELEASE_TYPE,
   type Statement,
 } from '../../../../src/library/release/statement.ts';
-import { RUN, type Run, Sigstore } from './sigstore.ts';
+import { LATER_MS, RUN, type Run, Sigstore } from './sigstore.ts';
 
 const DAY_MS = 86_400_000;
-const NOW = Date.now();
+const NOW = Date.now() + LATER_MS;
 const SECRET_KEY = new Uint8Array(32).fill(5);
 const publicKey = ed25519.getPublicKey(SECRET_KEY);
 const REGISTERS = { pcr0: 'a0'.repeat(48), pcr1: 'b1'.repeat(48), pcr2: 'c2'.repeat(48) };
