@@ -1,5 +1,6 @@
 /**
- * Findings of an audit: one `code` for each difference. A message has at most one line of an attacker's text.
+ * Findings of an audit: one `code` for each difference. A message contains at most one line of an
+ * attacker's text.
  */
 import { CodedError } from 'sui-enclave/errors';
 import { EXIT } from 'sui-enclave-cli/command';
@@ -9,7 +10,7 @@ const { failed, notTried } = EXIT;
 /** Exit code if nothing differed, but not everything was checked. */
 export const NOT_FULLY_CHECKED = 3;
 
-/** Nothing differs, and everything but the image was checked: that is one for development. */
+/** Exit code if nothing differed and everything was checked, but the image is one for development. */
 export const DEVELOPMENT_ONLY = 4;
 
 /** Every code of an audit, with its exit code and its meaning. */
@@ -18,53 +19,59 @@ export const AUDIT_CODES = {
   SOURCE_MISSING: [failed, 'The config names no source, so there is nothing to compare the image with.'],
   SOURCE_REFUSED: [
     failed,
-    'An audit does not ask the address of the source: it is not https, has a user or a port, or is in a private network.',
+    'An audit does not fetch from the URL of the source: it is not https, has a user or a port, or is in a private network.',
   ],
-  COMMIT_MISSING: [failed, 'The repository does not give the commit that the config names.'],
+  COMMIT_MISSING: [failed, 'The repository does not deliver the commit that the config names.'],
   COMMIT_NOT_ON_BRANCH: [
     failed,
-    'No branch and no tag of the repository leads to the commit: it was replaced, or is of a fork.',
+    'No branch or tag of the repository contains the commit: it was replaced, or comes from a fork.',
   ],
   SOURCE_TOO_LARGE: [
     failed,
-    'The commit has more bytes or files than an audit reads, or reading or compiling it takes longer, or more memory, than an audit gives it.',
+    'The commit has more bytes or files than an audit reads, or takes more time or memory to read or compile than an audit allows.',
   ],
   SOURCE_UNSAFE: [
     failed,
-    'The commit has links, submodules or names that an image is not built from, or objects that are not what their hashes say.',
+    'The commit has links, submodules or file names that no image is built from, or objects that do not match their hashes.',
   ],
-  SOURCE_INVALID: [failed, 'The folder that the config names is not that of an application.'],
+  SOURCE_INVALID: [failed, 'The folder that the config names does not hold an application.'],
   FRAMEWORK_VERSION: [
     failed,
-    'The image is of another version or state of the framework than this program. The message says how to get that one.',
+    'The image was built with another version or state of the framework than that of this program. The message says how to get the right program.',
   ],
   FRAMEWORK_UNKNOWN: [
     failed,
-    "The application's lock file has another package of the framework than the one that this program knows.",
+    "The application's lock file names a package of the framework that is not the one this program knows.",
   ],
   LOCK_UNTRUSTED: [
     failed,
     "The application's lock file has an entry that is not a package of the registry with a SHA-512.",
   ],
-  PACKAGE_CHANGED: [failed, 'The registry has another package than the lock file names.'],
+  PACKAGE_CHANGED: [
+    failed,
+    'The registry has other bytes for a package than those whose SHA-512 the lock file has.',
+  ],
   BUILD_FAILED: [failed, 'The sources of the commit do not build into an image.'],
-  REGISTERS_DIFFER: [failed, 'The sources give an image with other registers, of the boot system too.'],
+  REGISTERS_DIFFER: [
+    failed,
+    'The sources build into an image with other registers, including that of the boot system.',
+  ],
   APPLICATION_DIFFERS: [
     failed,
-    'The sources give the boot system of the image, but another application: its code or its settings differ.',
+    'The sources build into the same boot system, but another application: its code or its settings differ.',
   ],
   MEASUREMENTS_DIFFER: [
     failed,
-    'The sources give the registers, but not the record of the build that the config names: the image was built from another commit.',
+    'The sources build into the same registers, but not into the record of the build that the config names: the image was built from another commit.',
   ],
   ENCLAVE_DEBUG: [failed, 'An enclave runs in debug mode: its parent can read its memory.'],
   ROOT_UNKNOWN: [
     failed,
-    "An enclave's certificates lead to another root than AWS's, as those of an emulated enclave do.",
+    "An enclave's certificates have another root than AWS's, as those of an emulated enclave do.",
   ],
   ENCLAVE_REGISTERS: [failed, 'An enclave attests other registers than the config names.'],
   ATTESTATION_INVALID: [failed, "An enclave's attestation document is not valid."],
-  KEY_DIFFERS: [failed, 'What answers at a URL says that it signs with another key than the attested one.'],
+  KEY_DIFFERS: [failed, 'The server at a URL says that it signs with another key than the attested one.'],
   KEY_NOT_REGISTERED: [failed, 'The attested key of an enclave is not registered under the config.'],
   ENCLAVE_STALE: [
     failed,
@@ -72,11 +79,11 @@ export const AUDIT_CODES = {
   ],
   BYTECODE_DIFFERS: [
     failed,
-    'A package on chain is not what the sources compile to, or its enclave is not a release.',
+    'A package on chain differs from the compiled sources, or its `enclave` is not a release.',
   ],
   BYTECODE_UNKNOWN: [
     failed,
-    "The sources have no Move module of the application's name, have it in two folders, or it does not compile.",
+    "The sources have no Move module of the application's name, have two, or the module does not compile.",
   ],
   NOT_FULLY_CHECKED: [
     NOT_FULLY_CHECKED,
@@ -84,16 +91,19 @@ export const AUDIT_CODES = {
   ],
   DEVELOPMENT_IMAGE: [
     DEVELOPMENT_ONLY,
-    'On a development network, the config allows an emulated enclave. Everything else was checked, and holds; nothing is proved.',
+    'On a development network, the config allows an emulated enclave. Everything else was checked, and agrees; nothing is proved.',
   ],
-  START_UNKNOWN: [notTried, 'What was named leads to no config.'],
-  SEVERAL_CONFIGS: [notTried, 'What was named leads to several configs: the message lists them. Name one.'],
+  START_UNKNOWN: [notTried, 'No config was found for what was named.'],
+  SEVERAL_CONFIGS: [
+    notTried,
+    'Several configs were found for what was named: the message lists them. Name one.',
+  ],
   NO_GIT: [notTried, 'git is not installed, or too old.'],
 } as const;
 
 export type AuditCode = keyof typeof AUDIT_CODES;
 
-/** A difference, or why something was not checked. */
+/** A difference, or the reason why something was not checked. */
 export class AuditError extends CodedError<AuditCode> {
   get exit(): number {
     return AUDIT_CODES[this.code][0];
