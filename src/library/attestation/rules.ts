@@ -12,7 +12,7 @@ interface RuleEntry {
   readonly title: string;
   /** One sentence or two, in Markdown. */
   readonly text: string;
-  /** The codes of the errors for a document that breaks it. */
+  /** The codes of the errors for a document that breaks the rule. */
   readonly codes: readonly AttestationCode[];
   /**
    * Comparison with Sui's verifier: it has the same rule, it accepts some documents that this rule refuses,
@@ -20,8 +20,8 @@ interface RuleEntry {
    */
   readonly sui: 'same' | 'stricter' | 'caller';
   /**
-   * The line that checks this, or comes nearest to it, in Sui's verifier: `nitro_attestation.rs` of the crate
-   * fastcrypto, version 0.1.11. Left out where no line does.
+   * The line of Sui's verifier (`nitro_attestation.rs` of the crate fastcrypto, version 0.1.11) that checks
+   * this rule, or comes nearest to it. Left out if no line checks it.
    */
   readonly suiLine?: number;
 }
@@ -38,7 +38,7 @@ export const RULES = [
   {
     id: 'document.cbor',
     title: 'well-formed CBOR, in its shortest form',
-    text: 'Outside the payload it is well-formed CBOR, with no length or integer in more bytes than necessary.',
+    text: 'The document outside the payload is well-formed CBOR. Each length and integer has as few bytes as possible.',
     codes: ['CBOR_MALFORMED'],
     sui: 'stricter',
     suiLine: 286,
@@ -46,7 +46,7 @@ export const RULES = [
   {
     id: 'document.lengths',
     title: 'definite lengths only',
-    text: 'Outside the payload nothing has an indefinite length.',
+    text: 'Nothing outside the payload has an indefinite length.',
     codes: ['CBOR_INDEFINITE_LENGTH'],
     sui: 'stricter',
     suiLine: 286,
@@ -54,7 +54,7 @@ export const RULES = [
   {
     id: 'document.tag',
     title: 'tagged as COSE_Sign1, or not at all',
-    text: 'It is tagged 18 (COSE_Sign1), or not at all.',
+    text: 'The document has the tag 18 (COSE_Sign1), or no tag.',
     codes: ['COSE_TAG'],
     sui: 'same',
     suiLine: 296,
@@ -62,7 +62,7 @@ export const RULES = [
   {
     id: 'document.shape',
     title: 'four items: bytes, map, bytes, bytes',
-    text: 'It is an array of exactly four: bytes, map, bytes, bytes.',
+    text: 'The document is an array of exactly four items: bytes, map, bytes, bytes.',
     codes: ['COSE_SHAPE'],
     sui: 'stricter',
     suiLine: 311,
@@ -70,7 +70,7 @@ export const RULES = [
   {
     id: 'document.end',
     title: 'nothing follows the document',
-    text: 'Nothing follows it.',
+    text: 'Nothing follows the document.',
     codes: ['CBOR_TRAILING_BYTES'],
     sui: 'stricter',
     suiLine: 286,
@@ -110,7 +110,7 @@ export const RULES = [
   {
     id: 'payload.cbor',
     title: 'the payload is well-formed CBOR',
-    text: 'The payload is well-formed CBOR: lengths may be definite or not, strings are UTF-8, nothing nests deeper than 256.',
+    text: 'The payload is well-formed CBOR. Lengths may be indefinite, strings are UTF-8, and nothing nests deeper than 256 levels.',
     codes: ['CBOR_MALFORMED'],
     sui: 'stricter',
     suiLine: 417,
@@ -118,7 +118,7 @@ export const RULES = [
   {
     id: 'payload.end',
     title: 'nothing follows the payload',
-    text: "Nothing follows the payload's map within the payload.",
+    text: 'Nothing follows the map in the payload.',
     codes: ['CBOR_TRAILING_BYTES'],
     sui: 'stricter',
     suiLine: 417,
@@ -134,7 +134,7 @@ export const RULES = [
   {
     id: 'payload.keys',
     title: 'no key occurs twice',
-    text: 'No map has a key twice.',
+    text: 'No map contains a key twice.',
     codes: ['CBOR_DUPLICATE_KEY'],
     sui: 'stricter',
     suiLine: 440,
@@ -142,7 +142,7 @@ export const RULES = [
   {
     id: 'payload.module_id',
     title: 'module',
-    text: '`module_id` is a string, not empty.',
+    text: '`module_id` is a string that is not empty.',
     codes: ['DOCUMENT_FIELD'],
     sui: 'same',
     suiLine: 463,
@@ -166,7 +166,7 @@ export const RULES = [
   {
     id: 'payload.pcrs',
     title: 'registers: form and sizes',
-    text: '`pcrs` has 1 to 32 entries, indexes 0 to 31, values of 32, 48 or 64 bytes.',
+    text: '`pcrs` has 1 to 32 entries. Their indexes are 0 to 31, and their values have 32, 48 or 64 bytes.',
     codes: ['DOCUMENT_FIELD', 'DOCUMENT_FIELD_SIZE', 'REGISTER_INDEX', 'REGISTER_SIZE'],
     sui: 'stricter',
     suiLine: 566,
@@ -174,7 +174,7 @@ export const RULES = [
   {
     id: 'payload.certificates',
     title: 'certificates: number and sizes',
-    text: '`certificate` has 1 to 1024 bytes; `cabundle` has 1 to 10 of that size.',
+    text: '`certificate` has 1 to 1024 bytes. `cabundle` has 1 to 10 certificates of 1 to 1024 bytes.',
     codes: ['DOCUMENT_FIELD', 'DOCUMENT_FIELD_SIZE'],
     sui: 'same',
     suiLine: 656,
@@ -182,7 +182,7 @@ export const RULES = [
   {
     id: 'payload.optional',
     title: 'public key, user data and nonce: form and sizes',
-    text: '`public_key` (1024 bytes at most), `user_data` and `nonce` (512 at most) are bytes, null or left out.',
+    text: 'Each of `public_key`, `user_data` and `nonce` is bytes, null or left out. `public_key` has at most 1024 bytes, the others at most 512.',
     codes: ['DOCUMENT_FIELD', 'DOCUMENT_FIELD_SIZE'],
     sui: 'stricter',
     suiLine: 521,
@@ -190,7 +190,7 @@ export const RULES = [
   {
     id: 'options',
     title: 'the policy and the other options are valid',
-    text: 'The policy names at least one image; no register of an image is zero; every property is known and of its type; the time is valid. Checked before anything is read.',
+    text: 'The policy names at least one image, and no register of an image is zero. Every property is known and has the right type. The time is valid. This rule is checked before the document is read.',
     codes: ['POLICY_INVALID', 'POLICY_ZERO_IMAGE', 'TIME_INVALID'],
     sui: 'caller',
   },
@@ -205,7 +205,7 @@ export const RULES = [
   {
     id: 'certificate.der',
     title: 'certificates: X.509 v3 in DER',
-    text: 'Every certificate is X.509 v3 in DER with no extension twice and no byte after it.',
+    text: 'Every certificate is X.509 v3 in DER. It contains no extension twice, and no byte follows it.',
     codes: ['CERTIFICATE_MALFORMED'],
     sui: 'stricter',
     suiLine: 732,
@@ -213,7 +213,7 @@ export const RULES = [
   {
     id: 'certificate.validity',
     title: 'certificates: valid at this time',
-    text: "Every certificate, the root's included, is valid at the given time, in whole seconds, both ends included.",
+    text: 'Every certificate, including the root, is valid at the given time. Times are compared in whole seconds, and the first and last second count as valid.',
     codes: ['CERTIFICATE_EXPIRED', 'CERTIFICATE_NOT_YET_VALID'],
     sui: 'same',
     suiLine: 794,
@@ -221,7 +221,7 @@ export const RULES = [
   {
     id: 'chain.issuer',
     title: 'issuers are the subjects before them',
-    text: 'Every issuer is the subject of the certificate before.',
+    text: 'The issuer of every certificate is the subject of the previous certificate.',
     codes: ['CHAIN_ISSUER'],
     sui: 'same',
     suiLine: 810,
@@ -229,7 +229,7 @@ export const RULES = [
   {
     id: 'certificate.authority',
     title: 'authorities are marked as such',
-    text: 'Every authority has critical basicConstraints with CA set.',
+    text: 'Every authority has the critical extension basicConstraints with CA set.',
     codes: ['CERTIFICATE_NOT_AUTHORITY'],
     sui: 'same',
     suiLine: 763,
@@ -245,7 +245,7 @@ export const RULES = [
   {
     id: 'certificate.path_length',
     title: 'path lengths',
-    text: 'No more authorities follow one than its pathLenConstraint allows.',
+    text: 'An authority with a pathLenConstraint is followed by at most that many authorities.',
     codes: ['CERTIFICATE_PATH_LENGTH'],
     sui: 'same',
     suiLine: 772,
@@ -253,7 +253,7 @@ export const RULES = [
   {
     id: 'certificate.key_usage',
     title: 'key usages',
-    text: 'Every authority has keyUsage with keyCertSign, the leaf with digitalSignature.',
+    text: 'Every authority has keyUsage with keyCertSign. The leaf has keyUsage with digitalSignature.',
     codes: ['CERTIFICATE_KEY_USAGE'],
     sui: 'same',
     suiLine: 737,
@@ -269,7 +269,7 @@ export const RULES = [
   {
     id: 'certificate.algorithm',
     title: 'signed by ECDSA with SHA-384',
-    text: 'Every certificate is signed by ECDSA with SHA-384, and says so inside its signed part too.',
+    text: 'Every certificate is signed by ECDSA with SHA-384. Its signed part names the same algorithm.',
     codes: ['CERTIFICATE_ALGORITHM'],
     sui: 'stricter',
     suiLine: 817,
@@ -277,14 +277,14 @@ export const RULES = [
   {
     id: 'certificate.extensions',
     title: 'no unknown critical extension',
-    text: 'No critical extension is unknown.',
+    text: 'Every critical extension is known.',
     codes: ['CERTIFICATE_CRITICAL_EXTENSION'],
     sui: 'stricter',
   },
   {
     id: 'chain.signature',
     title: 'signatures of the certificates',
-    text: 'Every certificate is signed by the key of the one before.',
+    text: 'Every certificate is signed by the key of the previous certificate.',
     codes: ['CHAIN_SIGNATURE'],
     sui: 'same',
     suiLine: 817,
@@ -292,7 +292,7 @@ export const RULES = [
   {
     id: 'signature.range',
     title: 'signature of the document: range',
-    text: "r and s of the document's signature are in 1 to n - 1.",
+    text: "r and s of the document's signature are from 1 to n - 1.",
     codes: ['COSE_SIGNATURE_RANGE'],
     sui: 'same',
     suiLine: 124,
@@ -308,7 +308,7 @@ export const RULES = [
   {
     id: 'policy.debug',
     title: 'debug mode',
-    text: 'Registers 0 to 2 are not all zero, unless the policy says `allowDebug`.',
+    text: 'Registers 0 to 2 are not all zero, unless the policy has `allowDebug`.',
     codes: ['POLICY_DEBUG'],
     sui: 'caller',
   },
@@ -322,28 +322,28 @@ export const RULES = [
   {
     id: 'policy.public_key',
     title: 'expected public key',
-    text: '`public_key` is the expected one, if any.',
+    text: '`public_key` is the expected key, if the policy names one.',
     codes: ['POLICY_PUBLIC_KEY'],
     sui: 'caller',
   },
   {
     id: 'policy.nonce',
     title: 'expected nonce',
-    text: '`nonce` is the expected one, if any.',
+    text: '`nonce` is the expected nonce, if the policy names one.',
     codes: ['POLICY_NONCE'],
     sui: 'caller',
   },
   {
     id: 'policy.user_data',
     title: 'expected user data',
-    text: '`user_data` is the expected one, if any.',
+    text: '`user_data` is the expected content, if the policy names one.',
     codes: ['POLICY_USER_DATA'],
     sui: 'caller',
   },
   {
     id: 'policy.age',
     title: 'age',
-    text: 'The document is at most `maxAgeMs` old, and dated at most that far ahead, where a limit is given.',
+    text: 'If the policy has `maxAgeMs`, the document is at most that old, and dated at most that far ahead.',
     codes: ['POLICY_TOO_OLD', 'POLICY_FROM_FUTURE'],
     sui: 'caller',
   },
@@ -363,7 +363,7 @@ export function getRuleNumber(id: RuleId): number {
  * Receives each rule that a document passes, in the order of the list: the first rule that it does not
  * receive is the one that failed.
  *
- * @param found what the document has, where that says more than the rule. Not bounded, and not of trusted
- *   origin
+ * @param detail the document's value, if that says more than the rule. Unlimited in length, and not
+ *   trustworthy
  */
 export type Passed = (rule: RuleId, detail?: string) => void;
