@@ -18,14 +18,14 @@ export const ALERTS = {
   ACTION_FAILED: ['alert', 'A registration or a destruction failed. It is tried again in a later round.'],
   NODE_CONTRADICTS: [
     'alert',
-    'The node said that a registration or a destruction was done, by this keeper or another, and does not show it: it lags, or lies. It is not signed again.',
+    'The node said that a registration or a destruction was done, by this keeper or another, but does not show it: the node lags, or lies. The transaction is not signed again.',
   ],
   GAS_A_DAY: [
     'alert',
     'The gas of a day is used up. Nothing is sent until a part of it is older than a day.',
   ],
   ENCLAVE_UNREACHABLE: ['alert', 'Nothing answers at a URL.'],
-  ENCLAVE_UNTRUSTED: ['alert', 'What answers at a URL does not prove that it runs the image.'],
+  ENCLAVE_UNTRUSTED: ['alert', 'The server at a URL does not prove that it runs the image.'],
   KEY_DESTROYED: ['alert', 'A running key was destroyed at this version: only a restart helps.'],
   KEY_TOO_OLD: ['alert', 'A running key is older than the config allows: only a restart helps.'],
   KEY_AGING: ['warning', 'A running key has reached 80 % of the maximum age.'],
