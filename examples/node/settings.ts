@@ -49,7 +49,7 @@ function readId(name: string): string {
   return isValidSuiObjectId(id) ? id : refuse(name, 'is not an object id: 0x and 64 hexadecimal digits');
 }
 
-/** The enclave, and the registers of the images that may answer there. */
+/** Returns the enclave, and the registers of the images that may answer there. */
 export function readEnclave() {
   const images = [read('ENCLAVE_PCRS', (path) => parsePcrs(readFileSync(path, 'utf8')))];
   // Without it, AWS's root: a development root signs whatever its owner likes.
@@ -63,7 +63,7 @@ export function readNode(): SuiGrpcClient {
   return new SuiGrpcClient({ network: read('SUI_NETWORK', String), baseUrl: readUrl('SUI_NODE_URL') });
 }
 
-/** The contract, and the config whose enclaves it accepts. */
+/** Returns the contract, and the config whose enclaves it accepts. */
 export function readContract() {
   return { appPackage: readId('WEATHER_PACKAGE'), configId: readId('WEATHER_CONFIG') };
 }
@@ -79,7 +79,7 @@ export function readSigner(): Ed25519Keypair {
   });
 }
 
-/** The services of a zkLogin: see `sui-enclave/zklogin`. */
+/** Returns the services of a zkLogin: see `sui-enclave/zklogin`. */
 export function readLogin() {
   return {
     issuer: read('ISSUER', String),

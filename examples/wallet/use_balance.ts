@@ -9,7 +9,7 @@ export interface Balance {
   refresh(): void;
 }
 
-/** The SUI of an address. */
+/** Returns the SUI of an address. */
 export function useBalance(client: ClientWithCoreApi, owner: string): Balance {
   const [mist, setMist] = useState<bigint>();
   const [isUnknown, setUnknown] = useState(false);

@@ -43,7 +43,7 @@ export interface Step {
   readonly hasNetwork?: boolean;
 }
 
-/** A command that a reader types into a terminal. */
+/** Returns a command that a reader types into a terminal. */
 function findCommand(page: string, pattern: RegExp): string {
   const [text] = pattern.exec(page) ?? [];
   if (text === undefined) throw new UsageError(`the pages have no command like ${pattern}`);
@@ -132,7 +132,7 @@ function run(name: string, program: string, ...args: string[]): void {
   throw new BareError('STEP_FAILED', `${name}: ${reason}`);
 }
 
-/** The mirror of this machine's own Debian, if it is of the same release. Default: debootstrap's. */
+/** Returns the mirror of this machine's own Debian, if it is of the same release. Default: debootstrap's. */
 function findMirror(): string[] {
   const lines = read(
     'apt-get',
@@ -145,7 +145,7 @@ function findMirror(): string[] {
   return site === undefined ? [] : [site];
 }
 
-/** A setting of npm on this machine, which may be in a file, in the environment or a default. */
+/** Returns a setting of npm on this machine, which may be in a file, in the environment or a default. */
 function readNpmSetting(name: string): string | undefined {
   const value = read('npm', 'config', 'get', name);
   return ['', 'null', 'undefined'].includes(value) ? undefined : value;

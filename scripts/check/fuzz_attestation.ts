@@ -141,7 +141,7 @@ function nested(random: Random): Uint8Array {
   return Buffer.concat([Uint8Array.from(openings), randomItem(random, 2)]);
 }
 
-/** A valid envelope around a payload with one arbitrary field. */
+/** Returns a valid envelope around a payload with one arbitrary field. */
 function made(random: Random): Uint8Array {
   const entries = FIELDS.filter(() => random(30) !== 0).map(
     ([field, value]): MapEntry => [field, random(6) === 0 ? randomItem(random, 4) : value],
@@ -166,7 +166,7 @@ export function nearlyDocument(random: Random): Uint8Array {
   }
 }
 
-/** An input, and the decoder that it is for. */
+/** Returns an input, and the decoder that it is for. */
 function next(random: Random): { decode: Decoder; input: Uint8Array } {
   switch (random(8)) {
     case 6:

@@ -34,7 +34,7 @@ export interface Source {
 }
 
 /**
- * The version of the packages: that of package.json, as it is in the channel `stable`.
+ * Returns the version of the packages: that of package.json, as it is in the channel `stable`.
  *
  * @throws ConfigError, if the commit can't be named, or is not the tag of a stable version
  */

@@ -66,7 +66,7 @@ const work = mkdtempSync(join(tmpdir(), 'sui-enclave-package-'));
 const shipped = join(work, 'package');
 const project = join(work, 'app');
 
-/** The lowest version that a peer range such as ^1.2.3 allows. */
+/** Returns the lowest version that a peer range such as ^1.2.3 allows. */
 function lowest(range: string): string {
   return range.replace(/^\^/, '');
 }

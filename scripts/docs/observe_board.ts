@@ -194,7 +194,7 @@ export const BOARD: Readonly<Record<string, readonly BoardPanel[]>> = {
 // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Grafana
 const SOURCE = { type: 'prometheus', uid: '${source}' };
 
-/** The board's JSON, always the same. */
+/** Returns the board's JSON, always the same. */
 export function boardJson(): string {
   const board = new DashboardBuilder('sui-enclave')
     .uid('sui-enclave')

@@ -94,7 +94,7 @@ interface Secrets {
   readonly meanings: Readonly<Record<string, string>>;
 }
 
-/** A row for each setting, and for each secret. */
+/** Returns a row for each setting, and for each secret. */
 export function settingTable(table: SettingTable, secrets?: Secrets): string {
   const rows = Object.entries(table).map(([name, setting]) => [
     `\`${name}\``,
@@ -122,7 +122,7 @@ function secretRows({ folder, meanings }: Secrets): string[][] {
 }
 
 /**
- * A row for each error by status, and one for each group of errors.
+ * Returns a row for each error by status, and one for each group of errors.
  *
  * @param groups codes of one status each
  */
@@ -143,13 +143,13 @@ export function errorTable<Code extends string>(
   return inMarkdown(['status', 'code', 'cause'], byStatus);
 }
 
-/** A row for each code of a command, in their order. */
+/** Returns a row for each code of a command, in their order. */
 function exitTable(table: Readonly<Record<string, readonly [exit: number, meaning: string]>>): string {
   const rows = Object.entries(table).map(([code, [exit, meaning]]) => [`\`${code}\``, String(exit), meaning]);
   return inMarkdown(['code', 'exit', 'meaning'], rows);
 }
 
-/** A row for each rule of an attestation, in their order. */
+/** Returns a row for each rule of an attestation, in their order. */
 function ruleTable(): string {
   const rows = RULES.map((rule, index) => [
     String(index + 1),
@@ -177,7 +177,7 @@ function inMarkdown(head: readonly string[], rows: readonly (readonly string[])[
 }
 
 /**
- * The page with its tables between their markers.
+ * Returns the page with its tables between their markers.
  *
  * @throws TableError if a table has no markers or several, or a marker no table
  */

@@ -87,7 +87,7 @@ export interface Command<A extends Arguments, O extends Options> extends Command
   report?(error: unknown, failure: Failure | undefined): Failure | undefined;
 }
 
-/** The `main` of a command. */
+/** Returns the `main` of a command. */
 export function command<const A extends Arguments, const O extends Options>(spec: Command<A, O>): Main {
   return async (argv, env, raw) => {
     const io = withoutControls(raw);
@@ -183,7 +183,7 @@ async function askOnTerminal(question: string): Promise<string> {
 }
 
 /**
- * The content of a file that the command line names.
+ * Returns the content of a file that the command line names.
  *
  * @param hint says where the file comes from
  * @throws UnreadableFileError

@@ -239,7 +239,7 @@ function check(label: string, schema: Schema, text: string | readonly string[] |
   return parsed.output;
 }
 
-/** An argument in the help and in errors, such as `<a>`. */
+/** Returns an argument in the help and in errors, such as `<a>`. */
 function formatWord(name: string, argument: Argument | undefined): string {
   return `<${argument?.label ?? name}>`;
 }
@@ -266,7 +266,7 @@ export function formatProgram({
   return program;
 }
 
-/** The output of `--help`. */
+/** Returns the output of `--help`. */
 export function formatHelp(line: CommandLine): string {
   const { purpose, arguments: args, options, forms = [formatForm(args)], notes, example = '' } = line;
   const rows = Object.entries({ ...options, ...COMMON }).map(([name, option]): [string, string] =>

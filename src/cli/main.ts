@@ -15,7 +15,7 @@ const cache = IS_CLONE ? '../../build/compile-cache' : '../../.cache/sui-enclave
 /** Returns whether a command works where the program is installed. */
 const available = ([, { inClone }]: [name: string, entry: Entry]) => IS_CLONE || !inClone;
 
-/** The list of commands, grouped by who runs them. */
+/** Returns the list of commands, grouped by who runs them. */
 function help(): string {
   const commands = Object.entries(COMMANDS).filter(available);
   const width = Math.max(...commands.map(([name]) => name.length)) + 2;
@@ -36,7 +36,7 @@ function help(): string {
   ].join('\n\n');
 }
 
-/** The name of a command, which may be written as `prover check-key`, and the arguments after it. */
+/** Returns the name of a command, which may be written as `prover check-key`, and the arguments after it. */
 function nameIn(argv: readonly string[]): readonly string[] {
   const [first, second] = argv.map((word) => word.replaceAll('-', '_'));
   const pair = `${first}_${second}`;

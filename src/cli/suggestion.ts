@@ -1,6 +1,6 @@
 /**
- * The number of letters to insert, remove, replace or swap with the next between two words: optimal string
- * alignment.
+ * Returns the number of letters to insert, remove, replace or swap with the next between two words: optimal
+ * string alignment.
  */
 function distance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];

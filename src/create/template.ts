@@ -25,15 +25,15 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 export type Files = ReadonlyMap<string, string>;
 
 /**
- * A path or content of a template under the name of the application. The templates say "price" only where
- * they mean the application, and never in the plural, so that every name fits.
+ * Returns a path or content of a template under the name of the application. The templates say "price" only
+ * where they mean the application, and never in the plural, so that every name fits.
  */
 export function rename(text: string, name: string): string {
   const forms: Record<string, string> = { price: name, Price: pascalCase(name), PRICE: name.toUpperCase() };
   return text.replace(/price/gi, (form) => forms[form] ?? form);
 }
 
-/** The files of an application, for the root of its own repository. */
+/** Returns the files of an application, for the root of its own repository. */
 export function applicationFiles(template: TemplateName, name: string): Files {
   const page = template === 'dapp' ? read('dapp', name) : new Map<string, string>();
   return new Map([...read(findApplication(template), name), ...page]);
@@ -50,7 +50,7 @@ export function derivedFiles(template: TemplateName, name: string): Files {
   return read(join('derived', findApplication(template)), name);
 }
 
-/** The files of an application for a clone, in `src/apps/<name>` and `move/<name>`. */
+/** Returns the files of an application for a clone, in `src/apps/<name>` and `move/<name>`. */
 export function filesInClone(template: ApplicationTemplate, name: string): Files {
   const files = [...applicationFiles(template, name)].map(([path, content]): [string, string] => [
     path.startsWith('move/') ? path : `src/apps/${name}/${path}`,

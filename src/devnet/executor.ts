@@ -88,7 +88,7 @@ export class Executor {
     return Object.assign(new Executor(ledger, this.root), this);
   }
 
-  /** An object of the chain, with the clock as it is now. */
+  /** Returns an object of the chain, with the clock as it is now. */
   find(id: string): LedgerObject | undefined {
     return id === CLOCK ? clockAt(this.now()) : this.#ledger.objects.get(id);
   }

@@ -238,7 +238,9 @@ function decodeCleverError({ code, constant }: MoveAbort) {
   };
 }
 
-/** The refusal of Sui 1.63 to build a transaction that would fail, if it has to estimate the budget. */
+/**
+ * Returns the refusal of Sui 1.63 to build a transaction that would fail, if it has to estimate the budget.
+ */
 export function budgetRefusal({ error }: Status): Refusal {
   const { description = '', command } = error ?? {};
   const cause = command === undefined ? description : description.replace(inCommand(command), '');

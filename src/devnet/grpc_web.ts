@@ -11,7 +11,7 @@ export function isGrpcWeb({ headers }: IncomingMessage): boolean {
   return headers['content-type']?.startsWith('application/grpc-web') ?? false;
 }
 
-/** A length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
+/** Returns a length-prefixed message of gRPC-web: a flag byte, four bytes of length, the message. */
 export function frame(flag: number, data: Uint8Array): Buffer {
   const head = Buffer.alloc(5);
   head.writeUInt8(flag);
@@ -19,7 +19,7 @@ export function frame(flag: number, data: Uint8Array): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** The end of an answer. A node leaves out a message that is empty. */
+/** Returns the end of an answer. A node leaves out a message that is empty. */
 export function trailer(status: GrpcStatusCode, message = ''): Buffer {
   const said = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
   return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${said}`));
@@ -28,7 +28,7 @@ export function trailer(status: GrpcStatusCode, message = ''): Buffer {
 /** Maximum size of a request in bytes: a transaction has at most 128 KiB. */
 const MAX_REQUEST = 1_048_576;
 
-/** The message of a request. Null for one that is too large, which is answered. */
+/** Returns the message of a request. Null for one that is too large, which is answered. */
 export async function readMessage(
   request: IncomingMessage,
   response: ServerResponse,

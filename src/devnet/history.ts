@@ -56,7 +56,7 @@ export class History {
     this.#events.push(...events.map(({ eventType = '' }) => ({ type: eventType, digest, sender })));
   }
 
-  /** The latest of each kind, and how many there are. */
+  /** Returns the latest of each kind, and how many there are. */
   page({ objects }: Ledger): object {
     const all = [...objects.values()].map(({ id, type, owner, version }) => ({
       id,

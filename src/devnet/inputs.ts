@@ -26,7 +26,7 @@ type Inputs = readonly (Uint8Array | ObjectInput)[];
 type Find = (id: string) => LedgerObject | undefined;
 export type Reference = NonNullable<TransactionData['gasData']['payment']>[number];
 
-/** The owned objects of a transaction, with the coins that pay for it. */
+/** Returns the owned objects of a transaction, with the coins that pay for it. */
 export function ownedInputs({ kind, gasData }: TransactionData): Reference[] {
   const inputs = kind.ProgrammableTransaction?.inputs ?? [];
   const used = inputs.flatMap(({ Object: input }) => input?.ImmOrOwnedObject ?? []);
@@ -185,7 +185,7 @@ export function referenceText({ objectId, version, digest }: Reference): string 
   return `(${objectId}, SequenceNumber(${version}), o#${digest})`;
 }
 
-/** The refusal of validators for a transaction that conflicts with another. */
+/** Returns the refusal of validators for a transaction that conflicts with another. */
 export function lockedRefusal(reference: Reference): Refusal {
   return refused(
     `Transaction is rejected as invalid by more than 1/3 of validators by stake (non-retriable). Non-retriable errors: [Object ${referenceText(reference)} already locked by a different transaction: TransactionDigest(1) { k#1 } with 10000 stake].`,

@@ -28,7 +28,7 @@ export const RANDOM: LedgerObject = {
   version: 1n,
   content: bcs.Address.serialize('0x8').toBytes(),
 };
-/** The object at 0x6. @param nowMs the chain's time */
+/** Returns the object at 0x6. @param nowMs the chain's time */
 export function clockAt(nowMs: number): LedgerObject {
   const id = normalizeSuiAddress('0x6');
   return {
@@ -81,7 +81,7 @@ export class Changes {
     return this.deleted.has(id) ? undefined : (this.written.get(id) ?? this.#ledger.objects.get(id));
   }
 
-  /** The next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
+  /** Returns the next id of the transaction, as Sui derives it (`ObjectID::derive_id` of sui-types). */
   freshId(): string {
     const count = bcs.u64().serialize(this.#fresh).toBytes();
     this.#fresh += 1n;
@@ -174,7 +174,7 @@ export class Ledger {
     );
   }
 
-  /** The claims under an object, as dynamic fields. */
+  /** Returns the claims under an object, as dynamic fields. */
   fields(parent: string): LedgerObject[] {
     return [...this.objects.values()].filter(
       ({ owner: by }) => by.kind === 'object' && by.address === parent,
@@ -196,7 +196,7 @@ export class Ledger {
   }
 }
 
-/** A coin that nobody has. @param balance in MIST */
+/** Returns a coin that nobody has. @param balance in MIST */
 export function unownedCoin(id: string, balance: bigint): LedgerObject {
   const content = CoinContent.serialize({ id, balance }).toBytes();
   return {

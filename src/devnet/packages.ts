@@ -68,12 +68,12 @@ export function isSystem(id: string): boolean {
   return SYSTEM.has(id);
 }
 
-/** The id under which a package was first published. */
+/** Returns the id under which a package was first published. */
 export function originalOf(packages: Packages, id: string): string {
   return packages.get(id)?.original ?? id;
 }
 
-/** The ids of a package's versions, the oldest first. */
+/** Returns the ids of a package's versions, the oldest first. */
 export function listVersions(packages: Packages, original: string): string[] {
   return [...packages].filter(([, some]) => some.original === original).map(([id]) => id);
 }
@@ -83,7 +83,7 @@ export function versionOf(packages: Packages, id: string): number {
   return isSystem(id) ? 1 : listVersions(packages, originalOf(packages, id)).indexOf(id) + 1;
 }
 
-/** The ids of the versions that introduced the datatypes of a package, by `module::Name`. */
+/** Returns the ids of the versions that introduced the datatypes of a package, by `module::Name`. */
 export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<string, string> {
   const versions = listVersions(packages, originalOf(packages, id));
   const origins = new Map<string, string>();
@@ -114,7 +114,7 @@ export function findLinkage(packages: Packages, id: string): ReadonlyMap<string,
   );
 }
 
-/** A package as an object in BCS. */
+/** Returns a package as an object in BCS. */
 export function packageBytes(packages: Packages, id: string): Uint8Array {
   const some = packages.get(id);
   const modules = some === undefined ? [] : [...loadModules(some).values()];

@@ -38,7 +38,7 @@ export function sumBalances(ledger: Ledger, owner: string) {
   return [...totals].map(([coinType, balance]) => ({ coinType, balance, coinBalance: balance }));
 }
 
-/** The transaction in the form of gRPC, if it has no commands: those of others are not converted. */
+/** Returns the transaction in the form of gRPC, if it has no commands: those of others are not converted. */
 export function describedIfEmpty({
   sender,
   kind,

@@ -38,12 +38,12 @@ export class TransactionLog {
     return complete;
   }
 
-  /** The transaction that wrote an object as it is, if a transaction did. */
+  /** Returns the transaction that wrote an object as it is, if a transaction did. */
   writerOf({ id, version }: Pick<LedgerObject, 'id' | 'version'>): string | undefined {
     return this.#writers.get(`${id} ${version}`);
   }
 
-  /** The transaction that a package is of, if a transaction published it. */
+  /** Returns the transaction that a package is of, if a transaction published it. */
   publisherOf(packageId: string): string | undefined {
     for (const [digest, { effects }] of this.#executed) {
       if (effects?.changedObjects.some(({ objectId }) => objectId === packageId)) return digest;

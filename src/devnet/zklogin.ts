@@ -11,11 +11,14 @@ import { chooseVerifier, type LoopbackNode } from './node.ts';
 /** Facts by which validators verify the proof of a signature. */
 export interface ProofTrust {
   readonly verifyingKey: VerifyingKey;
-  /** The key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such key. */
+  /**
+   * Returns the key of an issuer that a token's header names by its `kid`. Rejects if the issuer has no such
+   * key.
+   */
   fetchKey(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 
-/** The published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
+/** Returns the published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
 export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
   return async (issuer, kid) => {
     const url = jwksUrls[issuer];

@@ -90,8 +90,8 @@ export function unreachableReason({ reason, cause }: NoAnswerError): Unreachable
 }
 
 /**
- * The platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives no
- * code, as in browsers.
+ * Returns the platform's code of what caused the failure, such as ECONNREFUSED; null where the platform gives
+ * no code, as in browsers.
  *
  * @param error of `fetch`
  */
@@ -179,7 +179,7 @@ function toOutcome({ status, ok, headers }: Response): Outcome {
 }
 
 /**
- * A response with its body, read at once, for a client that has no bound of its own.
+ * Returns a response with its body, read at once, for a client that has no bound of its own.
  *
  * @param maxSize in bytes
  * @throws NoAnswerError: too large; what the body's stream throws
@@ -217,8 +217,8 @@ function joined(chunks: readonly Uint8Array[], size: number): Uint8Array<ArrayBu
 }
 
 /**
- * The `code` in the JSON of an error response, if it has the form of one. Nothing else of the response is
- * passed on.
+ * Returns the `code` in the JSON of an error response, if it has the form of one. Nothing else of the
+ * response is passed on.
  */
 export function serverCode(text: string): string | null {
   try {

@@ -1,7 +1,7 @@
 /** The wording of messages. Browser-safe. */
 
 /**
- * A number with its unit, for a message: `1 byte`, `2 bytes`.
+ * Returns a number with its unit, for a message: `1 byte`, `2 bytes`.
  *
  * @param unit in the singular, with a plural in -s
  */

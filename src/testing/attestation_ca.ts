@@ -177,7 +177,7 @@ export type IssuedLevel = Exclude<keyof CertificateChain, 'root'>;
 /** The common name of every root that is made here. */
 export const ROOT_NAME = 'sui-enclave DEVELOPMENT ONLY root, not AWS';
 
-/** A self-signed root, valid from a minute before `at` for 30 years. */
+/** Returns a self-signed root, valid from a minute before `at` for 30 years. */
 export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}): Identity {
   return createCertificate({
     name: ROOT_NAME,
@@ -190,8 +190,8 @@ export function createRoot(at: Date, overrides: Partial<CertificateOptions> = {}
 }
 
 /**
- * A whole chain under `root`, each level valid from a minute before `at` for as long as AWS's are: regional
- * 20 days, zonal 6 days, instance 1 day, leaf 3 hours.
+ * Returns a whole chain under `root`, each level valid from a minute before `at` for as long as AWS's are:
+ * regional 20 days, zonal 6 days, instance 1 day, leaf 3 hours.
  *
  * @param overrides what to make different, by level
  */
@@ -227,7 +227,7 @@ export function issueChain(
   return { root, regional, zonal, instance, leaf };
 }
 
-/** The `cabundle` of a document: every authority, root first. */
+/** Returns the `cabundle` of a document: every authority, root first. */
 export function caBundle(chain: CertificateChain): Uint8Array[] {
   return [chain.root, chain.regional, chain.zonal, chain.instance].map((identity) => identity.certificate);
 }
@@ -241,7 +241,10 @@ export function toPem(certificate: Uint8Array): string {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-/** The value that a register holds after one measurement of `content`, from its reset to 48 zero bytes. */
+/**
+ * Returns the value that a register holds after one measurement of `content`, from its reset to 48 zero
+ * bytes.
+ */
 export function measure(content: string | Uint8Array): Uint8Array {
   const digest = createHash('sha384').update(content).digest();
   return new Uint8Array(createHash('sha384').update(Buffer.alloc(48)).update(digest).digest());
@@ -267,7 +270,7 @@ export interface DocumentFields {
  */
 export type MapLength = 'definite' | 'indefinite';
 
-/** The payload of a document; fields that are `undefined` are left out, `null` is written as null. */
+/** Returns the payload of a document; fields that are `undefined` are left out, `null` is written as null. */
 export function encodePayload(fields: DocumentFields, length: MapLength = 'definite'): Uint8Array {
   const entries = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
@@ -278,7 +281,7 @@ export function encodePayload(fields: DocumentFields, length: MapLength = 'defin
 /** A key, and its value as CBOR. */
 export type MapEntry = readonly [key: string | number, value: Uint8Array];
 
-/** A CBOR map in the order given; duplicate keys are written as they come. */
+/** Returns a CBOR map in the order given; duplicate keys are written as they come. */
 export function encodeMap(entries: readonly MapEntry[], length: MapLength = 'definite'): Uint8Array {
   const body = entries.flatMap(([key, value]) => [encode(key), value]);
   return length === 'definite'
@@ -286,7 +289,7 @@ export function encodeMap(entries: readonly MapEntry[], length: MapLength = 'def
     : concat([Uint8Array.of(0xbf), ...body, Uint8Array.of(0xff)]);
 }
 
-/** The initial bytes of a CBOR item (RFC 8949 section 3), for arguments under 65536. */
+/** Returns the initial bytes of a CBOR item (RFC 8949 section 3), for arguments under 65536. */
 export function head(majorType: number, argument: number): Uint8Array {
   const first = majorType << 5;
   if (argument < 24) return Uint8Array.of(first | argument);
@@ -311,7 +314,7 @@ export interface CoseParts {
   signature: Uint8Array;
 }
 
-/** An untagged COSE_Sign1, as the NSM writes it. */
+/** Returns an untagged COSE_Sign1, as the NSM writes it. */
 export function encodeCose(parts: CoseParts): Uint8Array {
   return concat([
     head(4, 4),
@@ -323,7 +326,8 @@ export function encodeCose(parts: CoseParts): Uint8Array {
 }
 
 /**
- * The signature of `payload` by the key of a leaf: raw r ‖ s over the Sig_structure (RFC 9052 section 4.4).
+ * Returns the signature of `payload` by the key of a leaf: raw r ‖ s over the Sig_structure (RFC 9052 section
+ * 4.4).
  */
 export function signPayload(
   payload: Uint8Array,
@@ -334,7 +338,7 @@ export function signPayload(
   return new Uint8Array(sign('sha384', message, { key: signer.privateKey, dsaEncoding: 'ieee-p1363' }));
 }
 
-/** A signed document with `payload`: what an NSM answers. */
+/** Returns a signed document with `payload`: what an NSM answers. */
 export function signDocument(payload: Uint8Array, signer: Identity): Uint8Array {
   return encodeCose({ payload, signature: signPayload(payload, signer) });
 }

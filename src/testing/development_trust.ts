@@ -40,7 +40,7 @@ export class DevelopmentTrust {
     return new DevelopmentTrust(folder, registers, pcrsName, root, isNew);
   }
 
-  /** The name of the registers' file of an image of an application. */
+  /** Returns the name of the registers' file of an image of an application. */
   static pcrsName(application: string, image: number): string {
     const name = application === 'weather' ? 'dev' : `dev-${application}`;
     // No application has a dot in its name.

@@ -35,7 +35,7 @@ export interface Loopback {
 }
 
 /**
- * An HTTP server on a free port of 127.0.0.1, for programs and pages of this machine.
+ * Returns an HTTP server on a free port of 127.0.0.1, for programs and pages of this machine.
  *
  * @param fakedHost the name of the host that it is a fake of, for requests that a proxy forwards unchanged
  */

@@ -42,7 +42,7 @@ export const LOOPBACK_ORIGINS = {
 } satisfies Origins;
 
 /**
- * The origins of such a service when it listens on loopback.
+ * Returns the origins of such a service when it listens on loopback.
  *
  * @param isSet whether the developer has set them: otherwise `*` means every origin of loopback
  */

@@ -79,7 +79,7 @@ export async function startServer({
   };
 }
 
-/** A weather server and its fake upstream; both stop with the test. */
+/** Returns a weather server and its fake upstream; both stop with the test. */
 export async function startWeather(
   options: Parameters<typeof startServer>[0] & { delayMs?: number } = {},
 ): Promise<{ server: TestServer; weather: FakeWeatherApi; ask: (location: string) => Promise<Response> }> {

@@ -30,7 +30,7 @@ export interface Project {
   movePackages(): ReadonlyMap<string, string>;
 }
 
-/** A clone of this repository: the one of this program, unless a test names a copy. */
+/** Returns a clone of this repository: the one of this program, unless a test names a copy. */
 export function cloneAt(root = CLONE): Project {
   const apps = join(root, 'src/apps');
   return {
@@ -47,7 +47,7 @@ export function cloneAt(root = CLONE): Project {
   };
 }
 
-/** An author's own repository. @param root its folder, with `app.yaml` */
+/** Returns an author's own repository. @param root its folder, with `app.yaml` */
 export function repositoryAt(root: string): Project {
   const folder = resolve(root);
   return {
@@ -63,7 +63,7 @@ export function repositoryAt(root: string): Project {
 }
 
 /**
- * The project of the current folder.
+ * Returns the project of the current folder.
  *
  * @param from where the search for an author's repository begins
  * @throws ConfigError if the program is installed, and no folder at or above this one has an application

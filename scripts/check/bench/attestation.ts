@@ -26,7 +26,7 @@ const [pcr0, pcr1, pcr2] = [0, 1, 2].map((index) =>
 ) as [string, string, string];
 const policy = { images: [{ pcr0, pcr1, pcr2 }] };
 
-/** The P-384 verifications of the chain's four links and of the document. */
+/** Returns the P-384 verifications of the chain's four links and of the document. */
 function verifications(): EcdsaInput[] {
   const { cabundle, certificate, payload, signature } = decodeAttestation(bytes);
   const chain = [...cabundle, certificate].map(parseCertificate);
@@ -41,7 +41,7 @@ function verifications(): EcdsaInput[] {
   return [...links, { ...p384, publicKey, signature, message: signedBytes(PROTECTED_HEADER, payload) }];
 }
 
-/** The median time of one call, in milliseconds, after as many to warm up. */
+/** Returns the median time of one call, in milliseconds, after as many to warm up. */
 async function measureTime(rounds: number, call: () => Promise<unknown>): Promise<number> {
   const times: number[] = [];
   for (let round = 0; round < 2 * rounds; round++) {
@@ -52,7 +52,7 @@ async function measureTime(rounds: number, call: () => Promise<unknown>): Promis
   return median(times);
 }
 
-/** The medians in milliseconds, and of the five verifications as `floor`. */
+/** Returns the medians in milliseconds, and of the five verifications as `floor`. */
 export async function measureVerification(rounds: number) {
   const inputs = verifications();
   const floor = await measureTime(rounds, async () => {

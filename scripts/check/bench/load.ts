@@ -47,7 +47,7 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 let loads = 0;
 const nextLoad = () => `${process.pid} ${Date.now()} ${loads++}`;
 
-/** The load that this machine has, by the name that the table shows. */
+/** Returns the load that this machine has, by the name that the table shows. */
 export function findLoad(): { name: string; load: Load } {
   const hasWrk = spawnSync('wrk', ['--version']).error === undefined;
   return hasWrk ? { name: 'wrk -t1', load: loadByWrk } : { name: 'autocannon', load: loadByAutocannon };

@@ -208,7 +208,7 @@ function unlessEnded<T>(read: () => T): T | undefined {
   }
 }
 
-/** The value that this part of the values doesn't exceed. */
+/** Returns the value that this part of the values doesn't exceed. */
 function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.ceil(part * sorted.length) - 1] as number;

@@ -38,7 +38,7 @@ async function time(call: () => Promise<unknown>): Promise<number> {
 }
 
 /**
- * The fastest turn of each, in microseconds: on a shared machine, the others measure who else runs.
+ * Returns the fastest turn of each, in microseconds: on a shared machine, the others measure who else runs.
  *
  * @param turns each of 20 calls
  */

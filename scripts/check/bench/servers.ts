@@ -65,7 +65,7 @@ export async function takeTurns(
   return taken;
 }
 
-/** The medians of the turns, by their rates. */
+/** Returns the medians of the turns, by their rates. */
 export function compareRates(
   names: Pick<Comparison, 'name' | 'floorName'>,
   turns: readonly Turn[],

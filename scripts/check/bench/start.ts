@@ -67,7 +67,7 @@ function compare<Name extends string>(
   };
 }
 
-/** The server as the image has it, except for the paths of its files there. */
+/** Returns the server as the image has it, except for the paths of its files there. */
 async function bundleFor(folder: string): Promise<string> {
   await bundle(ROOT, 'bench', APP, folder);
   const manifest = join(folder, 'app.json');

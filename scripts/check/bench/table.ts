@@ -1,7 +1,7 @@
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 
-/** The rows by name, as console.table prints them. */
+/** Returns the rows by name, as console.table prints them. */
 export function formatTable(rows: Readonly<Record<string, object>>): string {
   let text = '';
   const stdout = new Writable({
@@ -42,7 +42,7 @@ export function isMet({ target, ...figures }: Comparison): boolean | undefined {
   return target.bound === 'at least' ? figure >= target.value : figure <= target.value;
 }
 
-/** The comparisons as rows of a table. */
+/** Returns the comparisons as rows of a table. */
 export function toRows(comparisons: readonly Comparison[]): Record<string, object> {
   return Object.fromEntries(
     comparisons.map((comparison) => [

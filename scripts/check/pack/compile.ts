@@ -123,7 +123,7 @@ export function modulesIn(folder: string): string[] {
   return globSync('**/*.js', { cwd: folder }).map(withoutExtension).sort();
 }
 
-/** The modules in a folder of `src`, without extension. */
+/** Returns the modules in a folder of `src`, without extension. */
 export function sourcesIn(folder: string): string[] {
   return globSync(`${folder}/**/*.ts`, { cwd: SRC }).map(withoutExtension);
 }

@@ -36,7 +36,7 @@ export function layFramework(folder: string, tarballs: readonly Tarball[]): void
   writeFileSync(join(to, 'package-lock.json'), `${JSON.stringify({ packages }, null, 1)}\n`);
 }
 
-/** A file, or the files in a folder without its packages. */
+/** Returns a file, or the files in a folder without its packages. */
 function listFiles(path: string): string[] {
   const inside = globSync(`${path}/**`, { cwd: ROOT, exclude: ['**/node_modules/**'] });
   return inside.filter((file) => statSync(join(ROOT, file)).isFile());

@@ -117,7 +117,7 @@ function published(content: Content): object {
 }
 
 /**
- * The version of a package of npm that all packages of this repository have.
+ * Returns the version of a package of npm that all packages of this repository have.
  *
  * @throws Error if none depends on it
  */
@@ -132,7 +132,7 @@ function pinnedVersion(name: string): string {
   throw new Error(`${name} is imported, but no package.json in src depends on it`);
 }
 
-/** The packages that the compiled modules of a folder import when they run. */
+/** Returns the packages that the compiled modules of a folder import when they run. */
 function importedPackages(folder: string): string[] {
   const names = new Set<string>();
   for (const path of globSync('**/*.{js,cjs}', { cwd: folder, exclude: ['framework/**', 'console/**'] })) {

@@ -23,7 +23,7 @@ const HIDDEN = /^(npm_|SUI_|ENCLAVE_|WEATHER_|DEPLOYMENTS$|OUT$|APP$|PORT$|FRAME
 /** The model of Sui, an emulated enclave that is registered there, and the services of a login. */
 type Chain = Omit<DappServers, 'pcrs' | 'root'>;
 
-/** A port that is free now. */
+/** Returns a port that is free now. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

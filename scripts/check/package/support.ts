@@ -31,7 +31,7 @@ export async function unpack(tarball: string, folder: string): Promise<void> {
   await run('tar', ['-xzf', tarball, '-C', folder]);
 }
 
-/** The package.json of an unpacked tarball. */
+/** Returns the package.json of an unpacked tarball. */
 export function readPublished(folder: string): Published {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
@@ -50,7 +50,7 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** The version of a package of npm that is installed here. */
+/** Returns the version of a package of npm that is installed here. */
 export function versionHere(name: string): string {
   return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
 }

@@ -44,7 +44,7 @@ export function walletPageSteps(parent: string): Steps {
   const folder = join(parent, 'wallet_page');
   const dist = join(folder, 'dist');
 
-  /** The scripts and styles that the built page names itself, gzipped. */
+  /** Returns the scripts and styles that the built page names itself, gzipped. */
   function measureFirstPaint(page: string): number {
     const html = readFileSync(join(dist, page), 'utf8');
     const files = [...html.matchAll(/(?:src|href)="\/(assets\/[^"]+)"/g)].map(([, file = '']) => file);

@@ -143,7 +143,7 @@ export function packageIn({ changed }: Sent): string {
   return written.objectId;
 }
 
-/** The id of an object that was made, by the end of its type. */
+/** Returns the id of an object that was made, by the end of its type. */
 export function createdIn({ changed, types }: Sent, type: string): string {
   const made = changed.find(
     ({ objectId, idOperation }) => idOperation === 'Created' && types[objectId]?.includes(type) === true,

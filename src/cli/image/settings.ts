@@ -29,7 +29,7 @@ export function listForwards({ endpoints }: Manifest): Forward[] {
 }
 
 /**
- * The variables of a server.env. No shell reads it: everything after the first `=` is the value.
+ * Returns the variables of a server.env. No shell reads it: everything after the first `=` is the value.
  *
  * @param secrets the names of app.yaml's
  * @throws ConfigError. The message names the line
@@ -69,7 +69,7 @@ function isJson(text: string): boolean {
 }
 
 /**
- * The server's environment in the image, except for the variables that init adds.
+ * Returns the server's environment in the image, except for the variables that init adds.
  *
  * @param serverEnv the content of enclave/server.env, then that of the application's own
  * @throws ConfigError, if the server would not start with these settings
@@ -105,7 +105,7 @@ function inboundTo(environment: readonly string[]): string[] {
   return port === undefined ? [] : [`inbound vsock:${METRICS_PORT} tcp:127.0.0.1:${port}`];
 }
 
-/** The server's environment in the /app/enclave.conf of an image. */
+/** Returns the server's environment in the /app/enclave.conf of an image. */
 export function environmentIn(settings: string): Record<string, string> {
   const variables = settings.split('\n').map((line) => /^env ([A-Z][A-Z0-9_]*)=(.*)$/.exec(line));
   return Object.fromEntries(variables.flatMap((match) => (match ? [[match[1], match[2]]] : [])));

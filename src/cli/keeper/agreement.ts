@@ -63,7 +63,7 @@ function getEnclaveId(action: Decision['actions'][number]): string {
   return action.kind === 'register' ? action.enclaveId : action.enclave.id;
 }
 
-/** An alert for each enclave of which the nodes do not show the same, by its id. */
+/** Returns an alert for each enclave of which the nodes do not show the same, by its id. */
 function findDisputes(judged: readonly Judged[]): ReadonlyMap<string, Alert> {
   const states = judged.map(({ decision }) => listStates(decision));
   const subjects = new Map(

@@ -48,7 +48,7 @@ export function isAlarm({ code }: Alert): boolean {
   return ALERTS[code][0] === 'alert';
 }
 
-/** A line for the log. */
+/** Returns a line for the log. */
 export function formatLine({ code, subject, message }: Alert): string {
   return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
 }

@@ -75,7 +75,7 @@ export class GasBudget {
     return left > 0n ? left : 0n;
   }
 
-  /** The budgets of the last 24 hours, in MIST. */
+  /** Returns the budgets of the last 24 hours, in MIST. */
   spent(): bigint {
     const now = this.#clock();
     this.#costs = this.#costs.filter(({ at }) => now - at < DAY_MS);

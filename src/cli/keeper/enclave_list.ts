@@ -73,7 +73,7 @@ export class EnclaveList {
   }
 }
 
-/** The ids of enclaves that do not exist any more. Nothing else of an enclave changes. */
+/** Returns the ids of enclaves that do not exist any more. Nothing else of an enclave changes. */
 async function listMissing(
   client: SuiGrpcClient,
   { enclaves }: LastRead,

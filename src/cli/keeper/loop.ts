@@ -34,7 +34,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
   }
 }
 
-/** A line for each action of a round. */
+/** Returns a line for each action of a round. */
 export function formatLines({ done }: Report): string[] {
   return done.map(({ kind, subject, result }) => {
     const verb = kind === 'register' ? 'registered' : 'destroyed';

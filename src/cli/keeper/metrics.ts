@@ -11,7 +11,7 @@ const CODES = Object.keys(ALERTS) as AlertCode[];
 
 /** Gas of the keeper, in MIST. */
 export interface Gas {
-  /** The budgets of what was signed in the last 24 hours. */
+  /** Returns the budgets of what was signed in the last 24 hours. */
   spent(): bigint;
   /** Returns the part of `gas_a_day` that may still be signed, in MIST. */
   left(): bigint;

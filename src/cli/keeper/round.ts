@@ -49,7 +49,7 @@ export interface Settings extends Rules, Pauses {
   readonly urls: readonly string[];
   /** Returns the time in milliseconds since 1970, to compare with times of the chain and of documents. */
   now(): number;
-  /** A monotonic clock in milliseconds, for durations. */
+  /** Returns a monotonic clock in milliseconds, for durations. */
   clock(): number;
 }
 

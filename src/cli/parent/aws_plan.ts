@@ -259,7 +259,7 @@ look() {
 }
 `;
 
-/** The plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
+/** Returns the plan as a script for a shell. A variable is left to the shell; everything else is quoted. */
 export function formatPlan(steps: readonly Step[]): string {
   const blocks = steps.map(({ what: description, sets, find, make, input }) => {
     const made = make.map((command, at) => {
@@ -286,7 +286,10 @@ function quoteText(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The argument with its variables replaced. @param findResult throws for a variable without a value yet */
+/**
+ * Returns the argument with its variables replaced. @param findResult throws for a variable without a value
+ * yet
+ */
 export function fillArgument(argument: Argument, findResult: (variable: string) => string): string {
   return parts(argument)
     .map((part) => (typeof part === 'string' ? part : findResult(part.variable)))

@@ -52,7 +52,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   ];
 }
 
-/** The enclaves that run; none where nitro-cli is missing, which another finding says. */
+/** Returns the enclaves that run; none where nitro-cli is missing, which another finding says. */
 function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findings: Finding[] } {
   if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
   try {

@@ -166,7 +166,7 @@ function make(
   return outputs.at(-1) ?? '';
 }
 
-/** The existing resource; undefined if it is missing. */
+/** Returns the existing resource; undefined if it is missing. */
 function look(env: Environment, command: readonly string[]): string | undefined {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1));
   if (status !== 0 && !/NoSuchEntity|NotFound/.test(stderr)) throw failure(command, stderr);
@@ -174,7 +174,7 @@ function look(env: Environment, command: readonly string[]): string | undefined 
   return output === '' || output === 'None' ? undefined : output;
 }
 
-/** The output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
+/** Returns the output of the command. @throws ParentError: PROGRAM_FAILED, with the program's own message */
 function call(env: Environment, command: readonly string[], input: string | { file: string }): string {
   const { status, stdout, stderr } = run(env, command[0] as string, command.slice(1), input);
   if (status !== 0) throw failure(command, stderr);

@@ -180,7 +180,7 @@ export async function isReady(env: Environment, listen: Listen): Promise<boolean
   }
 }
 
-/** The answer of /readyz; empty while the server does not answer. */
+/** Returns the answer of /readyz; empty while the server does not answer. */
 async function readiness(listen: Listen): Promise<{ status?: number; body?: unknown }> {
   try {
     const bounds = { timeoutMs: 5000, maxSize: MAX_READINESS_BYTES };

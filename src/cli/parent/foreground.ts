@@ -20,7 +20,8 @@ const POLL_MS = 2000;
 const START_MS = 120_000;
 
 /**
- * The image of the enclave that runs, whatever has been installed since: a link in the folder of its state.
+ * Returns the image of the enclave that runs, whatever has been installed since: a link in the folder of its
+ * state.
  */
 export function runningImagePath(dir: string): string {
   return join(dir, 'image.eif');
@@ -34,7 +35,7 @@ export function recordImage(dir: string, eif: string): string {
 }
 
 /**
- * The enclave of this name that runs already.
+ * Returns the enclave of this name that runs already.
  *
  * @param pcr0 of the image that would be started
  * @throws ParentError: WRONG_STATE, if it runs neither this image nor the recorded one

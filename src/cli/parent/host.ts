@@ -87,7 +87,7 @@ export function requireStartable(path: string): void {
   );
 }
 
-/** The units of an enclave, in the order of their start. */
+/** Returns the units of an enclave, in the order of their start. */
 export function nameUnits(name: string): [enclave: string, expose: string] {
   return [`sui-enclave@${name}.service`, `sui-enclave-expose@${name}.service`];
 }
@@ -121,7 +121,7 @@ export function isInstalled({ root }: Host, name: string): boolean {
   return existsSync(join(root, FOLDERS.settings, name, 'settings.env'));
 }
 
-/** The names of the installed enclaves. */
+/** Returns the names of the installed enclaves. */
 export function installed({ root }: Host): string[] {
   const folder = join(root, FOLDERS.settings);
   return list(folder).filter((name) => existsSync(join(folder, name, 'settings.env')));
@@ -181,12 +181,12 @@ export interface Settings {
   readonly secrets: string | undefined;
 }
 
-/** The settings of an installed enclave, as written. */
+/** Returns the settings of an installed enclave, as written. */
 export function readSettings({ root }: Host, name: string): string {
   return readFileSync(join(root, FOLDERS.settings, name, 'settings.env'), 'utf8');
 }
 
-/** The memory in MiB that the settings give an enclave. */
+/** Returns the memory in MiB that the settings give an enclave. */
 export function memoryOfSettings(host: Host, name: string): number | undefined {
   const [, memory] = /^RUN_OPTIONS=.*--memory (\d+)/m.exec(readSettings(host, name)) ?? [];
   return memory === undefined ? undefined : Number(memory);
@@ -211,7 +211,7 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
 }
 
 /**
- * The beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no
+ * Returns the beginning of an `ExecStart`: see "Command lines" in systemd.service(5). The first path has no
  * variables.
  */
 function formatProgram([node, main]: Host['program']): string {

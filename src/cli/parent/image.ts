@@ -35,7 +35,7 @@ export function loadImage(path: string): EnclaveImage {
 }
 
 /**
- * The application's endpoints and secrets, as they are measured: in older images as app.yaml.
+ * Returns the application's endpoints and secrets, as they are measured: in older images as app.yaml.
  *
  * @throws UsageError
  */
@@ -44,13 +44,13 @@ export function readManifest(eif: Eif): Manifest {
   return path === 'app/app.json' ? parseManifestJson(text) : parseManifest(text);
 }
 
-/** The settings of the image's server, as they are measured. @throws UsageError */
+/** Returns the settings of the image's server, as they are measured. @throws UsageError */
 export function readConfig(eif: Eif): Config {
   return readServerConfig(environmentIn(fileIn(eif, 'app/enclave.conf').text));
 }
 
 /**
- * The file of the application's ramdisk that has one of these paths.
+ * Returns the file of the application's ramdisk that has one of these paths.
  *
  * @throws UsageError, if there is not exactly one
  */

@@ -61,7 +61,7 @@ export function runningEnclaves(env: Environment): RunningEnclave[] {
   return nitro(env, v.array(RunningEnclave), 'describe-enclaves');
 }
 
-/** The running enclaves of a name; by default, nitro-cli names them after their image. */
+/** Returns the running enclaves of a name; by default, nitro-cli names them after their image. */
 export function enclavesNamed(env: Environment, name: string): RunningEnclave[] {
   return runningEnclaves(env).filter(({ EnclaveName }) => EnclaveName === name);
 }
@@ -85,12 +85,15 @@ export function terminateEnclave(env: Environment, id: string): void {
   nitro(env, v.unknown(), 'terminate-enclave', '--enclave-id', id);
 }
 
-/** The least memory of an enclave in MiB: nitro-cli requires four times the image's size. */
+/** Returns the least memory of an enclave in MiB: nitro-cli requires four times the image's size. */
 export function memoryFor(eifBytes: number): number {
   return Math.max(512, Math.ceil((4 * eifBytes) / 1024 ** 2));
 }
 
-/** The enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too little */
+/**
+ * Returns the enclave's memory in MiB: that of `--memory`, or the least. @throws UsageError, if it is too
+ * little
+ */
 export function chooseMemory(option: number | undefined, eifBytes: number): number {
   const needed = memoryFor(eifBytes);
   const memoryMib = option ?? needed;

@@ -36,7 +36,7 @@ function listener(path: string, port: number): Socket | undefined {
   return undefined;
 }
 
-/** The process that has a socket open, among those that may be looked at. */
+/** Returns the process that has a socket open, among those that may be looked at. */
 function processWith(proc: string, inode: string): string | undefined {
   for (const pid of list(proc).filter((name) => /^\d+$/.test(name))) {
     const folder = join(proc, pid, 'fd');
@@ -47,7 +47,10 @@ function processWith(proc: string, inode: string): string | undefined {
   return undefined;
 }
 
-/** The vsock ports on which programs of this machine listen, as far as ss (package iproute) lists them. */
+/**
+ * Returns the vsock ports on which programs of this machine listen, as far as ss (package iproute) lists
+ * them.
+ */
 export function vsockHolders(env: Environment): { port: number; holder: string }[] {
   if (!find(env, 'ss')) return [];
   const { status, stdout } = run(env, 'ss', ['--no-header', '--listening', '--processes', '--vsock']);

@@ -44,7 +44,7 @@ export function run(
   return { status, stdout, stderr };
 }
 
-/** The path of a program, looked up on PATH. */
+/** Returns the path of a program, looked up on PATH. */
 export function find({ PATH = '' }: Environment, program: string): string | undefined {
   for (const folder of PATH.split(delimiter)) {
     const path = join(folder, program);

@@ -35,16 +35,16 @@ const SUFFIX = '.conf';
 const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
 
 /**
- * The folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit it has
- * one of its own, and can only read the folder of the state. The value `unit` is that of older units, until
- * `host_upgrade` replaces them.
+ * Returns the folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit
+ * it has one of its own, and can only read the folder of the state. The value `unit` is that of older units,
+ * until `host_upgrade` replaces them.
  */
 function relayOutput(env: Environment): string {
   const folder = env['SUI_ENCLAVE_RELAY'] ?? '';
   return folder === '' || folder === 'unit' ? stateBase(env) : folder;
 }
 
-/** The folder with the reports of an enclave. */
+/** Returns the folder with the reports of an enclave. */
 export function reportsFolder(env: Environment, name: string): string {
   return join(relayOutput(env), name);
 }
@@ -83,7 +83,7 @@ export function findRelay(eif: string): string {
   return path;
 }
 
-/** The folder with a file for each enclave, and with the relay's own log and record. */
+/** Returns the folder with a file for each enclave, and with the relay's own log and record. */
 export function relayFolder(env: Environment): string {
   const dir = join(stateBase(env), NAME);
   mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -152,7 +152,7 @@ export async function removeConf(env: Environment, name: string): Promise<boolea
   return false;
 }
 
-/** The names of the enclaves that have a file. */
+/** Returns the names of the enclaves that have a file. */
 export function confNames(env: Environment): string[] {
   return readdirSync(relayFolder(env))
     .filter((file) => file.endsWith(SUFFIX))
@@ -160,7 +160,9 @@ export function confNames(env: Environment): string[] {
     .sort();
 }
 
-/** A CID that neither an enclave has nor a file names. @param running those of the enclaves that run */
+/**
+ * Returns a CID that neither an enclave has nor a file names. @param running those of the enclaves that run
+ */
 export function freeCid(env: Environment, running: readonly number[]): number {
   const taken = new Set([...running, ...confNames(env).map((name) => readConf(env, name)?.cid)]);
   let cid = FIRST_CID;

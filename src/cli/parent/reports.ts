@@ -19,8 +19,8 @@ export function reportsPath(dir: string): string {
 }
 
 /**
- * The present size of the file in bytes: later reports follow at this offset. 0 if the file is missing or
- * unreadable.
+ * Returns the present size of the file in bytes: later reports follow at this offset. 0 if the file is
+ * missing or unreadable.
  */
 export function reportsSize(dir: string): number {
   return unlessUnusable(

@@ -31,8 +31,8 @@ const STOP_MS = 5000;
 const SETTLE_MS = 300;
 
 /**
- * The folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the state
- * of programs (XDG Base Directory Specification).
+ * Returns the folder for the state of this host: `SUI_ENCLAVE_STATE`, by default in the user's folder for the
+ * state of programs (XDG Base Directory Specification).
  */
 export function stateBase(env: Environment): string {
   const base = env['XDG_STATE_HOME'] || join(homedir(), '.local/state');
@@ -40,7 +40,7 @@ export function stateBase(env: Environment): string {
 }
 
 /**
- * The folder for the state of one enclave, by its name.
+ * Returns the folder for the state of one enclave, by its name.
  *
  * @param name an `enclaveName` of values.ts, which can be the name of a folder
  */

@@ -68,7 +68,7 @@ export function parseSecrets(text: string): Record<string, string> {
 }
 
 /**
- * An ed25519 key: PEM as `openssl genpkey -algorithm ed25519` writes it, or 64 hexadecimal digits.
+ * Returns an ed25519 key: PEM as `openssl genpkey -algorithm ed25519` writes it, or 64 hexadecimal digits.
  *
  * @throws ProvisionFileError: PROVISIONER_KEY
  */

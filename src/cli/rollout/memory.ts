@@ -51,7 +51,7 @@ export interface Memory {
 }
 
 /**
- * The steps that the file has of this rollout. Those of another one that has ended count as none.
+ * Returns the steps that the file has of this rollout. Those of another one that has ended count as none.
  *
  * @param rollout the digest of what it is from and to
  * @throws RolloutError: ROLLOUT_UNFINISHED

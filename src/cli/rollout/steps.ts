@@ -52,7 +52,7 @@ export async function forgetEnded(rollout: Rollout): Promise<void> {
   if (world.findSide(await readConfig(rollout)) === 'old') memory.forget();
 }
 
-/** The steps to the new enclaves. */
+/** Returns the steps to the new enclaves. */
 export function stepsForward(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   const notStarted = async () => unlessEmpty(await silent(world, 'new'), 'do not answer');
@@ -136,7 +136,7 @@ export function stepsForward(rollout: Rollout): Step[] {
   ];
 }
 
-/** The steps back to the old enclaves. */
+/** Returns the steps back to the old enclaves. */
 export function stepsBack(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   return [
@@ -269,7 +269,7 @@ async function astray({ plan, world }: Rollout, side: SideName): Promise<string 
   return undefined;
 }
 
-/** The options of a command that allows a side's image. */
+/** Returns the options of a command that allows a side's image. */
 function imageOptions({ sourceUrl, ...sides }: Plan, side: SideName): string[] {
   return ['--pcrs', sides[side].pcrs, ...(sourceUrl === undefined ? [] : ['--source-url', sourceUrl])];
 }

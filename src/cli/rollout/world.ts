@@ -46,7 +46,7 @@ export interface World {
   config(): Promise<EnclaveConfig>;
   /** Returns the registers of a side's image. */
   findRegisters(side: SideName): Image;
-  /** The side whose image the config allows. */
+  /** Returns the side whose image the config allows. */
   findSide(config: EnclaveConfig): SideName;
   /**
    * Attests with a nonce of its own.
@@ -63,7 +63,10 @@ export interface World {
   register(candidates: readonly Candidate[], config: EnclaveConfig): Promise<void>;
   /** Runs the plan's commands of this name, one after the other. @throws RolloutError: ROLLOUT_COMMAND */
   run(name: CommandName): Promise<void>;
-  /** A command line for the holder of the EnclaveCap, of a command that takes package and config first. */
+  /**
+   * Returns a command line for the holder of the EnclaveCap, of a command that takes package and config
+   * first.
+   */
   adminCommand(name: string, ...args: readonly string[]): string;
   /** Writes a line, without keys or secrets. */
   log(line: string): void;
@@ -280,7 +283,7 @@ async function runProgram(
   throw new RolloutError('ROLLOUT_COMMAND', `a command of ${name} ${why}: ${program}`);
 }
 
-/** A word as a POSIX shell reads it back. */
+/** Returns a word as a POSIX shell reads it back. */
 function shellWord(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -31,7 +31,7 @@ export function findSchema(application: string | undefined): AppSchema | undefin
   }
 }
 
-/** The path to which a request is sent: /process_data, or the only endpoint of its method. */
+/** Returns the path to which a request is sent: /process_data, or the only endpoint of its method. */
 export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): string | undefined {
   const paths = endpoints.filter((endpoint) => endpoint.method === method).map(({ path }) => path);
   const [only, ...morePaths] = paths;
@@ -39,8 +39,8 @@ export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): st
 }
 
 /**
- * The signed type whose fields have the types of a function's values, in their order. Of several, it is the
- * one of a struct that the function makes; undefined if that does not decide.
+ * Returns the signed type whose fields have the types of a function's values, in their order. Of several, it
+ * is the one of a struct that the function makes; undefined if that does not decide.
  */
 export function chooseSigned(
   { signs }: AppSchema,
@@ -54,7 +54,7 @@ export function chooseSigned(
   return { intent: only.intent, names: only.fields.map(({ name }) => name) };
 }
 
-/** A type as the schema names it: `0x1::string::String` is `String`. */
+/** Returns a type as the schema names it: `0x1::string::String` is `String`. */
 function shorten(type: string): string {
   return type.replace(/0x[0-9a-f]+::(?:string|option)::(\w+)/g, '$1');
 }

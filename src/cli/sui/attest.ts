@@ -31,7 +31,10 @@ export interface Expected {
   readonly deployments: Deployments | undefined;
 }
 
-/** The enclave's document, if the chain can be expected to verify it. @throws SuiCommandError: WOULD_ABORT */
+/**
+ * Returns the enclave's document, if the chain can be expected to verify it. @throws SuiCommandError:
+ * WOULD_ABORT
+ */
 export async function askForAttestation(
   url: string,
   root: Uint8Array | undefined,
@@ -50,7 +53,7 @@ export async function askForAttestation(
   return { document, nonce, now };
 }
 
-/** The key that the document attests, for one of these images. @throws AttestationError */
+/** Returns the key that the document attests, for one of these images. @throws AttestationError */
 export async function readAttestedKey(
   { document, nonce, now }: Attested,
   expected: Expected,

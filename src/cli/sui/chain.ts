@@ -240,7 +240,7 @@ export class Chain {
   }
 
   /**
-   * The id of a package's first version. Types have that of the version that introduced them: see
+   * Returns the id of a package's first version. Types have that of the version that introduced them: see
    * `readTypeOrigin`.
    *
    * @throws SuiError
@@ -258,7 +258,10 @@ export class Chain {
     return normalizeSuiAddress(originalId);
   }
 
-  /** A version of a package, and the id of its first version, which bytecode names it by. @throws SuiError */
+  /**
+   * Returns a version of a package, and the id of its first version, which bytecode names it by. @throws
+   * SuiError
+   */
   async package(packageId: string): Promise<PackageVersion & { readonly originalId: string }> {
     // GetPackage describes the modules, without their bytecode.
     const packageVersion = await fromNode(readPackage(this.client, packageId));
@@ -268,14 +271,14 @@ export class Chain {
     return { ...packageVersion, originalId: await this.originalPackage(packageId) };
   }
 
-  /** The digest of the chain's first checkpoint, in base58. @throws SuiError */
+  /** Returns the digest of the chain's first checkpoint, in base58. @throws SuiError */
   async identifier(): Promise<string> {
     return (await fromNode(this.client.core.getChainIdentifier())).chainIdentifier;
   }
 
   /**
-   * The first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml` name a
-   * chain.
+   * Returns the first 4 bytes of `identifier`, in hexadecimal, as the deployment file and `Published.toml`
+   * name a chain.
    *
    * @throws SuiError; SuiCommandError: DEPLOYMENT if the command line names a network that has another chain
    */
@@ -289,7 +292,7 @@ export class Chain {
     );
   }
 
-  /** An object's type and content. @throws SuiError */
+  /** Returns an object's type and content. @throws SuiError */
   async object(objectId: string): Promise<{ type: string; content: Uint8Array }> {
     const { object } = await fromNode(this.client.core.getObject({ objectId, include: { content: true } }));
     return { type: object.type, content: object.content };

@@ -79,7 +79,7 @@ would fail; 2 an argument is invalid, or the named node did not answer.`;
 /** A command, whatever its arguments are. */
 type AnyCommand = SuiCommand<Arguments, Options, IdName>;
 
-/** The `main` of a command that talks to Sui. */
+/** Returns the `main` of a command that talks to Sui. */
 export function suiCommand<
   const A extends Arguments,
   const O extends Options,
@@ -188,7 +188,7 @@ function printNotes({ notes }: Chain, io: Io): void {
   for (const note of notes) io.error(note);
 }
 
-/** The result of a dry run that ended with an error. */
+/** Returns the result of a dry run that ended with an error. */
 function failedDryRun(error: EnclaveError, chain: Chain): Result {
   const { code, message } = error;
   const isUnchecked = UNCHECKED.includes(code);

@@ -69,7 +69,7 @@ export async function checkBytecode(
 }
 
 /**
- * The bytecode of a package for the network of the command line.
+ * Returns the bytecode of a package for the network of the command line.
  *
  * @param options.again whether the package may be published already
  * @throws SuiCommandError: MOVE, ALREADY_PUBLISHED, STUB_FRAMEWORK, BYTECODE_FILE

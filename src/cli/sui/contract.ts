@@ -66,7 +66,8 @@ const Measurements = v.pipe(
 );
 
 /**
- * The image of the PCR file. A note on the chain says what it was built from, as its build recorded it.
+ * Returns the image of the PCR file. A note on the chain says what it was built from, as its build recorded
+ * it.
  *
  * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
  */
@@ -83,8 +84,8 @@ export interface ImageToAllow {
 }
 
 /**
- * The image of the PCR file, for a config that is to allow it. On a real network, it must be of a tagged
- * release, or `--experimental` be given.
+ * Returns the image of the PCR file, for a config that is to allow it. On a real network, it must be of a
+ * tagged release, or `--experimental` be given.
  *
  * @throws as `readImage`; SuiCommandError: EXPERIMENTAL_IMAGE, SOURCE_UNKNOWN
  */
@@ -250,7 +251,7 @@ export function isSameImage(first: Image, second: Image): boolean {
 }
 
 /**
- * The certificates of the file of `--root`, or undefined for AWS's.
+ * Returns the certificates of the file of `--root`, or undefined for AWS's.
  *
  * @throws SuiCommandError: DEVELOPMENT_TRUST
  */
@@ -272,9 +273,9 @@ export async function readRoots(
 const ASK_MS = 200;
 
 /**
- * A config, by a node that shows at least the version that the deployment file has: behind the address of a
- * node, there may be several, of which one lags. By an older version, a change that is due would seem to be
- * made already.
+ * Returns a config, by a node that shows at least the version that the deployment file has: behind the
+ * address of a node, there may be several, of which one lags. By an older version, a change that is due would
+ * seem to be made already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */
@@ -310,7 +311,7 @@ export function checkNotRetired({ id, isRetired }: EnclaveConfig): void {
 }
 
 /**
- * The end of an overlap that begins now, in milliseconds since 1970; undefined without an overlap.
+ * Returns the end of an overlap that begins now, in milliseconds since 1970; undefined without an overlap.
  *
  * @throws SuiCommandError: WOULD_ABORT in an overlap
  */
@@ -347,7 +348,7 @@ export function checkRegistered({ state }: Registration, { id }: EnclaveConfig, 
   );
 }
 
-/** The base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */
+/** Returns the base URL and time-out of requests to an enclave. @throws ClientError: CLIENT_OPTION */
 export function enclaveAt(url: string): Http {
   return { base: baseUrl(url), timeoutMs: ENCLAVE_TIMEOUT_MS };
 }

@@ -35,7 +35,7 @@ interface Named {
 }
 
 /**
- * The entry of the deployment file for the application.
+ * Returns the entry of the deployment file for the application.
  *
  * @throws SuiCommandError: DEPLOYMENT if it is of another chain
  */
@@ -51,7 +51,7 @@ async function readEntry(
   return noted;
 }
 
-/** The config that the deployment file has for the application, unless it is retired. */
+/** Returns the config that the deployment file has for the application, unless it is retired. */
 async function present(
   { deployments }: ConfigInput,
   chain: Chain,

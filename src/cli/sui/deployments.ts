@@ -141,7 +141,7 @@ export class Deployments {
     return parsed.output;
   }
 
-  /** The application that `--app` names, or the only one. @throws SuiCommandError: DEPLOYMENT */
+  /** Returns the application that `--app` names, or the only one. @throws SuiCommandError: DEPLOYMENT */
   application(): [name: string, Application] {
     const file = this.read();
     if (file === undefined) {
@@ -164,7 +164,7 @@ export class Deployments {
     );
   }
 
-  /** The applications by their names, to explain an error; none without a usable file. */
+  /** Returns the applications by their names, to explain an error; none without a usable file. */
   known(): Applications {
     try {
       return this.read()?.applications ?? new Map();
@@ -174,7 +174,7 @@ export class Deployments {
     }
   }
 
-  /** The application's ids of these names. @throws SuiCommandError: DEPLOYMENT */
+  /** Returns the application's ids of these names. @throws SuiCommandError: DEPLOYMENT */
   fill(names: readonly IdName[]): Partial<Ids> {
     const [application, entry] = this.application();
     const values = names.map((name) => {

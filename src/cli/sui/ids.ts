@@ -47,12 +47,12 @@ export type IdName = keyof typeof IDS;
 export type Ids = Readonly<Record<IdName, string>>;
 export const ID_NAMES = Object.keys(IDS) as IdName[];
 
-/** The option for an id, such as `--config`. */
+/** Returns the option for an id, such as `--config`. */
 export function optionFor(name: IdName): `--${(typeof IDS)[IdName]['option']}` {
   return `--${IDS[name].option}`;
 }
 
-/** The options of a command that takes these ids. */
+/** Returns the options of a command that takes these ids. */
 export function idOptions(names: readonly IdName[]): Readonly<Record<string, Option>> {
   return Object.fromEntries(
     names.map((name) => {
@@ -67,13 +67,13 @@ export function formerIds(...names: IdName[]): Readonly<Record<string, Argument>
   return Object.fromEntries(names.map((name) => [optionFor(name), IDS[name]]));
 }
 
-/** The ids that the options have. */
+/** Returns the ids that the options have. */
 export function idsIn(names: readonly IdName[], options: Readonly<Record<string, unknown>>): Partial<Ids> {
   const all = names.map((name) => [name, options[IDS[name].option]]);
   return Object.fromEntries(all.filter(([, id]) => id !== undefined));
 }
 
-/** The type that names an application on chain: its one-time witness. */
+/** Returns the type that names an application on chain: its one-time witness. */
 export function findApplication({
   appPackage,
   module,

@@ -103,8 +103,8 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
 }
 
 /**
- * The objects of the command line; if it names none, for each that the function takes the only one of its
- * type that the deployment file has.
+ * Returns the objects of the command line; if it names none, for each that the function takes the only one of
+ * its type that the deployment file has.
  */
 export function chooseObjects(
   { roles }: Pick<MoveCall, 'roles'>,
@@ -129,9 +129,9 @@ export interface Naming {
 }
 
 /**
- * The type that the enclave signs. Its fields are named by the struct of the module that has these fields in
- * this order, or has them after a nonce (`enclave::once`); if there is none, by that of another module. Of
- * several, it is the one that the function makes.
+ * Returns the type that the enclave signs. Its fields are named by the struct of the module that has these
+ * fields in this order, or has them after a nonce (`enclave::once`); if there is none, by that of another
+ * module. Of several, it is the one that the function makes.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION

@@ -28,7 +28,7 @@ export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a'
  */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 
-/** The identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
+/** Returns the identifier of a chain of `make dev-sui`, in base58. @param start 4 bytes */
 export function modelChainId(start: Uint8Array): string {
   return toBase58(Uint8Array.of(...start, ...MODEL_CHAIN));
 }
@@ -67,13 +67,14 @@ export interface Node {
 export interface NodeConnection extends Node {
   readonly client: SuiGrpcClient;
   /**
-   * The code of the last request's failure, such as ECONNREFUSED, which the client's own error does not keep.
+   * Returns the code of the last request's failure, such as ECONNREFUSED, which the client's own error does
+   * not keep.
    */
   failure(): string | null;
 }
 
 /**
- * The node that a command line names. Asks nothing of it.
+ * Returns the node that a command line names. Asks nothing of it.
  *
  * @param network for its public node
  * @param rpcUrl a node in place of that one

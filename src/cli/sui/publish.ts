@@ -22,7 +22,7 @@ const ARGUMENTS = { package: { schema: text } };
 type PublishInput = Pick<Input<typeof ARGUMENTS>, 'args' | 'deployments'>;
 
 /**
- * The package's entry in the deployment file, if it is for the node's chain.
+ * Returns the package's entry in the deployment file, if it is for the node's chain.
  *
  * @throws SuiCommandError: DEPLOYMENT
  */
@@ -48,8 +48,8 @@ async function present(
 }
 
 /**
- * The version with `enclave::enclave` among the dependencies of a package. The type of a capability has the
- * id of the version that introduced it, whose code is another.
+ * Returns the version with `enclave::enclave` among the dependencies of a package. The type of a capability
+ * has the id of the version that introduced it, whose code is another.
  */
 export async function findLinkedEnclave(
   chain: Chain,
@@ -103,7 +103,7 @@ async function note(
   });
 }
 
-/** The objects that a publication made, by their kinds. */
+/** Returns the objects that a publication made, by their kinds. */
 export function createdAtPublish(created: Executed['created']) {
   const enclaveCaps = capabilitiesIn(created);
   return {

@@ -25,7 +25,7 @@ function sectionPattern(network: string): RegExp {
   return new RegExp(`^\\[\\s*published\\.${network}\\s*\\][^\\n]*\\n(?:(?!\\[).*(?:\\n|$))*`, 'm');
 }
 
-/** The file with this publication in place of the network's earlier one. */
+/** Returns the file with this publication in place of the network's earlier one. */
 export function withPublication(toml: string, network: string, publication: Publication): string {
   const { chainId, publishedAt, originalId, version, upgradeCap } = publication;
   const section = [
@@ -42,13 +42,13 @@ export function withPublication(toml: string, network: string, publication: Publ
   return `${otherSections}\n\n${section}`;
 }
 
-/** The upgrade capability that the file names for a network, or undefined. */
+/** Returns the upgrade capability that the file names for a network, or undefined. */
 export function upgradeCapIn(toml: string, network: string): string | undefined {
   const [section = ''] = sectionPattern(network).exec(toml) ?? [];
   return /^upgrade-capability\s*=\s*"(0x[0-9a-f]{64})"/m.exec(section)?.[1];
 }
 
-/** The content of the file; empty if the file does not exist. */
+/** Returns the content of the file; empty if the file does not exist. */
 export function readPublished(path: string): string {
   try {
     return readRegularFile(path).toString();

@@ -37,7 +37,7 @@ export function checkUrls(urls: readonly string[]): void {
     throw new UsageError(`give at most ${MAX_URLS} URLs: a transaction takes no more`);
 }
 
-/** The documents of the enclaves at the URLs. @throws as `askForAttestation` */
+/** Returns the documents of the enclaves at the URLs. @throws as `askForAttestation` */
 export async function askAll(
   urls: readonly string[],
   root: Uint8Array | undefined,

@@ -26,7 +26,7 @@ interface SignerOptions {
 }
 
 /**
- * The sender's address: that of SUI_PRIVATE_KEY, or `address`.
+ * Returns the sender's address: that of SUI_PRIVATE_KEY, or `address`.
  *
  * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
  */
@@ -46,7 +46,7 @@ export function findSender(env: Environment, { address }: SignerOptions): string
   return sender;
 }
 
-/** The key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `findSender` */
+/** Returns the key of the sender: SUI_PRIVATE_KEY, or the one in the keystore. @throws as `findSender` */
 export async function readSigner(env: Environment, options: SignerOptions): Promise<Keypair> {
   const sender = findSender(env, options);
   return environmentKey(env) ?? (await keystoreKey(keystorePath(env, options), sender));

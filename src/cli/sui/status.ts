@@ -35,7 +35,7 @@ interface Asked {
   readonly deployments: Deployments | undefined;
 }
 
-/** The URLs to ask: the arguments, or those that the deployment file has for the config. */
+/** Returns the URLs to ask: the arguments, or those that the deployment file has for the config. */
 function listUrls({ args: { urls }, isFilled, deployments }: Asked): string[] {
   if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
@@ -68,7 +68,7 @@ function formatTime(ms: bigint | undefined): string {
   return new Date(Number(ms)).toISOString();
 }
 
-/** The verdict in a line. */
+/** Returns the verdict in a line. */
 function describeVerdict(findings: Found): string {
   const { config, enclaves, accepted, asked: urls, answering: answers, silent } = findings;
   const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(findings)}`;

@@ -145,7 +145,7 @@ function read(input: SubmitInput): Request {
   return { packageId, module, name, url, path, body, intent, schema, configId, objects };
 }
 
-/** The application of the deployment file that is meant. */
+/** Returns the application of the deployment file that is meant. */
 function findApplication(
   { deployments }: SubmitInput,
   packageId: string | undefined,
@@ -170,8 +170,8 @@ function findApplication(
 }
 
 /**
- * The signed fields that repeat a property of the request: a host can send the genuine answer to another
- * request.
+ * Returns the signed fields that repeat a property of the request: a host can send the genuine answer to
+ * another request.
  */
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -215,7 +215,7 @@ async function checkApplication({ application }: MoveCall, config: EnclaveConfig
   throw new WrongObjectTypeError(config.id, `for ${application}`, `for ${config.application}`);
 }
 
-/** A verified answer, and the id of the enclave whose registered key signed it. */
+/** Returns a verified answer, and the id of the enclave whose registered key signed it. */
 async function ask(
   input: SubmitInput,
   chain: Chain,

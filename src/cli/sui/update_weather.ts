@@ -102,7 +102,7 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
 }
 
 /**
- * A reading from the enclave itself, trusted only if the registered key signed it.
+ * Returns a reading from the enclave itself, trusted only if the registered key signed it.
  *
  * @param enclave undefined: any that runs an image that the config allows
  */
@@ -128,7 +128,7 @@ async function askForReading(
   return reading;
 }
 
-/** The reading, and the objects that the call takes. */
+/** Returns the reading, and the objects that the call takes. */
 async function submission(input: WeatherInput, chain: Chain) {
   const { enclave: enclaveId } = input.options;
   const application = findApplication(input.ids);

@@ -187,7 +187,7 @@ function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** The report as lines for people. */
+/** Returns the report as lines for people. */
 export function formatReport(report: Report): string {
   const { document, registration, at, verdict, code, reason, validUntil, awsRoot } = report;
   const trusted = awsRoot ? 'TRUSTED' : 'TRUSTED under a development root, which proves nothing';

@@ -190,14 +190,14 @@ function formatVoucher({ version, source: { url, commit } }: VerifiedRelease): s
   return `The signer of the release ${version} vouches for these registers, of commit ${commit} of ${url}. Only an audit proves that.`;
 }
 
-/** The document of a running enclave, made for a fresh nonce. */
+/** Returns the document of a running enclave, made for a fresh nonce. */
 async function ask(url: string) {
   return await fetchAttestation({ base: baseUrl(url), timeoutMs: TIMEOUT_MS });
 }
 
 /**
- * A saved document in any of its three forms. A binary one starts with a byte that the others can't start
- * with.
+ * Returns a saved document in any of its three forms. A binary one starts with a byte that the others can't
+ * start with.
  */
 async function readDocument(file: string): Promise<Uint8Array> {
   const bytes = await readFileArgument(file);

@@ -69,7 +69,7 @@ export async function callEnclave(request: CallRequest, signal: AbortSignal): Pr
   }
 }
 
-/** The key that an answer names, if it has signed that answer. */
+/** Returns the key that an answer names, if it has signed that answer. */
 async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<string | undefined> {
   const last = seen.findLast(({ key }) => key !== undefined);
   if (last?.key === undefined) return undefined;

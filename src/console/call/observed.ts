@@ -24,7 +24,7 @@ const MAX_KEPT = 65_536;
  */
 const MAX_READ = 1_048_576;
 
-/** The platform's fetch, which notes what it carries. */
+/** Returns the platform's fetch, which notes what it carries. */
 export function observing(seen: Observed[], base: URL): typeof globalThis.fetch {
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);

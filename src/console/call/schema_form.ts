@@ -62,8 +62,8 @@ const LIMITS: readonly (readonly [keyword: string, format: (limit: number) => st
 ];
 
 /**
- * The rules of a field as a person reads them. `sui-enclave schema` writes the steps of valibot into the
- * description, such as `check: must be at most 256 bytes; transform`: the messages are for people.
+ * Returns the rules of a field as a person reads them. `sui-enclave schema` writes the steps of valibot into
+ * the description, such as `check: must be at most 256 bytes; transform`: the messages are for people.
  */
 function describeRules(schema: JsonSchema): string {
   const limits = LIMITS.flatMap(([keyword, format]) => {
@@ -94,7 +94,10 @@ export function buildBody(fields: readonly FormField[], values: Values): Body {
   return { body };
 }
 
-/** The query of a GET from the body that a form made, with its question mark; empty without parameters. */
+/**
+ * Returns the query of a GET from the body that a form made, with its question mark; empty without
+ * parameters.
+ */
 export function buildQuery(body: unknown): string {
   const entries = isRecord(body) ? Object.entries(body) : [];
   const texts = entries.map(([name, value]) => [

@@ -57,7 +57,7 @@ export function nodeAt(url: URL): SuiGrpcClient {
   });
 }
 
-/** The images that contracts accept now. @throws SuiError; the signal's reason */
+/** Returns the images that contracts accept now. @throws SuiError; the signal's reason */
 export async function readImages(
   node: URL,
   configId: string,
@@ -105,7 +105,7 @@ async function readHolders(
   });
 }
 
-/** An owner in words, or its address. */
+/** Returns an owner in words, or its address. */
 export function formatOwner(owner: SuiClientTypes.ObjectOwner): string {
   const formatted = toOwner(owner);
   return 'address' in formatted ? formatted.address : formatted.words;
@@ -151,7 +151,7 @@ export async function readHistory(
   }
 }
 
-/** The events that later versions of the package introduced, each by its name. */
+/** Returns the events that later versions of the package introduced, each by its name. */
 async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, signal: AbortSignal) {
   const { response } = await client.movePackageService
     .listPackageVersions({ packageId: enclavePackage, pageSize: MAX_VERSIONS }, { abort: signal })
@@ -169,7 +169,7 @@ async function readLaterEvents(client: SuiGrpcClient, enclavePackage: string, si
   });
 }
 
-/** The latest events of one query that are of the config, the latest first. */
+/** Returns the latest events of one query that are of the config, the latest first. */
 async function readLatest(
   client: SuiGrpcClient,
   { id, application }: Pick<EnclaveConfig, 'id' | 'application'>,

@@ -11,7 +11,7 @@ export function shortenCall(call: string): string {
   return visibleText(call.replace(/^(?:0x)?[0-9a-f]+::/i, ''), 120);
 }
 
-/** The beginning of an id or a digest. */
+/** Returns the beginning of an id or a digest. */
 export function shortenId(id: string): string {
   return id.length > 12 ? `${visibleText(id.slice(0, 10))}…` : visibleText(id, 20);
 }

@@ -30,7 +30,7 @@ export async function differenceOnChain(
   );
 }
 
-/** The names of the structs within, each once. */
+/** Returns the names of the structs within, each once. */
 function structsIn(fields: readonly SchemaField[]): string[] {
   const names = fields.flatMap(({ type, fields: inner }) =>
     inner === undefined ? [] : [type.replace(/^(?:(?:vector|Option)<)+|>+$/g, ''), ...structsIn(inner)],

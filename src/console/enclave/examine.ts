@@ -66,7 +66,10 @@ export async function examine(
 /** No register of an image: a debug enclave has none, and must not be accepted. */
 const NO_REGISTER = 'f'.repeat(96);
 
-/** The image that the document names, to verify the rest of it where there is nothing to compare it with. */
+/**
+ * Returns the image that the document names, to verify the rest of it where there is nothing to compare it
+ * with.
+ */
 export function itself(bytes: Uint8Array): Image {
   const pcrs = readPcrs(bytes);
   const register = (index: number) => {

@@ -49,7 +49,7 @@ export function collectExpectation(files: readonly Given[]): Expectation {
   };
 }
 
-/** An answer of `/get_attestation`, or hexadecimal as it is. */
+/** Returns an answer of `/get_attestation`, or hexadecimal as it is. */
 function hexIn(text: string): string {
   return /^\s*\{\s*"attestation"\s*:\s*"([0-9a-fA-F]*)"\s*\}\s*$/.exec(text)?.[1] ?? text;
 }

@@ -55,7 +55,7 @@ export function judge({ explanation, expectation, subject, now }: Examination): 
   return { tone: 'warning', title, text: doubts.join(' ') };
 }
 
-/** The first line: a comparison of registers follows it, which the page shows in its own way. */
+/** Returns the first line: a comparison of registers follows it, which the page shows in its own way. */
 function reasonIn(message: string): string {
   return visibleText(message.replace(/:?\n.*$/s, ''), 500);
 }

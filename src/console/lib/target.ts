@@ -12,7 +12,7 @@ export type Target =
 
 const MAX_LENGTH = 2048;
 
-/** The base URL of an enclave or a node. Keeps a path, drops query and fragment. */
+/** Returns the base URL of an enclave or a node. Keeps a path, drops query and fragment. */
 export function parseTarget(text: string): Target {
   const address = text.trim();
   if (address.length > MAX_LENGTH) return { refused: 'The address is too long.' };

@@ -1,5 +1,5 @@
 /**
- * A text of an enclave or a node as one can look at it: control, format and private characters, lone
+ * Returns a text of an enclave or a node as one can look at it: control, format and private characters, lone
  * surrogates and line ends are written as escapes, since they could hide or reorder what is around them.
  * React escapes the rest.
  */

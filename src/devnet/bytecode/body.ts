@@ -48,7 +48,7 @@ function range(from: number, to: number): number[] {
 export const NATIVE = 0x2;
 export const ENTRY = 0x4;
 
-/** The rest of a function's definition, after its visibility. */
+/** Returns the rest of a function's definition, after its visibility. */
 export function readBody(at: Reader, version: number): Body {
   const flags = at.byte();
   at.list(() => at.index());

@@ -32,9 +32,9 @@ const GENERIC_VARIANT = [
 ];
 
 /**
- * The datatypes and functions of a module, by a text that names them, each as text that is equal if and only
- * if it is declared in the same way and, of a function, does the same. The policies of upgrades that are
- * stricter than `compatible` compare these (`inclusion_mode.rs` of move-binary-format).
+ * Returns the datatypes and functions of a module, by a text that names them, each as text that is equal if
+ * and only if it is declared in the same way and, of a function, does the same. The policies of upgrades that
+ * are stricter than `compatible` compare these (`inclusion_mode.rs` of move-binary-format).
  *
  * @param self the address that stands in the result for 0x0, which unpublished modules have
  * @throws RangeError, if it is not a module in a version of the format that this reads

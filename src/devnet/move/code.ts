@@ -101,7 +101,7 @@ export class ChainCode {
     return format(mapStructs(type, (struct) => ({ ...struct, address: this.#originOf(struct) })));
   }
 
-  /** The ids of the packages that introduced the datatypes of a type. */
+  /** Returns the ids of the packages that introduced the datatypes of a type. */
   listPackages(type: MoveType): Set<string> {
     const ids = new Set<string>();
     mapStructs(type, (struct) => {
@@ -137,7 +137,7 @@ export class ChainCode {
   }
 }
 
-/** A package id in a transaction, whose form is free. */
+/** Returns a package id in a transaction, whose form is free. */
 export function packageId(text: string): string {
   return normalizeSuiAddress(text);
 }

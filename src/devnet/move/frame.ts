@@ -68,7 +68,7 @@ export class Stack {
     return composite(this.popReference().value);
   }
 
-  /** The last values, in their order. */
+  /** Returns the last values, in their order. */
   popLast(count: number): Value[] {
     return count === 0 ? [] : this.#values.splice(-count);
   }
@@ -78,7 +78,7 @@ export class Stack {
   }
 }
 
-/** An item of one of a module's tables, or a local variable. */
+/** Returns an item of one of a module's tables, or a local variable. */
 export function at<T>(items: readonly T[], index: number): T {
   const item = items[index];
   if (item === undefined) throw new TypeError('an index points outside its table');

@@ -4,7 +4,7 @@ import { FRAMEWORK_MODULES } from './framework_modules.ts';
 
 let stub: Package | undefined;
 
-/** The standard library and the framework, as one package. */
+/** Returns the standard library and the framework, as one package. */
 export function frameworkPackage(): Package {
   stub ??= { original: '', modules: decode(FRAMEWORK_MODULES), dependencies: [] };
   return stub;

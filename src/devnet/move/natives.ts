@@ -239,7 +239,7 @@ function requireArgument(value: Value | undefined): Value {
   return value;
 }
 
-/** The bytes behind a reference. */
+/** Returns the bytes behind a reference. */
 function inner(value: Value | undefined, charge: NativeCall['charge']): Uint8Array {
   const bytes = toBytes(reference(value).value);
   charge(bytes.length);

@@ -116,7 +116,7 @@ class Transaction {
     return { events: this.#runtime.events, published: this.#published, results: this.#results };
   }
 
-  /** The failure for code that a verifier would have refused when the package was published. */
+  /** Returns the failure for code that a verifier would have refused when the package was published. */
   #unverified({ message }: TypeError): CommandFailure {
     return this.#failed('VM_INVARIANT_VIOLATION', `VMInvariantViolation: ${message}`);
   }

@@ -81,7 +81,7 @@ export function parseTypeOnce(text: string): MoveType {
   return type;
 }
 
-/** The type with arguments in place of its parameters. */
+/** Returns the type with arguments in place of its parameters. */
 export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType {
   switch (type.kind) {
     case 'primitive':
@@ -95,7 +95,7 @@ export function instantiate(type: MoveType, args: readonly MoveType[]): MoveType
   }
 }
 
-/** The type with other structs in place of those that it names. */
+/** Returns the type with other structs in place of those that it names. */
 export function mapStructs(type: MoveType, change: (struct: Struct) => Struct): MoveType {
   switch (type.kind) {
     case 'primitive':
@@ -128,7 +128,7 @@ export function typeArguments(types: readonly MoveType[]): string {
   return types.length === 0 ? '' : `<${types.map(format).join(',')}>`;
 }
 
-/** The value that is passed, whether by value or by reference. */
+/** Returns the value that is passed, whether by value or by reference. */
 export function valueType(type: MoveType): MoveType {
   return type.kind === 'reference' ? type.of : type;
 }

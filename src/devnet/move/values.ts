@@ -60,7 +60,7 @@ export function createVector(bytes: Uint8Array): Composite {
   return new Composite(Array.from(bytes, (byte) => BYTES[byte] as Int));
 }
 
-/** The bytes of a `vector<u8>`. */
+/** Returns the bytes of a `vector<u8>`. */
 export function toBytes(value: Value): Uint8Array {
   return Uint8Array.from(composite(value).items, (item) => Number(int(item).value));
 }
@@ -85,7 +85,7 @@ export function address(value: Value | undefined): Address {
   throw new TypeError('no address');
 }
 
-/** The address in a struct that begins with a `UID`, or is one, or an `ID`. */
+/** Returns the address in a struct that begins with a `UID`, or is one, or an `ID`. */
 export function idOf(value: Value | undefined): Address {
   return typeof value === 'string' ? value : idOf(composite(value).items[0]);
 }
@@ -147,7 +147,7 @@ export class Codec {
   }
 
   /**
-   * A value that a transaction gives as bytes, whose strings and options Sui checks at any depth.
+   * Returns a value that a transaction gives as bytes, whose strings and options Sui checks at any depth.
    *
    * @throws RangeError, TypeError for bytes that are not exactly one value of the type
    */

@@ -63,7 +63,7 @@ const NEGATIVE_BIGNUM = 3;
 const MAX_BIGNUM = 16;
 
 /**
- * The first item in `bytes` and its size in bytes. The caller checks what follows.
+ * Returns the first item in `bytes` and its size in bytes. The caller checks what follows.
  *
  * @param form `strict` rejects indefinite lengths, and lengths and integers in more bytes than necessary
  * @throws AttestationError: CBOR_MALFORMED, CBOR_INDEFINITE_LENGTH
@@ -151,7 +151,7 @@ class Reader {
     return toInteger(tag, readMagnitude(content)) ?? new CborTag(tag, content);
   }
 
-  /** The chunks of a string of indefinite length. Such strings may nest, as in Sui's reader. */
+  /** Returns the chunks of a string of indefinite length. Such strings may nest, as in Sui's reader. */
   #chunks(type: Type, opening: number): Uint8Array[] {
     this.#refuseIndefinite();
     const chunks: Uint8Array[] = [];
@@ -205,7 +205,7 @@ function readMagnitude(bytes: Uint8Array): bigint {
   return bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
 }
 
-/** A bignum as an integer, or null if its magnitude exceeds a u64. */
+/** Returns a bignum as an integer, or null if its magnitude exceeds a u64. */
 function toInteger(tag: number, magnitude: bigint): number | bigint | null {
   if (magnitude >= 2n ** 64n) return null;
   const integer = tag === POSITIVE_BIGNUM ? magnitude : -1n - magnitude;

@@ -139,9 +139,9 @@ const CONSTRUCTED = 0x20;
 const MAX_DEPTH = 32;
 
 /**
- * The end of the DER element at `start`. Checks that it and every element within it has a one-byte tag and a
- * definite and minimal length, and that constructed elements are filled exactly (X.690 sections 10.1 and
- * 8.1.3).
+ * Returns the end of the DER element at `start`. Checks that it and every element within it has a one-byte
+ * tag and a definite and minimal length, and that constructed elements are filled exactly (X.690 sections
+ * 10.1 and 8.1.3).
  */
 function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number): number {
   const tag = byteAt(bytes, start, limit);
@@ -168,7 +168,7 @@ function derEnd(bytes: Uint8Array, start: number, limit: number, depth: number):
   return end;
 }
 
-/** The direct children of a constructed element that `derEnd` has checked. */
+/** Returns the direct children of a constructed element that `derEnd` has checked. */
 function splitElements(der: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
   const first = byteAt(der, 1, der.length);
@@ -212,7 +212,7 @@ function keyUsage(extension: Extension | undefined): ParsedCertificate['keyUsage
   };
 }
 
-/** The extension's value, which must be exactly one DER element. */
+/** Returns the extension's value, which must be exactly one DER element. */
 function exact(extension: Extension): ArrayBuffer {
   const { buffer } = extension.extnValue;
   const value = new Uint8Array(buffer);

@@ -167,7 +167,7 @@ function checkExtensions({ chain }: Parts): void {
   }
 }
 
-/** The earliest notAfter: the last second at which every certificate is valid. */
+/** Returns the earliest notAfter: the last second at which every certificate is valid. */
 export function validUntil(chain: Chain): Date {
   return new Date(Math.min(...chain.map(({ notAfter }) => notAfter.getTime())));
 }

@@ -117,7 +117,7 @@ function findFailedRule(passed: ReadonlyMap<RuleId, string | undefined>, { code 
   return RULES.findIndex(({ id }) => (isIndefinite ? id === 'document.lengths' : !passed.has(id)));
 }
 
-/** The text on one line, without unsafe characters, and cut where it is too long. */
+/** Returns the text on one line, without unsafe characters, and cut where it is too long. */
 function oneLine(text: string): string {
   const line = text.slice(0, 2 * MAX_FOUND).replace(UNSAFE, ' ');
   return line.length > MAX_FOUND || text.length > 2 * MAX_FOUND ? `${line.slice(0, MAX_FOUND - 1)}…` : line;

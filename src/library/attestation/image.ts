@@ -42,7 +42,7 @@ export function parsePcrs(text: string): Image {
 }
 
 /**
- * The image in lower case.
+ * Returns the image in lower case.
  *
  * @throws AttestationError: POLICY_INVALID when a register is not a SHA-384 value, POLICY_ZERO_IMAGE when one
  *   is zero

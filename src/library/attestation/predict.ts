@@ -228,7 +228,7 @@ async function checkSignature(
   verifyRule(valid, 'the signature does not match');
 }
 
-/** The uncompressed form of a point in either form. */
+/** Returns the uncompressed form of a point in either form. */
 function p384Point(bits: Uint8Array): Uint8Array {
   try {
     return p384.Point.fromBytes(bits).toBytes(false);

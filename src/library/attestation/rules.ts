@@ -354,7 +354,7 @@ export type Rule = (typeof RULES)[number];
 /** Name of a rule, such as `chain.issuer`. It never changes. */
 export type RuleId = Rule['id'];
 
-/** The number of a rule in the list, from 1. */
+/** Returns the number of a rule in the list, from 1. */
 export function getRuleNumber(id: RuleId): number {
   return RULES.findIndex((rule) => rule.id === id) + 1;
 }

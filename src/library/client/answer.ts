@@ -63,8 +63,8 @@ export function readAnswer<Data, Input>(
 }
 
 /**
- * The first property of the signed data that differs from `expect`. Compares in BCS, so that a u64 may be
- * given as a number, a bigint or a decimal string.
+ * Returns the first property of the signed data that differs from `expect`. Compares in BCS, so that a u64
+ * may be given as a number, a bigint or a decimal string.
  *
  * @throws ClientError: CLIENT_OPTION for a property or value that the schema can't have
  */
@@ -89,7 +89,7 @@ export function unexpectedProperty<Data, Input>(
   });
 }
 
-/** The document in `{"attestation": hex}`. @throws ClientError: CLIENT_MALFORMED_ANSWER */
+/** Returns the document in `{"attestation": hex}`. @throws ClientError: CLIENT_MALFORMED_ANSWER */
 export function readAttestation(answer: unknown): Uint8Array {
   const endpoint = 'get_attestation';
   return hex(endpoint, 'attestation', properties(endpoint, answer, 'attestation')['attestation']);

@@ -20,7 +20,7 @@ export async function fetchAttestation(http: Http): Promise<{ document: Uint8Arr
 }
 
 /**
- * The ed25519 key that a verified document binds.
+ * Returns the ed25519 key that a verified document binds.
  *
  * @throws ClientError: CLIENT_ATTESTED_KEY
  */

@@ -70,9 +70,9 @@ export class EnclaveClient {
   }
 
   /**
-   * A client that trusts what an EnclaveConfig on Sui does: the image comes from the chain, and each answer
-   * with the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the rest of the
-   * client doesn't need.
+   * Returns a client that trusts what an EnclaveConfig on Sui does: the image comes from the chain, and each
+   * answer with the id of the registered Enclave whose key signed it. Loads `@mysten/sui`, which the rest of
+   * the client doesn't need.
    *
    * @param suiClient any client of `@mysten/sui`: it decides what the config says, so name a node that you
    *   trust

@@ -25,7 +25,10 @@ export async function verifyEd25519(
   }
 }
 
-/** The key, or null when Web Crypto refuses it: the algorithm is unknown, or the bytes are not a point. */
+/**
+ * Returns the key, or null when Web Crypto refuses it: the algorithm is unknown, or the bytes are not a
+ * point.
+ */
 async function importKey(subtle: SubtleCrypto, publicKey: Uint8Array): Promise<CryptoKey | null> {
   try {
     return await subtle.importKey('raw', new Uint8Array(publicKey), 'Ed25519', false, ['verify']);

@@ -86,7 +86,9 @@ export function invalidOption(message: string, options?: ErrorOptions): ClientEr
   return new ClientError('CLIENT_OPTION', message, options);
 }
 
-/** The `error` in the JSON of an error response as one line, without control or invisible characters. */
+/**
+ * Returns the `error` in the JSON of an error response as one line, without control or invisible characters.
+ */
 export function serverMessage(body: string): string | null {
   let message: unknown;
   try {
@@ -102,7 +104,7 @@ export function serverMessage(body: string): string | null {
 }
 
 /**
- * The path of an application's endpoint, relative to the base. Refuses paths that lead elsewhere.
+ * Returns the path of an application's endpoint, relative to the base. Refuses paths that lead elsewhere.
  *
  * @throws ClientError: CLIENT_OPTION
  */
@@ -116,7 +118,7 @@ export function endpointPath({ base }: Http, path: string): string {
 }
 
 /**
- * The base URL of an enclave's endpoints. Keeps a path, drops a query.
+ * Returns the base URL of an enclave's endpoints. Keeps a path, drops a query.
  *
  * @throws ClientError: CLIENT_OPTION
  */
@@ -133,7 +135,7 @@ export function baseUrl(url: string | URL): URL {
   return base;
 }
 
-/** An error that is not of this library, as the state of an enclave has it: as the cause, unread. */
+/** Returns an error that is not of this library, as the state of an enclave has it: as the cause, unread. */
 export function foreignError(cause: unknown): ClientError {
   const message = 'the enclave is not attested, since something else failed: see the cause of this error';
   return new ClientError('CLIENT_FAILED', message, { cause });

@@ -184,8 +184,8 @@ export class KnownKeys {
   }
 
   /**
-   * A key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is random,
-   * but seldom a key whose enclave seems to be gone.
+   * Returns a key to seal to. Behind a balancer nobody knows which enclave will get the message, so this is
+   * random, but seldom a key whose enclave seems to be gone.
    */
   async pickSealingKey(signal: AbortSignal | undefined): Promise<EnclaveKeys> {
     const trustedKeys = await this.trusted(signal);

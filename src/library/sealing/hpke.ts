@@ -55,8 +55,8 @@ export function createSuite(kem: KEM, kdf: KDF, aead: AEAD): Suite {
 let webCrypto: Suite | undefined;
 
 /**
- * The algorithms of Web Crypto. X25519 is in Node 22, Chrome and Edge 133, Firefox 130 and Safari 17; a page
- * has Web Crypto only if it was loaded over https or from this machine.
+ * Returns the algorithms of Web Crypto. X25519 is in Node 22, Chrome and Edge 133, Firefox 130 and Safari 17;
+ * a page has Web Crypto only if it was loaded over https or from this machine.
  */
 export function webCryptoSuite(): Suite {
   webCrypto ??= createSuite(KEM_DHKEM_X25519_HKDF_SHA256(), KDF_HKDF_SHA256(), AEAD_AES_256_GCM());
@@ -107,14 +107,15 @@ export async function openWith(
 }
 
 /**
- * The error for any altered message. It has no cause: the sender must not learn why its ciphertext failed.
+ * Returns the error for any altered message. It has no cause: the sender must not learn why its ciphertext
+ * failed.
  */
 export function altered(): SealingError {
   const message = 'the message was sealed in another way, or was changed on its way';
   return new SealingError('SEALED_ALTERED', message);
 }
 
-/** The error for an algorithm that the platform lacks; undefined for any other error. */
+/** Returns the error for an algorithm that the platform lacks; undefined for any other error. */
 export function unsupported(error: unknown): SealingError | undefined {
   if (!(error instanceof NotSupportedError)) return undefined;
   const message =

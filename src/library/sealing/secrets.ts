@@ -107,7 +107,7 @@ export function secretsInfo({ application, version, registers, signingKey }: Enc
   return Info.serialize(fields).toBytes();
 }
 
-/** The structure that a provisioner signs. */
+/** Returns the structure that a provisioner signs. */
 export function provisionedBytes({ key, enc, ciphertext }: SealedSecrets, state: EnclaveState): Uint8Array {
   const info = secretsInfo(state);
   const fields = { label: SIGNED_LABEL, ...ALGORITHM_IDS, key, info, enc, ciphertext };
@@ -161,7 +161,7 @@ export async function sealSecrets(
   };
 }
 
-/** The message as JSON, on one line. */
+/** Returns the message as JSON, on one line. */
 export function encodeSealedSecrets({ key, enc, ciphertext, signed }: SealedSecrets): string {
   const sealed = {
     version: VERSION,
@@ -258,7 +258,7 @@ export function receiptFor(values: Readonly<Record<string, string>>, key: Uint8A
   return { names: Object.keys(values), hmacs: Object.values(values).map(computeMac) };
 }
 
-/** An object with no other than these properties. */
+/** Returns an object with no other than these properties. */
 function readProperties(json: unknown, names: readonly string[]): Record<string, unknown> {
   if (typeof json !== 'object' || json === null || Array.isArray(json))
     throw malformed('it is not an object');

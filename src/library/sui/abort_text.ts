@@ -21,7 +21,7 @@ function refusal(error: string): RegExp {
 
 const MAX_U64 = 2n ** 64n - 1n;
 
-/** The failure that the text describes; null if it is anything else, down to a character. */
+/** Returns the failure that the text describes; null if it is anything else, down to a character. */
 export function failureIn(message: string): SuiClientTypes.ExecutionError | null {
   const [, words] = RUNTIME_ERROR.exec(message) ?? [];
   if (words !== undefined) return { $kind: 'Unknown', message: words, Unknown: null };

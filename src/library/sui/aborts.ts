@@ -129,7 +129,7 @@ export interface Abort {
   readonly number: string;
 }
 
-/** The short form of an abort, and, if known, which check failed and what to do. */
+/** Returns the short form of an abort, and, if known, which check failed and what to do. */
 export function explainAbort(abort: Abort): { abort: string; explanation: string } {
   const abortName = nameOf(abort);
   const short = `${abort.module ?? '?'}::${abortName ?? abort.number}`;
@@ -153,9 +153,9 @@ function nameOf({ module, name, number, code = codeIn(number) }: Abort): string 
 }
 
 /**
- * The code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of Move): four
- * bits of version, four that are 0, then the code. 255 says that the constant has none, and so does an older
- * version.
+ * Returns the code of an `#[error(code = …)]` constant in what a function aborted with (`ErrorBitset` of
+ * Move): four bits of version, four that are 0, then the code. 255 says that the constant has none, and so
+ * does an older version.
  */
 function codeIn(number: string): number | undefined {
   if (!/^\d{1,20}$/.test(number)) return undefined;

@@ -16,7 +16,7 @@ export interface AskOptions {
 export const MAX_PAGES = 100_000;
 
 /**
- * The answer to one request, which gets the signal.
+ * Returns the answer to one request, which gets the signal.
  *
  * @throws SuiError; the reason of the signal, once that is aborted
  */
@@ -36,7 +36,7 @@ export async function askNode<T>(
   }
 }
 
-/** The number of items to ask for at once. @throws SuiError: SUI_VALUE */
+/** Returns the number of items to ask for at once. @throws SuiError: SUI_VALUE */
 export function pageLimit(limit: number | undefined): { limit?: number } {
   if (limit === undefined) return {};
   if (!Number.isSafeInteger(limit) || limit < 1)

@@ -209,7 +209,7 @@ function checkContract({ enclavePackage, application, name }: EventQuery): Check
 /** The type origins of packages, which never change, by the id of a version. */
 const READ = new WeakMap<ClientWithCoreApi, Map<string, ReadonlyMap<string, string>>>();
 
-/** The id of the version that introduced the events of a query, which their types have. */
+/** Returns the id of the version that introduced the events of a query, which their types have. */
 async function readOrigin(
   client: ClientWithCoreApi,
   packageId: string,

@@ -54,7 +54,7 @@ const CHANGED = /not available for consumption|unavailable for consumption|needs
 const NOT_FOUND =
   /(0x[0-9a-f]{1,64})\b.{0,40}not found|could not find the referenced object (0x[0-9a-f]{1,64})/i;
 
-/** A message from the network, made safe for a terminal and limited in length. */
+/** Returns a message from the network, made safe for a terminal and limited in length. */
 function printable(text: string): string {
   const limit = 600;
   const line = text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim();
@@ -62,7 +62,7 @@ function printable(text: string): string {
 }
 
 /**
- * The SuiError for whatever a call of a Sui client threw, over gRPC or GraphQL.
+ * Returns the SuiError for whatever a call of a Sui client threw, over gRPC or GraphQL.
  *
  * Returns a SuiError unchanged, and rethrows an error that is not about a node.
  */
@@ -85,7 +85,8 @@ export function toSuiError(error: unknown): SuiError {
 }
 
 /**
- * The SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by status.
+ * Returns the SuiError for an error of the GraphQL client, which distinguishes errors neither by class nor by
+ * status.
  */
 function readGraphqlError(error: Error): SuiError | null {
   const errors = error instanceof AggregateError ? (error.errors as readonly Error[]) : [error];
@@ -105,9 +106,9 @@ function readGraphqlError(error: Error): SuiError | null {
 }
 
 /**
- * The SuiError for whatever executing a transaction threw. Unless a node clearly refused the transaction, it
- * may have been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the digest before
- * it throws one.
+ * Returns the SuiError for whatever executing a transaction threw. Unless a node clearly refused the
+ * transaction, it may have been executed: then this is an UnknownOutcomeError. `sendTransaction` asks for the
+ * digest before it throws one.
  */
 export function toSendError(error: unknown, digest: string): SuiError {
   let sdkError: SuiError;
@@ -128,15 +129,15 @@ export function toSendError(error: unknown, digest: string): SuiError {
 }
 
 /**
- * The name of the gRPC status of an error from the transport, which has a `code` and a `methodName`; else
- * null.
+ * Returns the name of the gRPC status of an error from the transport, which has a `code` and a `methodName`;
+ * else null.
  */
 function findStatus(error: Error): string | null {
   const { code, methodName } = error as { code?: unknown; methodName?: unknown };
   return typeof code === 'string' && typeof methodName === 'string' ? code : null;
 }
 
-/** The gRPC status of an error, or of what caused it. */
+/** Returns the gRPC status of an error, or of what caused it. */
 function givenStatus(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   return findStatus(error) ?? givenStatus(error.cause);
@@ -194,7 +195,7 @@ function gasTooLow(message: string, options?: ErrorOptions): SuiError {
 }
 
 /**
- * The SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
+ * Returns the SuiError for a transaction that failed, simulated or executed. The gRPC client of `@mysten/sui`
  * describes an instruction without a result as an abort with 0, so this takes it for one: `buildTransaction`
  * and `sendTransaction` tell them apart, and so does what a wallet returns.
  */

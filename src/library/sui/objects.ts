@@ -144,8 +144,8 @@ export function isOverlapping({ overlap }: EnclaveConfig, nowMs: number): boolea
 }
 
 /**
- * The images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an overlap
- * two.
+ * Returns the images of enclaves that contracts accept at a time, in milliseconds since the Unix epoch: in an
+ * overlap two.
  */
 export function acceptedImages(config: EnclaveConfig, nowMs: number): [Image, ...Image[]] {
   const { image, overlap } = config;
@@ -167,8 +167,8 @@ export function isKeyTooOld(enclave: Enclave, config: EnclaveConfig, nowMs: numb
 }
 
 /**
- * The id of the enclave with this key at a version of the config, whether it exists or not. Needs no node:
- * the type `EnclaveKey`, from which it is derived, is of the same version of the package as that of the
+ * Returns the id of the enclave with this key at a version of the config, whether it exists or not. Needs no
+ * node: the type `EnclaveKey`, from which it is derived, is of the same version of the package as that of the
  * config.
  */
 export function enclaveAddress(
@@ -344,7 +344,9 @@ async function readRegistrations(
   };
 }
 
-/** The ids of the capabilities for an application that an address owns. @throws as `readConfig` does */
+/**
+ * Returns the ids of the capabilities for an application that an address owns. @throws as `readConfig` does
+ */
 export async function listCapabilities(
   client: ClientWithCoreApi,
   owner: string,

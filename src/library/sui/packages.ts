@@ -76,8 +76,8 @@ function parsePackage(object: Uint8Array | undefined) {
 }
 
 /**
- * The type `T` for which an application registers its enclaves, as `applicationType` makes it, but by the id
- * of any version of the package that has the type. It differs if an upgrade introduced the type.
+ * Returns the type `T` for which an application registers its enclaves, as `applicationType` makes it, but by
+ * the id of any version of the package that has the type. It differs if an upgrade introduced the type.
  *
  * @example await readApplicationType(client, appPackageId, 'weather', 'WEATHER')
  * @throws as `readPackage` does; WrongObjectTypeError if that version of the package does not have the type
@@ -96,7 +96,7 @@ export async function readApplicationType(
 }
 
 /**
- * The id of the version of a package that introduced a datatype.
+ * Returns the id of the version of a package that introduced a datatype.
  *
  * @param packageId of any version that has the datatype
  * @param datatype `module::Name`

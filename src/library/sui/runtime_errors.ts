@@ -70,16 +70,16 @@ interface GrpcError {
 }
 
 /**
- * The content that a client is asked for, with the node's own words for a failure, which only the gRPC client
- * knows. Give its answer to `withRuntimeError`.
+ * Returns the content that a client is asked for, with the node's own words for a failure, which only the
+ * gRPC client knows. Give its answer to `withRuntimeError`.
  */
 export function withNodesWords<Include extends object>(include: Include | undefined): Include {
   return { ...include, protoJson: true } as object as Include;
 }
 
 /**
- * An answer to what was asked with `withNodesWords`, in which an instruction without a result is not an
- * abort.
+ * Returns an answer to what was asked with `withNodesWords`, in which an instruction without a result is not
+ * an abort.
  */
 export function withRuntimeError<Answer extends object>(answer: Answer): Answer {
   const { protoJson, ...result } = answer as {

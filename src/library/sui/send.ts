@@ -159,8 +159,8 @@ export async function resultOfSending<Included extends Include = object>(
 }
 
 /**
- * The transaction if it was executed nonetheless; null if the error leaves no doubt. Rejects if none is
- * found.
+ * Returns the transaction if it was executed nonetheless; null if the error leaves no doubt. Rejects if none
+ * is found.
  */
 async function lookUp<Included extends Include>(
   client: ClientWithCoreApi,

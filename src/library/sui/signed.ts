@@ -51,9 +51,9 @@ export interface SignedArguments<Data> {
 }
 
 /**
- * The arguments for a Move function of any module that verifies a signed answer: the fields of the signed
- * type, which the function puts into its struct, the time and the signature. Give them in the order of your
- * function, with the objects that it takes.
+ * Returns the arguments for a Move function of any module that verifies a signed answer: the fields of the
+ * signed type, which the function puts into its struct, the time and the signature. Give them in the order of
+ * your function, with the objects that it takes.
  *
  * Each field is passed in BCS by the signed type, so that the submitter can neither round nor rename
  * anything. Sui takes numbers, bool, address, ID, String, and vectors and options of these as arguments, of
@@ -113,8 +113,8 @@ interface Read {
 type Reads = Map<string, Read>;
 
 /**
- * The fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but it
- * writes them one after the other, and reads each from its value just before, so the reads show where each
+ * Returns the fields of a struct, each in BCS. A struct's type doesn't give away the types of its fields, but
+ * it writes them one after the other, and reads each from its value just before, so the reads show where each
  * field starts.
  */
 function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Fields {
@@ -137,8 +137,8 @@ function readFields<Input>(payload: BcsType<unknown, Input>, data: Input): Field
 }
 
 /**
- * A copy of a plain object that notes its reads, and those of plain objects within. Anything else is returned
- * as is.
+ * Returns a copy of a plain object that notes its reads, and those of plain objects within. Anything else is
+ * returned as is.
  */
 function watched(value: unknown, writer: BcsWriter, reads: Reads): unknown {
   if (!isPlain(value)) return value;
@@ -168,8 +168,8 @@ function isPlain(value: unknown): value is object {
 }
 
 /**
- * The fields of a value that was written as a struct is: from its start, each field after the other. Else its
- * bytes.
+ * Returns the fields of a value that was written as a struct is: from its start, each field after the other.
+ * Else its bytes.
  */
 function cut(bytes: Uint8Array, { at: start, reads }: Read, end: number): Field {
   const starts = [...reads.values()].map(({ at }) => at);

@@ -112,7 +112,7 @@ function nestedDifference(
   return describeDifference({ name: leaf, fields }, onChain, nested, depth);
 }
 
-/** A type as Move's sources write it, with what a schema can't have in full. */
+/** Returns a type as Move's sources write it, with what a schema can't have in full. */
 function formatType(type: OnChainType | undefined, depth: number): string {
   if (type?.type === undefined || depth === 0) return 'unknown';
   const plain = PLAIN[type.type];
@@ -131,7 +131,7 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   return isForeign ? bounded(items.length > 0 ? `${full}<${items.join(', ')}>` : full) : name;
 }
 
-/** A node's text, as a name. */
+/** Returns a node's text, as a name. */
 function named(name: string | undefined): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? '') ? bounded(name ?? '') : 'unknown';
 }

@@ -99,7 +99,7 @@ export const RegistrarContent = bcs.struct('RegistrarCap', { id: bcs.Address, co
 /** Key from which `sui::derived_object` derives an enclave's address. */
 export const EnclaveKey = bcs.struct('EnclaveKey', { configVersion: u64, publicKey: bcs.byteVector() });
 
-/** The value, or null when the bytes are not exactly one of that type. */
+/** Returns the value, or null when the bytes are not exactly one of that type. */
 export function parseExactly<Value extends Input, Input>(
   type: BcsType<Value, Input>,
   bytes: Uint8Array,

@@ -50,7 +50,7 @@ function target({ enclavePackage, application }: EnclaveCall, name: string) {
   };
 }
 
-/** The config and its capability: the first two arguments of most calls. */
+/** Returns the config and its capability: the first two arguments of most calls. */
 function admin(tx: Transaction, { configId, capId }: AdminCall) {
   return [object(tx, 'config', configId), object(tx, 'capability', capId)];
 }
@@ -63,7 +63,7 @@ function bytes(tx: Transaction, value: Uint8Array) {
   return tx.pure.vector('u8', value);
 }
 
-/** An `Option<Source>`, as a call of its own returns it. */
+/** Returns an `Option<Source>`, as a call of its own returns it. */
 function optional(tx: Transaction, { enclavePackage }: EnclaveCall, source: Source | undefined) {
   const module = `${checkAddress('the package of the enclave', enclavePackage)}::source`;
   if (source === undefined) return tx.moveCall({ target: `${module}::none` });

@@ -16,7 +16,7 @@ export function invalidValue(message: string, options?: ErrorOptions): SuiError 
   return new SuiError('SUI_VALUE', message, options);
 }
 
-/** An address or id in full length: a short one is more often a bad copy than `0x2`. */
+/** Returns an address or id in full length: a short one is more often a bad copy than `0x2`. */
 export function checkAddress(name: string, value: string): string {
   if (typeof value !== 'string' || !/^0x/i.test(value) || !isValidSuiObjectId(value)) {
     throw invalidValue(`${name} must be 0x and 64 hexadecimal digits`);
@@ -24,7 +24,7 @@ export function checkAddress(name: string, value: string): string {
   return normalizeSuiAddress(value);
 }
 
-/** A name in Move: of a module, a struct or a function. */
+/** Returns a name in Move: of a module, a struct or a function. */
 export function checkIdentifier(name: string, value: string): string {
   if (typeof value !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_]{0,127}$/.test(value)) {
     throw invalidValue(`${name} must be a name in Move: a letter, then letters, digits and underscores`);
@@ -33,7 +33,7 @@ export function checkIdentifier(name: string, value: string): string {
 }
 
 /**
- * The type `T` for which an application registers its enclaves: that of its one-time witness.
+ * Returns the type `T` for which an application registers its enclaves: that of its one-time witness.
  *
  * @param appPackage the version of the package that introduced the type: `readApplicationType` finds it for
  *   any version
@@ -45,7 +45,7 @@ export function applicationType(appPackage: string, moduleName: string, witness:
   return `${address}::${checkIdentifier('the module', moduleName)}::${checkIdentifier('the one-time witness', witness)}`;
 }
 
-/** A struct type without parameters, in full. */
+/** Returns a struct type without parameters, in full. */
 export function checkStructType(name: string, value: string): string {
   try {
     const tag = parseStructTag(value);
@@ -74,12 +74,12 @@ export function checkBytes(
   return value;
 }
 
-/** A u64 as its 8 bytes in BCS. @throws SuiError: SUI_VALUE */
+/** Returns a u64 as its 8 bytes in BCS. @throws SuiError: SUI_VALUE */
 export function u64Of(name: string, value: U64Input): Uint8Array {
   return serialized(name, () => u64.serialize(value).toBytes());
 }
 
-/** A string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
+/** Returns a string as its bytes in BCS. @throws SuiError: SUI_VALUE when it has a lone surrogate */
 export function encodeText(name: string, value: string): Uint8Array {
   return serialized(name, () => text.serialize(value).toBytes());
 }
@@ -94,7 +94,7 @@ function serialized(name: string, serialize: () => Uint8Array): Uint8Array {
   }
 }
 
-/** The fields of a source as bytes in BCS. @throws SuiError: SUI_VALUE */
+/** Returns the fields of a source as bytes in BCS. @throws SuiError: SUI_VALUE */
 export function encodeSource(source: Source): Uint8Array[] {
   const printable = (name: string, value: string, min: number, max: number) => {
     if (typeof value !== 'string' || !/^[ -~]*$/.test(value) || value.length < min || value.length > max) {

@@ -6,7 +6,7 @@ export const MICROSOFT_ISSUER = 'https://login.microsoftonline.com/{tenantid}/v2
 const MICROSOFT_TENANT =
   /^https:\/\/login\.microsoftonline\.com\/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\/v2\.0$/;
 
-/** The issuer as in Sui's address derivation, which treats both of Google's spellings as one. */
+/** Returns the issuer as in Sui's address derivation, which treats both of Google's spellings as one. */
 export function normalizeIssuer(issuer: string): string {
   return issuer === 'accounts.google.com' ? 'https://accounts.google.com' : issuer;
 }

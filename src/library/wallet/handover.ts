@@ -43,7 +43,10 @@ export interface KeptAnswer {
 export const POINTER_KEY = 'sui-enclave/wallet/redirect';
 export const ANSWER_KEY = 'sui-enclave/wallet/answer';
 
-/** The entry of the session storage, if it holds these names as strings. Anything else counts as absent. */
+/**
+ * Returns the entry of the session storage, if it holds these names as strings. Anything else counts as
+ * absent.
+ */
 export function readEntry<Name extends string>(
   key: string,
   names: readonly Name[],

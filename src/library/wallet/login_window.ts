@@ -97,7 +97,7 @@ export async function leaveForProvider(
   }
 }
 
-/** The answer to a login in this tab that is for this wallet. It is there once. */
+/** Returns the answer to a login in this tab that is for this wallet. It is there once. */
 export function takeAnswer(wallet: string): string | null {
   const kept: KeptAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);
   if (kept?.wallet !== wallet) return null;

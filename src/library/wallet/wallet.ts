@@ -294,7 +294,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     await this.#prove(isKept ? kept : await this.#ask(signal), { signal, isKept });
   }
 
-  /** A login whose salt or proof could not be had, while the salt service accepts its token. */
+  /** Returns a login whose salt or proof could not be had, while the salt service accepts its token. */
   #keptLogin(): Login | null {
     if (findLogin(this.#store)?.stage !== 'complete') return null;
     const login = resumeLogin({ storage: this.#store });

@@ -1,8 +1,8 @@
 /** Finds the property of a value that a BCS type can't hold. Never reveals values. */
 
 /**
- * The path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads properties one
- * after another, so the last one that it read is the one. An empty string where it read none.
+ * Returns the path, such as `readings.2.cents`, of the property at which `serialize` fails: it reads
+ * properties one after another, so the last one that it read is the one. An empty string where it read none.
  */
 export function propertyThatFails(serialize: (value: object) => void, value: object): string {
   let last = '';

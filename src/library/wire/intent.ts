@@ -5,7 +5,7 @@
 import { type BcsType, bcs } from '@mysten/bcs';
 import { type Field, u8, u64 } from './bcs.ts';
 
-/** The envelope of every signed answer around its payload `T`. */
+/** Returns the envelope of every signed answer around its payload `T`. */
 export function IntentMessage<T, Input>(payload: BcsType<T, Input>) {
   return bcs.struct(`IntentMessage<${payload.name}>`, { intent: u8, timestamp_ms: u64, payload });
 }

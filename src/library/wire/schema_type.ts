@@ -67,7 +67,7 @@ export function isPlainType(leaf: string): boolean {
 }
 
 /**
- * The size in bytes of a type, undefined where it depends on the value.
+ * Returns the size in bytes of a type, undefined where it depends on the value.
  *
  * @param fields of the struct, if it is one
  */
@@ -83,7 +83,7 @@ export function widthOf(type: string, fields: readonly SchemaField[] | undefined
   return sum;
 }
 
-/** A signed type as the schema of an application has it. */
+/** Returns a signed type as the schema of an application has it. */
 export function toSchemaType({ intent, payload }: DeclaredStruct): SchemaType {
   return { intent, name: payload.name, fields: payload.fields.map(toSchemaField) };
 }

@@ -9,7 +9,7 @@ export type Struct<Fields extends Record<string, MoveType>> = BcsStruct<Fields> 
 const MAX_NAME_LENGTH = 128;
 
 /**
- * A struct with the name and the fields that it has in Move, in the same order.
+ * Returns a struct with the name and the fields that it has in Move, in the same order.
  *
  * @throws TypeError if a name can't be one in Move, or if a field has a type of `@mysten/bcs`, which doesn't
  *   say what it is in Move

@@ -157,7 +157,7 @@ function authorizationUrl(provider: Provider, loginParameters: Record<string, st
   return url.href.replaceAll('+', '%20');
 }
 
-/** The last epoch in which the key pair can sign. @throws ZkLoginError: ZKLOGIN_OPTION */
+/** Returns the last epoch in which the key pair can sign. @throws ZkLoginError: ZKLOGIN_OPTION */
 export function readMaxEpoch({
   currentEpoch,
   maxEpoch,
@@ -180,7 +180,7 @@ export function readMaxEpoch({
   return last;
 }
 
-/** An epoch as a number. @throws ZkLoginError: ZKLOGIN_OPTION */
+/** Returns an epoch as a number. @throws ZkLoginError: ZKLOGIN_OPTION */
 export function epochNumber(name: string, value: number | bigint | string): number {
   const number =
     typeof value === 'number' || /^[0-9]{1,16}$/.test(String(value)) ? Number(value) : Number.NaN;

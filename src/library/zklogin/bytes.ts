@@ -27,8 +27,8 @@ export function copyBytes(name: string, value: unknown): Uint8Array<ArrayBuffer>
 }
 
 /**
- * The BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a caller's own
- * class.
+ * Returns the BCS of the transaction's data, or of its kind alone. A copy: the transaction may be of a
+ * caller's own class.
  *
  * @throws SuiError; ZkLoginError: ZKLOGIN_OPTION
  */

@@ -119,7 +119,10 @@ async function exchange(
   return token;
 }
 
-/** The `error` in a token URL's answer, which has status 400 in RFC 6749, section 5.2, and 200 at Slack. */
+/**
+ * Returns the `error` in a token URL's answer, which has status 400 in RFC 6749, section 5.2, and 200 at
+ * Slack.
+ */
 function readReason(text: string): string | null {
   try {
     const error: unknown = JSON.parse(text)?.error;

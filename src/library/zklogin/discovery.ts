@@ -29,8 +29,8 @@ const TIMEOUT_MS = 10_000;
 const MAX_SIZE = 65_536;
 
 /**
- * A custom provider, from its discovery document (OpenID Connect Discovery 1.0, section 4). Sui's validators
- * accept its tokens only if they know the issuer.
+ * Returns a custom provider, from its discovery document (OpenID Connect Discovery 1.0, section 4). Sui's
+ * validators accept its tokens only if they know the issuer.
  *
  * @param issuer exactly as in its tokens
  * @throws ZkLoginError: ZKLOGIN_OPTION, ZKLOGIN_UNREACHABLE, ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,

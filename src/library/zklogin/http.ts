@@ -103,7 +103,10 @@ export async function postJson(request: ServiceRequest): Promise<TextAnswer> {
   }
 }
 
-/** The JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED, ZKLOGIN_MALFORMED_ANSWER */
+/**
+ * Returns the JSON of an answer. @throws ZkLoginError: ZKLOGIN_TIMEOUT, ZKLOGIN_REFUSED,
+ * ZKLOGIN_MALFORMED_ANSWER
+ */
 export function parseAnswer(service: string, answer: TextAnswer): unknown {
   const { ok, status, text, retryAfterSeconds = null } = answer;
   if (!ok && isTooSlow(text)) {

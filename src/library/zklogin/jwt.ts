@@ -39,7 +39,7 @@ export interface LoginClaims {
 const MAX_SKEW_SECONDS = 60;
 
 /**
- * The payload of a JWT. Does not verify the signature.
+ * Returns the payload of a JWT. Does not verify the signature.
  *
  * @throws ZkLoginError: ZKLOGIN_TOKEN; ClaimError for a field of the wrong type
  */
@@ -90,12 +90,12 @@ export function checkToken(
   return { issuer: iss, subject: sub, audience: aud };
 }
 
-/** The first part of the JWT, which proofs repeat. */
+/** Returns the first part of the JWT, which proofs repeat. */
 export function headerOf(jwt: string): string {
   return parts(jwt).header;
 }
 
-/** The position of a substring in the payload's base64url, modulo 4, or null if it isn't there. */
+/** Returns the position of a substring in the payload's base64url, modulo 4, or null if it isn't there. */
 export function findInPayload(jwt: string, piece: string): number | null {
   const index = parts(jwt).payload.indexOf(piece);
   return piece === '' || index === -1 ? null : index % 4;
@@ -177,8 +177,8 @@ function checkClaim(
 }
 
 /**
- * A claim as written in the payload. Neither the circuit nor validators understand nesting: the name must
- * occur only once, or a proof could be for another value than the parsed one.
+ * Returns a claim as written in the payload. Neither the circuit nor validators understand nesting: the name
+ * must occur only once, or a proof could be for another value than the parsed one.
  *
  * @param pattern matches every spelling of the name
  * @throws ClaimError

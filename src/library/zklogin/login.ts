@@ -138,7 +138,7 @@ function loadComplete(store: SessionStore): CompleteLogin {
 }
 
 /**
- * The login that completeLogin finished before the page was reloaded.
+ * Returns the login that completeLogin finished before the page was reloaded.
  *
  * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
  */

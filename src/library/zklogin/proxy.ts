@@ -116,7 +116,7 @@ interface Answers {
   readonly allow?: string;
 }
 
-/** The JSON to send on. It is passed on as it came: the proving service checks it. */
+/** Returns the JSON to send on. It is passed on as it came: the proving service checks it. */
 async function readBody(request: ProxyRequest): Promise<string | Refusal> {
   if (request.method !== 'POST') {
     return { status: 405, error: 'this endpoint supports POST', headers: { allow: 'POST' } };

@@ -263,7 +263,7 @@ export class ZkLoginSession extends Signer {
 }
 
 /**
- * The session that was opened before the page was reloaded.
+ * Returns the session that was opened before the page was reloaded.
  *
  * @throws ZkLoginError: ZKLOGIN_NO_SESSION, ZKLOGIN_STORAGE
  */

@@ -10,9 +10,9 @@ import { findLogin, findSession, type SessionStore, sessionStore } from './stora
 export type LoginStage = 'answered' | 'complete' | 'open' | 'none';
 
 /**
- * The stage of the login when a page is loaded. Once it has an answer, a login that was begun to renew a
- * session takes precedence over the session. An answer without a begun login is ignored, so that a malicious
- * link has no effect.
+ * Returns the stage of the login when a page is loaded. Once it has an answer, a login that was begun to
+ * renew a session takes precedence over the session. An answer without a begun login is ignored, so that a
+ * malicious link has no effect.
  *
  * Exported from `sui-enclave/zklogin`.
  *

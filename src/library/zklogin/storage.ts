@@ -52,7 +52,7 @@ const LOGIN = 'sui-enclave/zklogin/login';
 const SESSION = 'sui-enclave/zklogin/session';
 
 /**
- * The browser's session storage: survives a reload, ends with the tab.
+ * Returns the browser's session storage: survives a reload, ends with the tab.
  *
  * @throws ZkLoginError: ZKLOGIN_STORAGE outside browsers
  */
@@ -73,7 +73,7 @@ export function createBrowserStore(): SessionStore {
 }
 
 /**
- * The storage in which a login must have been begun. Without a storage, there can be no login.
+ * Returns the storage in which a login must have been begun. Without a storage, there can be no login.
  *
  * @throws ZkLoginError: ZKLOGIN_NO_LOGIN, ZKLOGIN_STORAGE
  */
@@ -100,7 +100,7 @@ function sessionStorageHere(): Storage | null | undefined {
   }
 }
 
-/** A storage in memory: ends with the process or page. */
+/** Returns a storage in memory: ends with the process or page. */
 export function createMemoryStore(): SessionStore {
   const values = new Map<string, string>();
   return {

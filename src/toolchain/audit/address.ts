@@ -70,7 +70,7 @@ const refused = (url: string, why: string) =>
   );
 
 /**
- * The address of a repository.
+ * Returns the address of a repository.
  *
  * @param isNamed whether the auditor named it: then it may have a port, and be in a private network
  * @throws AuditError: SOURCE_REFUSED; NOT_FULLY_CHECKED, if its host has no address. UsageError, for one that

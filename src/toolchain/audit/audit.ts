@@ -83,7 +83,7 @@ export interface Parts {
   readonly framework: () => OwnFramework;
 }
 
-/** The `main` of the command. */
+/** Returns the `main` of the command. */
 export function auditCommand(parts: Parts): Main {
   return command({
     name: 'audit',
@@ -186,7 +186,7 @@ function describeSummary({ name, source }: EnclaveConfig, { asked: askedEnclaves
   return `the commit ${source?.commit} gives the image of the config ${JSON.stringify(printable(name, 60))}, and ${quantity(askedEnclaves.length, 'enclave')} with a registered key ${askedEnclaves.length === 1 ? 'runs' : 'run'} it`;
 }
 
-/** The admin's texts, for a terminal. */
+/** Returns the admin's texts, for a terminal. */
 function plainSource({ url, folder, frameworkVersion, ...hashes }: Source): Source {
   return {
     ...hashes,

@@ -86,8 +86,8 @@ export class MoveCommit {
   }
 
   /**
-   * The folder with the main module; else the one from which all others with modules of the package are
-   * reached.
+   * Returns the folder with the main module; else the one from which all others with modules of the package
+   * are reached.
    */
   #root({ modules, main }: Wanted): string {
     const names = new Set(main === undefined ? modules : [main, ...modules]);
@@ -107,7 +107,7 @@ export class MoveCommit {
     );
   }
 
-  /** The folder that declares a module. @throws AuditError: BYTECODE_UNKNOWN, if several do */
+  /** Returns the folder that declares a module. @throws AuditError: BYTECODE_UNKNOWN, if several do */
   #only(module: string): string | undefined {
     const [folder, otherFolder] = this.#declaring(module);
     if (folder === undefined || otherFolder === undefined) return folder;
@@ -125,7 +125,7 @@ export class MoveCommit {
     return [...this.#all].filter(([, { modules }]) => modules.has(module)).map(([folder]) => folder);
   }
 
-  /** A folder, and those that it depends on. */
+  /** Returns a folder, and those that it depends on. */
   #reachable(root: string): ReadonlySet<string> {
     const reached = new Set([root]);
     // A set that grows is walked to its end.

@@ -74,8 +74,8 @@ function filterRequests(fetcher: MovePackageFetcher, check: (request: string) =>
 }
 
 /**
- * The folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of the
- * framework.
+ * Returns the folder in `move/` that a local dependency of a Move.toml names; `enclave` for the package of
+ * the framework.
  */
 export function folderAt(path: string): string | undefined {
   // Of a clone, or of the installed program.
@@ -109,7 +109,7 @@ export class Compiler {
     this.#network = BUILD_NETWORKS.find((name) => name === network) ?? 'devnet';
   }
 
-  /** The package of this program. @throws as `compile` does */
+  /** Returns the package of this program. @throws as `compile` does */
   async enclave(): Promise<Modules> {
     const none = { folders: new Map(), published: new Map() };
     const { fetcher } = this.framework;
@@ -119,7 +119,7 @@ export class Compiler {
   }
 
   /**
-   * The modules of one package, without those of its dependencies.
+   * Returns the modules of one package, without those of its dependencies.
    *
    * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at
    * any time. So nothing is fetched that `enclave` did not need.

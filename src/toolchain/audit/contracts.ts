@@ -111,7 +111,7 @@ async function compare(
   return packages;
 }
 
-/** The config's commit, then those that it named before, then those of the auditor. */
+/** Returns the config's commit, then those that it named before, then those of the auditor. */
 async function* listCommits(
   audit: ContractAudit,
   source: AuditedSource,

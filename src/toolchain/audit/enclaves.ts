@@ -125,7 +125,7 @@ async function attest({ url, config, roots }: Question): Promise<Uint8Array> {
   return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
 }
 
-/** The key by which it says that it signs. */
+/** Returns the key by which it says that it signs. */
 async function claimedKey(url: string): Promise<string> {
   const { json } = await requestJson(enclaveAt(url), 'health_check');
   const { pk } = Object(json) as { pk?: unknown };

@@ -125,7 +125,7 @@ function failure(
 }
 
 /**
- * The objects of a clone on this machine, without its settings.
+ * Returns the objects of a clone on this machine, without its settings.
  *
  * @throws UsageError
  */

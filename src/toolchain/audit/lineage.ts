@@ -97,7 +97,7 @@ export class Lineages {
   }
 
   /**
-   * The lineage of a package.
+   * Returns the lineage of a package.
    *
    * @param id of any version, such as the address of a type, which is that of the version that introduced it
    * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all, or contradicts itself; SuiError
@@ -113,9 +113,9 @@ export class Lineages {
   }
 
   /**
-   * The other packages that versions of an application may run with, but for those of Sui's framework. The
-   * version that one is linked to is its minimum, and that of each version of a dependency that it may run
-   * with counts for what it is not linked to itself.
+   * Returns the other packages that versions of an application may run with, but for those of Sui's
+   * framework. The version that one is linked to is its minimum, and that of each version of a dependency
+   * that it may run with counts for what it is not linked to itself.
    *
    * @throws as `of` does
    */

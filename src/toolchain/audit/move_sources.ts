@@ -26,15 +26,15 @@ export function sourcesIn(folder: string): Sources {
   return Object.fromEntries(files.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 }
 
-/** The paths of a package's local dependencies. */
+/** Returns the paths of a package's local dependencies. */
 export function localPaths(sources: Sources): string[] {
   const paths = (sources['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
   return [...paths].map(([, path = '']) => path);
 }
 
 /**
- * The names of the modules that sources declare: perhaps more than the compiler finds, such as those for
- * tests.
+ * Returns the names of the modules that sources declare: perhaps more than the compiler finds, such as those
+ * for tests.
  */
 export function modulesIn(sources: Sources): ReadonlySet<string> {
   const names = new Set<string>();

@@ -18,8 +18,8 @@ const MAX_COMMITS = 20;
 const LIST_MS = 5 * 60_000;
 
 /**
- * A commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository and folder of the
- * config's source where it says no other.
+ * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository and folder
+ * of the config's source where it says no other.
  *
  * @throws UsageError
  */
@@ -34,8 +34,8 @@ export function parseOlderSource(text: string, source: Source | null): OlderSour
 }
 
 /**
- * The commits that a config has named so far, the latest first, without the present one. None where the node
- * lists no events, and those that it listed in time: an auditor can name others.
+ * Returns the commits that a config has named so far, the latest first, without the present one. None where
+ * the node lists no events, and those that it listed in time: an auditor can name others.
  *
  * @param listMs for the events, in milliseconds
  * @throws SuiError

@@ -241,7 +241,9 @@ function isMadeImmutable(commands: Commands, publication: number): boolean {
   });
 }
 
-/** The digest of the transaction whose effects delete an object; undefined where the node shows none. */
+/**
+ * Returns the digest of the transaction whose effects delete an object; undefined where the node shows none.
+ */
 async function findDeletion(objectId: string, chain: Chain): Promise<string | undefined> {
   const { ChangedObject_IdOperation: Operation } = GrpcTypes;
   const predicate = { oneofKind: 'affectedObject', affectedObject: { objectId } } as const;

@@ -137,7 +137,9 @@ export function compareMeasurements(
   );
 }
 
-/** The files in which an image that the auditor has differs from the one of the sources, a line each. */
+/**
+ * Returns the files in which an image that the auditor has differs from the one of the sources, a line each.
+ */
 export function listDifferences({ eif }: Rebuilt, local: Buffer): string[] {
   try {
     return compareEifs(eif, local).map((line) => printable(line, 300));

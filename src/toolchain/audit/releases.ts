@@ -23,7 +23,7 @@ export interface Release {
 /** Releases before that of this program; none so far. */
 export const RELEASES: readonly Release[] = [];
 
-/** The release of this program, by its compiled modules. */
+/** Returns the release of this program, by its compiled modules. */
 export function ownRelease(name: string, modules: Modules): Release {
   const digests = [...modules].map(([module, bytes]): [string, string] => [module, sha256(bytes)]);
   return { name, packageVersion: ownPackageVersion(), modules: Object.fromEntries(digests.sort()) };
@@ -37,8 +37,8 @@ function ownPackageVersion(): bigint {
 }
 
 /**
- * The release whose modules a package has, each of them. If it has others too, these can't call what is
- * internal to the release: its modules name their friends.
+ * Returns the release whose modules a package has, each of them. If it has others too, these can't call what
+ * is internal to the release: its modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
   return releases.find(({ modules: digests }) =>

@@ -128,7 +128,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
 }
 
 /**
- * The folders of a commit's Move packages, by their names: all that is read of an older commit.
+ * Returns the folders of a commit's Move packages, by their names: all that is read of an older commit.
  *
  * @param folder of the application
  * @throws AuditError: SOURCE_INVALID
@@ -171,7 +171,7 @@ function checkOmitted({ omitted }: Tree, folder: string): void {
 
 type Read = ImageSource & Pick<AuditedSource, 'name' | 'manifest' | 'inputs'>;
 
-/** An application in a repository of its own. */
+/** Returns an application in a repository of its own. */
 function readApart(app: string, framework: OwnFramework): Read {
   const lock = readTrustedLock(app, false);
   checkKnown(lock, framework);
@@ -211,7 +211,7 @@ function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
 
 const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `package-lock.json ${problem}`);
 
-/** An application in a clone of the framework: the framework of the commit must be the auditor's. */
+/** Returns an application in a clone of the framework: the framework of the commit must be the auditor's. */
 function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
   // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a
   // tool.
@@ -268,7 +268,7 @@ function checkSame(root: string, frameworkFolder: string, path: string): void {
   }
 }
 
-/** A file, or the files in a folder without its packages. */
+/** Returns a file, or the files in a folder without its packages. */
 function listFiles(folder: string, path: string): Set<string> {
   const paths = existsSync(join(folder, path))
     ? [path, ...globSync(`${path}/**`, { cwd: folder, exclude: ['**/node_modules/**'] })]

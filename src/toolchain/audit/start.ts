@@ -112,8 +112,8 @@ async function configsOfObject(id: string, type: string, chain: Chain): Promise<
 }
 
 /**
- * The configs that a transaction used, created or changed; else those of the packages that it published or
- * called.
+ * Returns the configs that a transaction used, created or changed; else those of the packages that it
+ * published or called.
  */
 async function configsOfTransaction(digest: string, chain: Chain): Promise<Iterable<string>> {
   const include = { effects: true, bcs: true } as const;
@@ -157,8 +157,8 @@ async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> 
 const isOfUsers = (id: string) => !/^0x0{60}/.test(id);
 
 /**
- * The configs of the applications of a package, or of all that use it if it is that of `enclave`, by the
- * events of their creation.
+ * Returns the configs of the applications of a package, or of all that use it if it is that of `enclave`, by
+ * the events of their creation.
  *
  * @throws AuditError: START_UNKNOWN; SuiError
  */

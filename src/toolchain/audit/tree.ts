@@ -81,7 +81,10 @@ function joinPath(folder: string, name: string): string {
   return path;
 }
 
-/** The error of a commit whose names this file system can't have, such as two that differ in case alone. */
+/**
+ * Returns the error of a commit whose names this file system can't have, such as two that differ in case
+ * alone.
+ */
 function toAuditError(error: unknown): unknown {
   if (error instanceof AuditError) return error;
   const { code = '' } = error as NodeJS.ErrnoException;

@@ -13,7 +13,7 @@ import { reportFile } from './loaded_files.ts';
 export const STAND_IN = 'stand_in.ts';
 
 /**
- * The settings that the image's build would put into the environment of the application.
+ * Returns the settings that the image's build would put into the environment of the application.
  *
  * @throws ConfigError
  */

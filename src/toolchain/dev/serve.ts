@@ -101,7 +101,7 @@ function withinThisMachine(config: Config): Config {
 }
 
 /**
- * The seed that `main.ts` keeps for the servers that it starts one after the other; undefined without
+ * Returns the seed that `main.ts` keeps for the servers that it starts one after the other; undefined without
  * `main.ts`.
  */
 async function keptSeed(): Promise<Uint8Array | undefined> {

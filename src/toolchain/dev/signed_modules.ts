@@ -169,7 +169,9 @@ function formatModule(name: string, publicKey: string, signed: Signed): string {
   return `${HEADER}\n#[test_only]\nmodule ${name};\n\n${texts.join('\n')}`;
 }
 
-/** A value as an expression of Move; undefined for one that only the module of its struct can make. */
+/**
+ * Returns a value as an expression of Move; undefined for one that only the module of its struct can make.
+ */
 export function formatLiteral(move: string, value: unknown): string | undefined {
   if (move === 'bool') return String(value);
   if (/^u\d+$/.test(move)) return `${value}${move}`;

@@ -29,7 +29,7 @@ export interface Site {
 }
 
 /**
- * The page's files, kept in memory: another command may build them anew meanwhile.
+ * Returns the page's files, kept in memory: another command may build them anew meanwhile.
  *
  * @param folder of the files
  * @param source of the page, from the root of the clone
@@ -44,7 +44,7 @@ function readFiles(folder: string): Map<string, Buffer> {
   return new Map(listFiles(folder).map((name) => [name, readFileSync(join(folder, name))]));
 }
 
-/** The paths of a folder's files, from that folder. Links are not followed. */
+/** Returns the paths of a folder's files, from that folder. Links are not followed. */
 export function listFiles(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -71,7 +71,7 @@ export function sendFile(response: ServerResponse, path: string, content: Buffer
   response.setHeader('cache-control', 'no-cache').end(content);
 }
 
-/** The page, with an element at the beginning of its head. */
+/** Returns the page, with an element at the beginning of its head. */
 export function pageWith({ files }: Site, element: string): string {
   return (files.get('index.html')?.toString() ?? '').replace('<head>', () => `<head>\n${element}`);
 }

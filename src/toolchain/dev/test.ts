@@ -20,7 +20,7 @@ import { HEADER, signedAnswers, signedModules } from './signed_modules.ts';
 
 const STEPS = ['types', 'tests', 'generated', 'move'] as const;
 
-/** A program of an npm package that the project has installed. @throws ConfigError */
+/** Returns a program of an npm package that the project has installed. @throws ConfigError */
 function installedProgram(root: string, packageName: string, file: string): string {
   try {
     return join(
@@ -42,7 +42,7 @@ async function runs(root: string, asJson: boolean, program: string, ...args: str
   return code === 0;
 }
 
-/** The Move packages of an application: in a clone that of its name, where there is one; else all. */
+/** Returns the Move packages of an application: in a clone that of its name, where there is one; else all. */
 function listPackages(project: Project, { name }: ApplicationFolder): [name: string, folder: string][] {
   return [...project.movePackages()].filter(([packageName]) => !project.isClone || packageName === name);
 }

@@ -19,7 +19,7 @@ const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new 
 ]);
 const BYTES = 'vector<u8>';
 
-/** The content of `client.ts`, without its header. */
+/** Returns the content of `client.ts`, without its header. */
 export function clientModule({ signed, all }: SignedStructs): string {
   const intents = new Map(signed.map(({ name, intent }) => [name, intent]));
   const used = new Set(['signedType', 'struct']);
@@ -55,7 +55,7 @@ function declaration(
   return `${constant}\nexport interface ${name} {\n${members}}\n`;
 }
 
-/** The type of a field's value, as it is parsed. */
+/** Returns the type of a field's value, as it is parsed. */
 function parsedType(field: SchemaField): string {
   const { type } = field;
   const { wrappers, leaf } = unwrapped(type);

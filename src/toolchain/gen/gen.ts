@@ -10,7 +10,7 @@ import { generate } from './generate.ts';
 import { writeGenerated } from './generated_file.ts';
 
 /**
- * The files of an application, in its folder and in its Move package.
+ * Returns the files of an application, in its folder and in its Move package.
  *
  * @param name which one; an author's repository has one application, and no name is necessary
  * @param move the folder of the Move package; default: `move/<name>`

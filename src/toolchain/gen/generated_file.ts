@@ -53,7 +53,7 @@ export function isGenerated(path: string): boolean {
   return existsSync(path) && HEADER.test(readFileSync(path, 'utf8'));
 }
 
-/** The present content; undefined if there is no file. */
+/** Returns the present content; undefined if there is no file. */
 function requireOwn(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const present = readFileSync(path, 'utf8');

@@ -22,7 +22,7 @@ const PLAIN: ReadonlyMap<string, readonly [codec: string, value: string]> = new 
 const BYTES = 'vector<u8>';
 
 /**
- * The content of `signed.go`, without its header, as gofmt formats it.
+ * Returns the content of `signed.go`, without its header, as gofmt formats it.
  *
  * @throws GenError: GEN_CONFLICT, if two fields would have the same name
  */

@@ -14,7 +14,7 @@ const MODULE = 'signed';
 const MAX_LINE = 100;
 
 /**
- * The content of `sources/signed.move`, without its header.
+ * Returns the content of `sources/signed.move`, without its header.
  *
  * @throws GenError: GEN_CONFLICT, if functions of two structs would have the same name
  */
@@ -33,7 +33,7 @@ export function moveModule(packageName: string, { signed, all }: SignedStructs):
   ].join('\n');
 }
 
-/** The content of `tests/signed_vectors.move`, without its header. */
+/** Returns the content of `tests/signed_vectors.move`, without its header. */
 export function moveTests(
   packageName: string,
   { signed }: SignedStructs,

@@ -24,7 +24,7 @@ const KEYWORDS = new Set(
 );
 
 /**
- * The content of `signed.py`, without its header.
+ * Returns the content of `signed.py`, without its header.
  *
  * @throws GenError: GEN_CONFLICT, if two fields would have the same name
  */

@@ -100,7 +100,7 @@ export function snakeCase(name: string): string {
     .toLowerCase();
 }
 
-/** The type of an item: of a vector or an Option. */
+/** Returns the type of an item: of a vector or an Option. */
 export function itemOf({ name, type, fields }: SchemaField): SchemaField {
   return { name, type: type.slice(type.indexOf('<') + 1, -1), ...(fields && { fields }) };
 }

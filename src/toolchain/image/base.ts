@@ -62,7 +62,7 @@ function readEntries(name: string, deb: Buffer): Buffer {
   return withoutEnd(tar);
 }
 
-/** An archive without its trailing empty blocks, so that another can follow. */
+/** Returns an archive without its trailing empty blocks, so that another can follow. */
 function withoutEnd(tar: Buffer): Buffer {
   return tar.subarray(0, tarEntries(tar).at(-1)?.end ?? 0);
 }

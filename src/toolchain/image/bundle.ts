@@ -98,7 +98,7 @@ function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, Bundled
   );
 }
 
-/** A module with all that it imports, as one file. */
+/** Returns a module with all that it imports, as one file. */
 async function bundleFile(root: string, input: string, plugins: Plugin[]): Promise<BundledFile> {
   const bundler = await rolldown({
     cwd: root,

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib';
 import { type CpioEntry, readCpio } from 'sui-enclave-cli/image/cpio';
 import { readEif } from 'sui-enclave-cli/image/eif/read';
 
-/** A line for each difference; an empty list if the files are identical. */
+/** Returns a line for each difference; an empty list if the files are identical. */
 export function compareEifs(first: Buffer, second: Buffer): string[] {
   if (first.equals(second)) return [];
   const [a, b] = [readEif(first), readEif(second)];

@@ -183,7 +183,7 @@ function neededBy(
   return neededModules({ packages: all }, appManifest ? [SERVER, appDir] : [SERVER], build);
 }
 
-/** The files and folders of the framework, or of a clone, that an image is built from. */
+/** Returns the files and folders of the framework, or of a clone, that an image is built from. */
 export function imageSources({ workspaces }: Needed, appDir: string | undefined): string[] {
   const app = appDir === undefined ? [] : [appDir];
   return [...new Set([...workspaces, ...BUILD_SOURCES, 'enclave', ...app])];
@@ -203,7 +203,7 @@ export function digestOfModules(packages: ReadonlyMap<string, NpmPackage>): stri
   return createHash('sha256').update(lines.join('')).digest('hex');
 }
 
-/** The folder of one of the packages in a context. */
+/** Returns the folder of one of the packages in a context. */
 export function folderInContext({ needed }: ImageInputs, path: string): string {
   return join(needed.modules.includes(path) ? '' : APPLICATION, path);
 }

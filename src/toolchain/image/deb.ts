@@ -6,7 +6,7 @@ import { ImageError } from 'sui-enclave-cli/image/errors';
 const BLOCK = 512;
 const MAX_DATA_BYTES = 2 ** 31;
 
-/** The package's files, as an uncompressed tar archive. */
+/** Returns the package's files, as an uncompressed tar archive. */
 export function dataArchive(deb: Buffer): Buffer {
   if (deb.toString('latin1', 0, 8) !== '!<arch>\n')
     throw new ImageError('ARCHIVE_INVALID', 'a package is not an ar archive');
@@ -62,7 +62,7 @@ export interface TarEntry {
   readonly end: number;
 }
 
-/** The entries of a tar archive with their names; extended headers are entries of their own here. */
+/** Returns the entries of a tar archive with their names; extended headers are entries of their own here. */
 export function tarEntries(tar: Buffer): TarEntry[] {
   const entries: TarEntry[] = [];
   for (let at = 0; at + BLOCK <= tar.length; ) {

@@ -41,7 +41,7 @@ export interface PackageLicense {
 }
 
 /**
- * The folders of the packages in a bundle, from the root.
+ * Returns the folders of the packages in a bundle, from the root.
  *
  * @param modules the paths of the modules in the bundle
  */

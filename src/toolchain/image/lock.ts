@@ -83,7 +83,7 @@ export function formatLock(lock: Lock): string {
   return `{\n${[...head, `  "packages": ${list(packages)}`, `  "sources": ${list(sources)}`].join(',\n')}\n}\n`;
 }
 
-/** The changes from one lock to the next, a line each; an empty list if both hold the same files. */
+/** Returns the changes from one lock to the next, a line each; an empty list if both hold the same files. */
 export function diffLocks(before: Lock, after: Lock): string[] {
   const files = (lock: Lock) => new Map([...lock.packages, ...lock.sources].map((file) => [file.name, file]));
   const old = files(before);

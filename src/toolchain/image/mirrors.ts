@@ -53,7 +53,8 @@ function address(env: NodeJS.ProcessEnv, name: string): string | undefined {
 }
 
 /**
- * A line `<origin> <address>` for each package list that apt knows; an empty string if apt is not installed.
+ * Returns a line `<origin> <address>` for each package list that apt knows; an empty string if apt is not
+ * installed.
  */
 function readAptSources(): string {
   const format = ['indextargets', '--format', '$(ORIGIN) $(REPO_URI)', 'Created-By: Packages'];

@@ -49,7 +49,7 @@ interface Position {
   readonly end: number;
 }
 
-/** The places of `import.meta` in a syntax tree, in their order. */
+/** Returns the places of `import.meta` in a syntax tree, in their order. */
 function importMetas(node: unknown): Position[] {
   if (typeof node !== 'object' || node === null) return [];
   const { type, meta, start, end }: Partial<Position> & { type?: unknown; meta?: { name?: unknown } } = node;

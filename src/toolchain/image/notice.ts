@@ -85,7 +85,7 @@ The texts of all these licences are in licenses.txt, which each build writes bes
 `;
 }
 
-/** The lines that name the holders, each once. */
+/** Returns the lines that name the holders, each once. */
 function copyrights({ texts }: PackageLicense): string[] {
   const lines = texts.flatMap((text) => text.match(/^\W*Copyright\b.*\d{4}.*$/gim) ?? []);
   return [...new Set(lines.map((line) => line.replace(/^\W+/, '').trim()))];

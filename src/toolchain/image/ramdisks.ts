@@ -95,7 +95,7 @@ export function schemaEntry(appDir: string): [path: string, file: { readonly dat
   return schema === undefined ? [] : [['app/schema.json', { data: Buffer.from(schema) }]];
 }
 
-/** The shared libraries that the programs need, directly or not, except the loader. */
+/** Returns the shared libraries that the programs need, directly or not, except the loader. */
 function neededBy(programs: readonly string[]): Set<string> {
   const libraries = new Set<string>();
   const waiting = [...programs];

@@ -33,7 +33,7 @@ export interface Ingredients {
   /** The folders of the packages in the bundle. */
   readonly bundled: readonly string[];
   readonly debian: readonly LockedFile[];
-  /** The archive of a package of Debian. */
+  /** Returns the archive of a package of Debian. */
   deb(file: LockedFile): Buffer;
   /** The Node, if it is not the pinned one. */
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
@@ -74,13 +74,13 @@ export function createSbom(eif: Eif, ingredients: Ingredients): string {
   return `${JSON.stringify(bom, null, 2)}\n`;
 }
 
-/** The names of the shared libraries in the boot ramdisk. */
+/** Returns the names of the shared libraries in the boot ramdisk. */
 function librariesIn({ ramdisks: [boot] }: Eif): string[] {
   if (boot === undefined) return [];
   return readCpio(gunzipSync(boot)).flatMap(({ path }) => /\/([^/]+\.so[^/]*)$/.exec(path)?.[1] ?? []);
 }
 
-/** The files of app.yaml's `files`. */
+/** Returns the files of app.yaml's `files`. */
 function filesIn({ ramdisks: [, application] }: Eif): CpioEntry[] {
   if (application === undefined) return [];
   const reservedPaths = RESERVED.map((name) => `app/${name}`);

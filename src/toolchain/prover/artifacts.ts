@@ -74,7 +74,9 @@ export function builtProver(size: CircuitSize): Artifacts | undefined {
   return existsSync(artifacts.key) && existsSync(ENGINE) ? artifacts : undefined;
 }
 
-/** The witness generator and its arguments: circom's in C++ if it was built, otherwise in WebAssembly. */
+/**
+ * Returns the witness generator and its arguments: circom's in C++ if it was built, otherwise in WebAssembly.
+ */
 export function locateGenerator({ circuit }: Pick<Artifacts, 'circuit'>): string[] {
   const native = join(circuit, 'zkLogin');
   return existsSync(native) ? [native] : locateWasmGenerator({ circuit });

@@ -87,7 +87,7 @@ export async function extractFromImage(archive: string, target: Wanted, out: str
 
 // --- The archive ---
 
-/** The entries of a tar archive, one after the other. What is not read of one is skipped. */
+/** Returns the entries of a tar archive, one after the other. What is not read of one is skipped. */
 async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   const parser = new Parser({ strict: true, zstd: false });
   const entries = on(parser, 'entry', { close: ['end'] });
@@ -120,7 +120,7 @@ async function* readEntries(tar: Readable): AsyncGenerator<ReadEntry> {
   }
 }
 
-/** The path in a form that can be compared. @throws ProverToolError */
+/** Returns the path in a form that can be compared. @throws ProverToolError */
 function normalizePath({ path }: ReadEntry): string {
   const parts = path.replace(/^(\.?\/)+/, '').split('/');
   if (parts.at(-1) === '') parts.pop();
@@ -158,7 +158,10 @@ async function readContent(entry: ReadEntry): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** The manifest of the only image for amd64, which published generators are for. @throws ProverToolError */
+/**
+ * Returns the manifest of the only image for amd64, which published generators are for. @throws
+ * ProverToolError
+ */
 async function readManifest(archive: string): Promise<{ digest: string; layers: readonly Descriptor[] }> {
   const small = new Map<string, Buffer>();
   let index: Buffer | undefined;
@@ -274,7 +277,7 @@ async function* hashed(blob: ReadEntry, hash: Hash): AsyncGenerator<Buffer> {
   }
 }
 
-/** The layer's tar archive, counted. */
+/** Returns the layer's tar archive, counted. */
 function plain(blob: AsyncIterable<Buffer>, mediaType: string, total: { bytes: number }): Readable {
   const compression = Object.hasOwn(DECOMPRESSORS, mediaType) ? DECOMPRESSORS[mediaType] : undefined;
   if (compression === undefined) throw invalid(`a layer has the unknown type ${mediaType.slice(0, 100)}`);
@@ -353,7 +356,7 @@ async function write(entry: ReadEntry, path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The file as the topmost layer leaves it. */
+/** Returns the file as the topmost layer leaves it. */
 function findFile(name: string, layers: readonly Layer[]) {
   for (const { files, removed, hides } of layers.toReversed()) {
     const file = files.get(name);

@@ -137,7 +137,7 @@ async function ping(url: URL): Promise<Check> {
   });
 }
 
-/** An answer with one of the statuses, and with a code as every answer of the service has it. */
+/** Returns an answer with one of the statuses, and with a code as every answer of the service has it. */
 async function refusal(
   url: URL,
   name: string,

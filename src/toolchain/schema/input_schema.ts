@@ -87,12 +87,12 @@ function describeFallback(schema: Schema, [first]: readonly unknown[]): unknown[
   return [later({ type: FALLBACK })];
 }
 
-/** An action that has no place in a JSON Schema. */
+/** Returns an action that has no place in a JSON Schema. */
 function later(item: unknown): unknown {
   return { kind: 'validation', type: 'later', item };
 }
 
-/** The items of a pipe up to its first transformation, and one that stands for the others. */
+/** Returns the items of a pipe up to its first transformation, and one that stands for the others. */
 function inputPipe(pipe: readonly unknown[], converted: Map<Schema, Schema>): unknown[] {
   const items = flat(pipe);
   const end = items.findIndex((item, index) => index > 0 && (isSchema(item) || isTransformation(item)));

@@ -116,7 +116,7 @@ export function describeGas({ sender, gasData }: TransactionData): {
   return { payer, isOwn: payer === sender, budget: suiText(BigInt(gasData.budget ?? 0)) };
 }
 
-/** An amount in MIST, in SUI without trailing zeros. */
+/** Returns an amount in MIST, in SUI without trailing zeros. */
 export function suiText(mist: bigint): string {
   const decimals = String(mist % MIST_PER_SUI)
     .padStart(9, '0')

@@ -15,14 +15,16 @@ export function measureImage(parts: ImageParts): Image {
   };
 }
 
-/** A register that was zero and was extended once, by the hash of the contents one after the other. */
+/**
+ * Returns a register that was zero and was extended once, by the hash of the contents one after the other.
+ */
 function register(contents: readonly Uint8Array[]): string {
   const content = createHash('sha384');
   for (const part of contents) content.update(part);
   return createHash('sha384').update(Buffer.alloc(48)).update(content.digest()).digest('hex');
 }
 
-/** The lines of `out/nitro.pcrs`. */
+/** Returns the lines of `out/nitro.pcrs`. */
 export function formatPcrs({ pcr0, pcr1, pcr2 }: Image): string {
   return [pcr0, pcr1, pcr2].map((value, at) => `${value} PCR${at}\n`).join('');
 }

@@ -94,7 +94,7 @@ interface Signed {
   readonly signature: string;
 }
 
-/** The signed answer in a body; undefined for any other body. */
+/** Returns the signed answer in a body; undefined for any other body. */
 function readSigned(body: Buffer): Signed | undefined {
   try {
     const answer = JSON.parse(body.toString());

@@ -23,7 +23,7 @@ export interface ContractOptions {
 }
 
 /**
- * The Move package that `play` publishes: that of the application's name, or the only one.
+ * Returns the Move package that `play` publishes: that of the application's name, or the only one.
  *
  * @throws ConfigError if there is none
  */

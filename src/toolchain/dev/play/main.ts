@@ -53,7 +53,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 
   report: (_error, failure) => failure && { ...failure, text: `sui-enclave play: ${failure.json.error}` },
 });
 
-/** The page to begin with. */
+/** Returns the page to begin with. */
 function startLink(addresses: Addresses): string {
   return addresses.dapp === undefined ? consoleLink(addresses) : `${addresses.dapp}/`;
 }

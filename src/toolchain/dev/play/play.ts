@@ -273,7 +273,7 @@ export class Play {
     return url;
   }
 
-  /** The settings.json of a dapp. */
+  /** Returns the settings.json of a dapp. */
   #describeSettings(url: string, { sui, contract }: Parts, wallet: WalletServices | undefined): object {
     const files = developmentFiles(this.#outUrl(), [ROOT_FILE, this.#pcrsName()]);
     return {

@@ -129,7 +129,7 @@ async function startBackendProcess({
   return { url: url as string, pid: child.pid as number, died, close };
 }
 
-/** The URL in the line that the backend logs when it listens. */
+/** Returns the URL in the line that the backend logs when it listens. */
 function awaitUrl({ stdout }: ChildProcess, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     createInterface({ input: stdout as Readable }).on('line', (line) => {

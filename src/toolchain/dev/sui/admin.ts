@@ -49,7 +49,10 @@ function readFailure(stdout: string): string | undefined {
   }
 }
 
-/** The published weather contract, and the config that it trusts. @param pcrs the file of the registers */
+/**
+ * Returns the published weather contract, and the config that it trusts. @param pcrs the file of the
+ * registers
+ */
 export async function publishWeather(
   admin: Admin,
   pcrs: string,

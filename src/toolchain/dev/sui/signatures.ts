@@ -24,7 +24,7 @@ const fetchKey: ProofTrust['fetchKey'] = (issuer, kid) => {
   return issuerKeys(isLoopbackOrigin(issuer) ? { [issuer]: `${issuer}/jwks` } : PROVIDERS_KEYS)(issuer, kid);
 };
 
-/** The development keys of zkLogin's circuit that `make prover` has built. */
+/** Returns the development keys of zkLogin's circuit that `make prover` has built. */
 export function builtKeys(): VerifyingKey[] {
   return (['small', 'full'] as const).flatMap((size) => {
     const artifacts = builtProver(size);

@@ -33,7 +33,7 @@ export function portsFrom(first: number): Ports {
 /** A port and its owner, such as "the page's". */
 export type NamedPort = readonly [port: number, owner: string];
 
-/** The ports of the wallet's parts. */
+/** Returns the ports of the wallet's parts. */
 export function listPorts(ports: Ports): NamedPort[] {
   return PARTS.map((part) => [ports[part], NAMES[part]]);
 }
