@@ -27,7 +27,7 @@ export type Argument = string | Variable | readonly (string | Variable)[];
 
 export interface Step {
   readonly what: string;
-  /** The variable that gets what was found, or what the last command of `make` printed. */
+  /** Variable that gets the output of `find`, or else that of the last command of `make`. */
   readonly sets?: string;
   /** Command that prints the resource; it fails, or prints nothing or `None`, if the resource is missing. */
   readonly find: readonly Argument[];

@@ -52,7 +52,7 @@ export async function examine({ eif, cpus, port, root, env }: DoctorOptions): Pr
   ];
 }
 
-/** Returns the enclaves that run; none where nitro-cli is missing, which another finding says. */
+/** Returns the enclaves that run. Returns none if nitro-cli is missing; another finding reports that. */
 function examineEnclaves(env: Environment): { enclaves: RunningEnclave[]; findings: Finding[] } {
   if (!find(env, 'nitro-cli')) return { enclaves: [], findings: [] };
   try {
@@ -99,7 +99,9 @@ function examineImage(eif: string): { findings: Finding[]; memoryMib?: number } 
   }
 }
 
-/** Never a fault: which release has which faults, only the Node project says. */
+/**
+ * Describes the Node of an image. It is never a fault: only the Node project knows the faults of a release.
+ */
 function examineNode(eif: string): Finding {
   const { imageNode: pinned } = readRelease();
   const built = recordedNode(eif) ?? pinned;
@@ -204,7 +206,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** Free pages of every size, as the kernel counts them: the allocator's file says only what was requested. */
+/** Counts the kernel's free pages of every size. The allocator's file contains only what was requested. */
 function examineHugepages(folder: string, neededMib: number): Finding {
   let freeKib = 0;
   try {
@@ -224,7 +226,7 @@ function examineHugepages(folder: string, neededMib: number): Finding {
       };
 }
 
-/** Listening is the test; the list of the kernel only names who does it already. */
+/** Tries to listen on the port. The kernel's list is used only to name the program that has it. */
 function examinePort(port: number, root: string): Promise<Finding> {
   return new Promise((resolve) => {
     const server = createServer();

@@ -106,7 +106,7 @@ those that are still necessary. It asks no questions, and may be run again.`,
   },
 });
 
-/** Doesn't check the names of the secrets: the image determines them, and may not be built yet. */
+/** Checks the file, but not the names of the secrets: the image determines them and may not be built yet. */
 function checkSecretsFile(path: string): string {
   let data: unknown;
   try {

@@ -21,7 +21,7 @@ const SERVER_PORT = 3000;
 const SECRETS_PORT = 7777;
 const READY_MS = 60_000;
 const POLL_MS = 100;
-/** Far more than an answer of /readyz has. */
+/** Maximum size of an answer of /readyz in bytes, far more than any answer has. */
 const MAX_READINESS_BYTES = 65_536;
 
 /** Address and port of the parent that are forwarded to the server. */
@@ -36,7 +36,7 @@ export interface Exposure {
   readonly listen: Listen;
   /** Port on loopback that is forwarded to the server's metrics; undefined keeps the present one. */
   readonly metricsPort: number | undefined;
-  /** Whether to take the port from another enclave, whose open connections then end in their own time. */
+  /** Whether to take the port from another enclave. That enclave's open connections are not cut. */
   readonly takesPort: boolean;
 }
 

@@ -116,7 +116,7 @@ still read them in the file or in Secrets Manager. To keep them off the instance
       );
     }
     const listen = { address: address ?? (isBehindProxy ? '127.0.0.1' : '0.0.0.0'), port };
-    // Checked before anything is started: a mistake in the secrets must not leave only some services running.
+    // The secrets are checked before anything starts: a mistake must not leave only some services running.
     const secrets = manifest.secrets.length === 0 ? undefined : await readSecrets(options, manifest, context);
     const sealing = secrets && { secrets, ...(await sealingFor(options, image, manifest, context)) };
     const { EnclaveCID: cid } = await runningEnclave(env, options, image, sealing !== undefined);
@@ -214,7 +214,10 @@ async function sealingFor(
   return { requirements: { images: [registers], roots, allowDebug: debug }, provisioner };
 }
 
-/** Through the parent's own port: an enclave that does not attest the registers of the EIF gets nothing. */
+/**
+ * Seals the secrets and sends them through the parent's own port. An enclave that does not attest the
+ * registers of the EIF gets nothing.
+ */
 async function sealAndHandOver(
   { secrets, requirements, provisioner }: Sealing & { readonly secrets: Readonly<Record<string, string>> },
   { relay, cid, listen }: { relay: { env: Environment; program: string }; cid: number; listen: Listen },

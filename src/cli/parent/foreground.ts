@@ -1,7 +1,7 @@
 /**
- * A process that lives as long as its enclave, for a supervisor such as systemd. It may itself end in any way
- * and start again: it watches the enclave that runs, and never starts a second one nor ends the first, whose
- * key would be lost.
+ * A process that lives as long as its enclave, for a supervisor such as systemd. This process may end in any
+ * way and start again: it then watches the enclave that runs. It never starts a second enclave, and never
+ * ends the first, whose key would be lost.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
@@ -60,7 +60,7 @@ function recordedPcr0(dir: string): string | undefined {
   try {
     return loadImage(runningImagePath(dir)).registers.pcr0;
   } catch {
-    // No image was recorded, or it is gone: then only the image that would be started counts.
+    // If no image was recorded, or it was deleted, only the image that would be started counts.
     return undefined;
   }
 }
@@ -98,7 +98,7 @@ function hasStarter(name: string): boolean {
         args[args.indexOf('--enclave-name') + 1] === name
       );
     } catch {
-      // It has ended, or belongs to another user.
+      // The process has ended, or belongs to another user.
       return false;
     }
   });
@@ -133,7 +133,7 @@ export async function watchEnclave(
       failure = undefined;
     } catch (error) {
       if (!(error instanceof ParentError) || error.code === 'ENCLAVE_ENDED') throw error;
-      // Not a reason to end: that would end, or start, an enclave of which nothing is known.
+      // This failure must not end the watch: that would end or start an enclave whose state is unknown.
       if (error.message !== failure) io.error(`${error.code}: ${error.message}`);
       failure = error.message;
     }

@@ -27,8 +27,8 @@ import { type EnclaveImage, loadImage } from './image.ts';
 import { find, run } from './programs.ts';
 
 /**
- * Folders below the root: settings and secrets; images and the relay; state, for the services to write, and
- * that of the relay, for it alone.
+ * Folders below the root: one for settings and secrets, one for images and the relay, one for the state that
+ * the services write, and one for the state that the relay alone writes.
  */
 export const FOLDERS = {
   settings: 'etc/sui-enclave',
@@ -38,7 +38,7 @@ export const FOLDERS = {
   units: 'etc/systemd/system',
 } as const;
 export const USERS = 'etc/sysusers.d/sui-enclave.conf';
-/** A file for each enclave. */
+/** Folder with a file for each enclave. */
 export const TMPFILES = 'etc/tmpfiles.d';
 
 /** Units that all enclaves share. */
@@ -47,7 +47,7 @@ const SHARED_UNITS = [
   'sui-enclave-relay.path',
   'sui-enclave-relay-reload.service',
 ];
-/** One for each enclave. */
+/** Units of which each enclave has an instance. */
 const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
 /** Command that the units in this folder start. */
 const PROGRAM = '/opt/sui-enclave/node_modules/.bin/node /opt/sui-enclave/src/cli/main.ts';
@@ -108,7 +108,8 @@ export function readFiles(eif: string): Files {
   }
   const relay = join(dirname(eif), 'relay');
   if (!existsSync(relay)) throw new UsageError(`${relay} is missing: the build writes it beside the image`);
-  // In its text for usage. The unit of one that does not know the option would fail, with all connections.
+  // The option is in the relay's text for usage. Without the option, the unit would fail, and with it all
+  // connections.
   if (!readRegularFile(relay).includes('--in-effect')) {
     throw new UsageError(
       `${relay} is of an older version, which these units can't start: build the image again`,
@@ -165,7 +166,7 @@ export function placeImage(
     const [stem = ''] = file.split('.');
     if (!['nitro', 'relay'].includes(stem) && !kept.includes(stem)) rmSync(join(folder, file));
   }
-  // One for all, which the commands look for beside the image.
+  // All enclaves share one relay; the commands look for it beside the image.
   replaceLink(join(folder, 'relay'), '../relay');
   const installedRelay = join(root, FOLDERS.images, 'relay');
   const isNewRelay = !existsSync(installedRelay) || !readFileSync(installedRelay).equals(readFileSync(relay));
@@ -198,7 +199,7 @@ export function writeSettings({ root }: Host, name: string, { run, expose, secre
   const text = `# Options of run_enclave and expose_enclave.\nRUN_OPTIONS=${run.join(' ')}\nEXPOSE_OPTIONS=${expose.join(' ')}\n`;
   replaceFile(join(folder, 'settings.env'), text, 0o644);
   if (secrets === undefined) return;
-  // Root's alone: systemd gives the service a copy, in memory.
+  // Only root may read the file: systemd gives the service a copy in memory.
   replaceFile(join(folder, 'secrets.json'), secrets, 0o600);
   const dropIn = join(root, FOLDERS.units, `${nameUnits(name)[1]}.d`);
   mkdirSync(dropIn, { recursive: true, mode: 0o755 });
@@ -275,7 +276,7 @@ export function disable(host: Host, name: string): void {
   const [enclave, expose] = nameUnits(name);
   const shared = isLast ? ['sui-enclave-relay.path', 'sui-enclave-relay.service'] : [];
   must(host, 'systemctl', 'disable', '--quiet', '--now', expose, enclave, ...shared);
-  // A unit that has failed would be listed on, without its file.
+  // Otherwise systemd would still list a failed unit whose file is deleted.
   run(host.env, 'systemctl', ['reset-failed', expose, enclave, ...shared]);
 }
 
@@ -288,7 +289,7 @@ export function must({ env }: Host, program: string, ...args: string[]): void {
 
 /**
  * Removes files and folders that another user may be changing meanwhile: rm(1) never follows a link, not even
- * one that takes the place of a folder, which not every version of Node can say of its own.
+ * one that takes the place of a folder. Not every version of Node guarantees that for its own function.
  *
  * @throws ParentError: PROGRAM_FAILED
  */
@@ -303,7 +304,7 @@ export function isActive({ env }: Host, name: string): boolean {
   return !['inactive', 'failed', 'unknown', ''].includes(stdout.trim());
 }
 
-/** A copy, which may be large: not through memory. */
+/** Replaces a file with a copy of another, which may be too large for memory. */
 function replaceWithCopy(path: string, mode: number, source: string): void {
   replaceBy(path, (fresh) => {
     copyFileSync(source, fresh, constants.COPYFILE_EXCL);

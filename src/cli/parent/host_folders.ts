@@ -1,7 +1,7 @@
 /**
  * Users and folders of the units: who may write where. The relay is reached from the network. It writes
- * reports and what is in effect to folders of its own, where nothing else is opened, and can only read those
- * of the others.
+ * reports, and the ports that it serves, to folders of its own, in which no other program opens files. It can
+ * only read the other folders.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,8 @@ const REPORTS = ['reports.jsonl', 'reports.jsonl.old'];
  */
 export function setUp(host: Host, name: string): boolean {
   const names = [...new Set([...installed(host), name])];
-  // All files first: after a loss of power, the next boot makes the folders of the units that it starts.
+  // All files are written first: after a loss of power, the next boot makes the folders of the units that it
+  // starts.
   const tmpfiles = writeFolders(host, names);
   writeUnits(host);
   must(host, 'systemd-sysusers', `/${USERS}`);
@@ -80,7 +81,7 @@ function moveRelayFiles(host: Host, name: string): void {
   const [from, to] = [join(host.root, FOLDERS.state, name), join(host.root, FOLDERS.relayState, name)];
   const folder = readStatus(from);
   if (folder === undefined) return;
-  // First: from here on, entries stay as they are.
+  // This comes first: from here on, the relay's user can't change the entries.
   if (!folder.isDirectory() || (folder.mode & 0o022) !== 0) {
     throw new ParentError('PROGRAM_FAILED', `${from} must be a folder that only its owner can write`);
   }
@@ -92,7 +93,7 @@ function moveRelayFiles(host: Host, name: string): void {
   }
 }
 
-/** The relay may have begun a new file: then the older one is kept beside it. */
+/** Moves the reports. If the relay has begun a new file, the older one is kept beside it. */
 function moveReports(from: string, to: string): void {
   const free = readStatus(to) === undefined ? to : `${to}.${Date.now()}`;
   try {
@@ -111,8 +112,8 @@ function readStatus(path: string): Stats | undefined {
 }
 
 /**
- * Restarts a relay that an older version started: it would write to folders that it can't write any longer.
- * One of this version has written what is in effect.
+ * Restarts a relay that an older version started: it would write to folders in which it can no longer write.
+ * A relay of this version has written a list of what is in effect.
  */
 function restartOlderRelay(host: Host): boolean {
   if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;

@@ -29,7 +29,7 @@ export function remove(host: Host, name: string, stop: boolean): void {
     throw new ParentError('WRONG_STATE', `${name} runs: give --stop to end it, and lose its key`);
   }
   disable(host, name);
-  // One that its unit does not watch any longer.
+  // An enclave may still run that its unit no longer watches.
   for (const { EnclaveID } of findEnclaves(host, name)) terminateEnclave(host.env, EnclaveID);
   removeFiles(host, name);
 }

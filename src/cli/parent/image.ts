@@ -60,7 +60,7 @@ function fileIn({ ramdisks }: Eif, ...paths: string[]): { readonly path: string;
     const archive = gunzipSync(ramdisks[1] ?? Buffer.alloc(0), { maxOutputLength: MAX_RAMDISK_BYTES });
     files = readCpio(archive).filter(({ path }) => paths.includes(path));
   } catch {
-    // Not an image of this project: reported below.
+    // This is not an image of this project, which is reported below.
   }
   const [file] = files;
   if (file === undefined || files.length > 1) {

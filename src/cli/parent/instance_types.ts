@@ -1,10 +1,13 @@
 /**
- * Judges by their names which types of EC2 instances can run this project's images; only AWS knows all types.
+ * Judges by its name whether a type of EC2 instance can run this project's images. Only AWS knows all types.
  */
 
 /** Families without the Nitro hypervisor. */
 const WITHOUT_NITRO = /^([cm][1-4]|[rp][23]|r4|[dhi][12]|i3|g[23]|cc\d|cr1|hs1|cg1|x1e?|f1|t1)$/;
-/** Graviton: a `g` after the generation, as in m7g, c7gn and g5g; g5 itself is a family of x86-64. */
+/**
+ * Graviton families: their names have a `g` after the generation, as in m7g, c7gn and g5g. The family g5 is
+ * x86-64.
+ */
 const GRAVITON = /^([a-z]+\d+g[a-z]*|a1)$/;
 const SMALL = /^(nano|micro|small|medium|large)$/;
 

@@ -8,8 +8,8 @@ import { find, run } from './programs.ts';
 const LISTEN = '0A';
 
 /**
- * The program that listens on a TCP port. A process of another user can't be seen by everybody: then its
- * user.
+ * The program that listens on a TCP port. Returns its user instead if the process belongs to another user and
+ * can't be inspected.
  *
  * @param root the folder that holds the machine's files: `/`
  * @returns such as `socat (process 123)`; undefined if nothing listens
@@ -25,7 +25,10 @@ interface Socket {
   readonly inode: string;
 }
 
-/** proc(5), /proc/net/tcp: number, local address, remote address, state, …, user, time-out, inode. */
+/**
+ * Finds the socket that listens on a port. The columns are number, local address, remote address, state, …,
+ * user, time-out, inode: see proc(5), /proc/net/tcp.
+ */
 function listener(path: string, port: number): Socket | undefined {
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
   for (const line of read(path).split('\n').slice(1)) {
@@ -65,7 +68,7 @@ export function vsockHolders(env: Environment): { port: number; holder: string }
   });
 }
 
-/** Empty for what does not exist any longer, or must not be looked at. */
+/** Reads a file; returns an empty string if it no longer exists or may not be read. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

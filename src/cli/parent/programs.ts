@@ -52,7 +52,7 @@ export function find({ PATH = '' }: Environment, program: string): string | unde
       accessSync(path, constants.X_OK);
       return path;
     } catch {
-      // Not in this folder.
+      // The program is not in this folder.
     }
   }
   return undefined;

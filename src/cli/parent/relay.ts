@@ -1,7 +1,7 @@
 /**
- * The relay of this host: one process for all its enclaves, out/relay of the image's build. It leads their
- * connections to the Internet, callers to them, and keeps their reports, as the files of its folder say: one
- * for each enclave, by name.
+ * The relay of this host: one process for all its enclaves, out/relay of the image's build. It forwards the
+ * enclaves' connections to the Internet, forwards callers to the enclaves, and keeps their reports. The files
+ * in its folder configure it: one for each enclave, by name.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -35,9 +35,9 @@ const SUFFIX = '.conf';
 const isUnit = ({ SUI_ENCLAVE_RELAY }: Environment) => (SUI_ENCLAVE_RELAY ?? '') !== '';
 
 /**
- * Returns the folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit
- * it has one of its own, and can only read the folder of the state. The value `unit` is that of older units,
- * until `host_upgrade` replaces them.
+ * Returns the folder that the relay writes to: the reports of each enclave, and what is in effect. As a unit,
+ * the relay has a folder of its own, and can only read the folder of the state. The value `unit` is that of
+ * older units, until `host_upgrade` replaces them.
  */
 function relayOutput(env: Environment): string {
   const folder = env['SUI_ENCLAVE_RELAY'] ?? '';
@@ -70,7 +70,7 @@ export interface RelayConf {
 
 /** The program of an image, which lies beside it. @throws ParentError: PROGRAM_FAILED, if it does not */
 export function findRelay(eif: string): string {
-  // Where the image is, not a link to it.
+  // The relay lies beside the image itself, not beside a link to it.
   const path = resolve(dirname(realpathSync(eif)), NAME);
   try {
     accessSync(path, constants.X_OK);
@@ -135,8 +135,8 @@ export function readConf(env: Environment, name: string): RelayConf | undefined 
 }
 
 /**
- * Takes an enclave from the relay: what was open for it ends. The relay of no enclave is stopped, if it was
- * started here.
+ * Removes an enclave from the relay, which closes the enclave's connections. Stops a relay that serves no
+ * enclave any more, if it was started here.
  *
  * @returns whether it was stopped
  */
@@ -171,8 +171,8 @@ export function freeCid(env: Environment, running: readonly number[]): number {
 }
 
 /**
- * Makes the relay read its folder, and starts it in the background if it does not run. One that runs is kept,
- * whichever image it came with: other enclaves' connections are open in it.
+ * Makes the relay read its folder, and starts it in the background if it does not run. A running relay is
+ * kept, whichever image it came with: other enclaves have open connections in it.
  *
  * @param name whose file must be in effect then
  * @throws ParentError: PROGRAM_FAILED, if it can't be started, ends at once, or does not accept the file
@@ -246,7 +246,7 @@ export async function passToEnclave(
   child.stdout.setEncoding('utf8').on('data', (chunk) => {
     answer += chunk;
   });
-  // It may end before it has read all.
+  // The program may end before it has read everything.
   child.stdin.on('error', () => {});
   child.stdin.end(message);
   const status = await new Promise<number | null>((resolve, reject) => {

@@ -34,7 +34,7 @@ export function readRelayFile(path: string, offset: (size: number) => number = (
 function withRelayFile<T>(path: string, use: (fd: number, size: number) => T): T | undefined {
   let fd: number | undefined;
   try {
-    // Without waiting: for the other end of a FIFO, or for the holder of a lease.
+    // Opening must not wait for the other end of a FIFO, or for the holder of a lease.
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const status = fstatSync(fd);
     if (!status.isFile()) throw new ParentError('PROGRAM_FAILED', `${path} is not a regular file`);

@@ -31,8 +31,8 @@ export function reportsSize(dir: string): number {
 
 /**
  * Reads the reason why the last enclave ended, with the code of the error that stopped its server's start, if
- * any. Undefined if it reported no end, or another enclave has booted since. If the file can't be read, says
- * so.
+ * any. Returns undefined if the enclave reported no end, or another one has booted since. Returns a note if
+ * the file can't be read.
  *
  * @param from the offset in bytes after which reports count
  */

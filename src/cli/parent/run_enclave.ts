@@ -81,7 +81,7 @@ makes a new key.`,
 });
 
 /**
- * An enclave that nitro-cli has measured differently has another image: it is terminated.
+ * Terminates an enclave for which nitro-cli has measured another PCR0, since it has another image.
  *
  * @throws ParentError: WRONG_STATE
  */
@@ -104,14 +104,15 @@ async function requirePcr0(
 /** Ends with the enclave. @throws ParentError: ENCLAVE_ENDED, and those of a start */
 async function runInForeground(options: Start, pcr0: string, { env, io }: Context): Promise<Result> {
   const { name, memoryMib } = options;
-  // From the first moment: a start that SIGTERM interrupts would leave an enclave that nobody watches.
+  // SIGTERM is handled from the first moment: an interrupted start would leave an enclave that nobody
+  // watches.
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
   const dir = stateFolder(env, name);
   const reports = reportsFolder(env, name);
   const running = await runningEnclave(env, name, pcr0, dir);
   const from = running === undefined ? reportsSize(reports) : 0;
-  // Before the start: whatever ends this process, the next one knows the image.
+  // The image is recorded before the start, so that the next process knows it whatever ends this one.
   const enclave = running ?? (await startEnclave(env, { ...options, eif: recordImage(dir, options.eif) }));
   const { EnclaveID: id, EnclaveCID: cid } = enclave;
   if (running === undefined) {
@@ -131,7 +132,7 @@ async function runInForeground(options: Start, pcr0: string, { env, io }: Contex
   return { json: { status: 'terminated', id, cid }, text: `${id} was terminated` };
 }
 
-/** Has the relay know an enclave that runs already: its file may have been written for another start. */
+/** Tells the relay of an enclave that runs already: its file may have been written for another start. */
 async function connect(
   env: Environment,
   { name, eif }: Start,
@@ -164,7 +165,7 @@ async function startEnclave(env: Environment, options: Start): Promise<RunningEn
     env,
     runningEnclaves(env).map(({ EnclaveCID }) => EnclaveCID),
   );
-  // Before the enclave boots, so that its first reports are kept.
+  // The file is written before the enclave boots, so that its first reports are kept.
   writeConf(env, name, createConf(cid, manifest, []));
   await ensureRelay(env, eif, name);
   const before = reportsSize(reports);

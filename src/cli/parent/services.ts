@@ -96,7 +96,7 @@ async function start(env: Environment, dir: string, { name, command }: Service):
   });
   child.unref();
   const pid = child.pid as number;
-  // Empty if it has ended already: no process starts at 0.
+  // The start is empty if the process has ended already, so that it matches no process.
   return { pid, startedAt: readStart(pid) ?? '', command: [...command] };
 }
 
@@ -175,7 +175,7 @@ function send({ pid }: ServiceRecord, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    // It has ended in the meantime.
+    // The service has ended in the meantime.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

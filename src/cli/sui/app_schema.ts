@@ -39,8 +39,8 @@ export function choosePath({ endpoints }: AppSchema, method: 'GET' | 'POST'): st
 }
 
 /**
- * Returns the signed type whose fields have the types of a function's values, in their order. Of several, it
- * is the one of a struct that the function makes; undefined if that does not decide.
+ * Returns the signed type whose fields have the types of a function's values, in their order. If several have
+ * them, the type is the one whose struct the function makes; undefined if that does not decide.
  */
 export function chooseSigned(
   { signs }: AppSchema,

@@ -70,8 +70,8 @@ export async function readAttestedKey(
 }
 
 /**
- * Names the applications of an enclave with other registers and of the config, if known. Verifies the
- * document.
+ * Names the application of an enclave whose registers differ, and that of the config, if they are known.
+ * Verifies the document.
  */
 async function describeApplications(
   document: Uint8Array,

@@ -23,13 +23,13 @@ export interface Compiled extends Bytecode {
   readonly network: Network;
   /** Sui's framework that it was compiled on, for people. */
   readonly framework: string;
-  /** Whether that only declares the framework's interface. */
+  /** Whether that framework is the stub, which only declares the interface. */
   readonly isStub: boolean;
   /** The file that notes where the package is; undefined if the sources are not on this machine. */
   readonly published: string | undefined;
 }
 
-/** More than what a transaction may contain: 128 KiB, in base64. */
+/** Maximum size of the file in bytes: more than the 128 KiB of a transaction take in base64. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 const base64 = v.pipe(

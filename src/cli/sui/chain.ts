@@ -23,7 +23,7 @@ const MAX_PROPOSED_BUDGET = 1_000_000_000n;
 export interface Executed {
   readonly digest: string;
   readonly created: readonly { readonly id: string; readonly type: string }[];
-  /** The ids of those of them that everybody can use. */
+  /** Ids of those created objects that everybody can use. */
   readonly shared: readonly string[];
   /** The package that it published, if it did. */
   readonly packageId: string | undefined;
@@ -151,7 +151,7 @@ export class Chain {
 
   async #build(tx: Transaction, sender: string): Promise<Uint8Array> {
     tx.setSender(sender);
-    // Set here, so that a node can't choose who pays.
+    // The payer is set here, so that a node can't choose it.
     tx.setGasOwner(sender);
     const budget = this.#options['gas-budget'];
     if (budget !== undefined) tx.setGasBudget(budget);
@@ -168,7 +168,10 @@ export class Chain {
     return bytes;
   }
 
-  /** A node's price may be so high that the budget is used up, and the transaction fails. @throws SuiError */
+  /**
+   * Refuses a gas price so high that the budget would be used up and the transaction would fail. @throws
+   * SuiError
+   */
   #checkPrice(price: bigint): void {
     const { maxGasPrice } = this.#options;
     if (maxGasPrice === undefined || price <= maxGasPrice) return;
@@ -178,7 +181,7 @@ export class Chain {
     );
   }
 
-  /** Bytes to be signed elsewhere, without the node's expiry where nothing depends on it. */
+  /** Returns bytes for a signer elsewhere, without the node's expiry where nothing depends on it. */
   async #lasting(built: Uint8Array): Promise<Uint8Array> {
     const expires = describeExpiry(built);
     if (expires === null) return built;
@@ -206,7 +209,7 @@ export class Chain {
     const { digest } = executed;
     const { changedObjects, gasUsed } = executed.effects;
     const gas = BigInt(gasUsed.computationCost) + BigInt(gasUsed.storageCost) - BigInt(gasUsed.storageRebate);
-    // Also of a failed transaction, which has changed the gas coin.
+    // This also waits for a failed transaction, which has changed the gas coin.
     await this.#visible(digest);
     const { error } = executed.status;
     if (error !== null) throw toExecutionError(error);
@@ -228,7 +231,7 @@ export class Chain {
     };
   }
 
-  /** The next command reads what this one wrote. */
+  /** Waits until the node shows the transaction, since the next command reads what this one wrote. */
   async #visible(digest: string): Promise<void> {
     try {
       await waitUntilVisible(this.client, digest, { waitMs: this.indexingMs });

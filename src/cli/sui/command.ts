@@ -114,7 +114,7 @@ function createMain(spec: AnyCommand): Main {
   });
 }
 
-/** Ids were arguments once. @throws UsageError */
+/** Refuses ids as arguments, which older versions accepted. @throws UsageError */
 function checkNoIds(spec: AnyCommand, positionals: readonly string[]): void {
   const options = Object.entries({ ...idOptions(spec.ids), ...spec.options });
   const names = options.filter(([, { schema }]) => schema === objectId).map(([name]) => `--${name}`);
@@ -226,7 +226,7 @@ function withNode(error: unknown, chain: Chain): unknown {
 const UNCHECKED: readonly string[] = ['SUI_NODE_UNREACHABLE', 'NO_NETWORK', 'NO_SENDER'];
 
 /**
- * Errors of the library that end a command before it has tried anything: they have no exit code of their own.
+ * Errors of the library that end a command before it has tried anything. They have no exit code of their own.
  */
 const NOT_TRIED = {
   sui: ['SUI_NODE_UNREACHABLE', 'SUI_VALUE'] as readonly SuiCode[],

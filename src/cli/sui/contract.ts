@@ -157,8 +157,8 @@ export function checkSameSigner(
 }
 
 /**
- * An image, where it comes from (or why that is not known), and why it is not known to be of a tagged
- * release: a predicate of its PCR file.
+ * Description of an image: where it comes from, or why that is not known, and why it may not be of a tagged
+ * release. The latter is a predicate whose subject is the PCR file.
  */
 interface Build {
   readonly image: Image;
@@ -206,7 +206,7 @@ async function describeImage(
   const name = basename(path, '.pcrs');
   const beside = join(dirname(path), name === 'nitro' ? 'measurements.json' : `${name}.measurements.json`);
   const text = await readFileArgument(beside).then(String, () => null);
-  // Registers that were copied from a release come without it.
+  // Registers that were copied from a release have no such file beside them.
   if (text === null) return { note: null, doubt: null, origin: `there is no ${basename(beside)} beside it` };
   const parsed = v.safeParse(Measurements, text);
   if (!parsed.success) {
@@ -274,8 +274,8 @@ const ASK_MS = 200;
 
 /**
  * Returns a config, by a node that shows at least the version that the deployment file has: behind the
- * address of a node, there may be several, of which one lags. By an older version, a change that is due would
- * seem to be made already.
+ * address of a node, there may be several, of which one lags. In an older version, a change that is still due
+ * could seem to be made already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */

@@ -77,7 +77,8 @@ async function present(
 }
 
 /**
- * Writes the deployment file: the entry of the application, or a new one for what was published elsewhere.
+ * Writes the application's entry in the deployment file, or a new entry for a package that was published
+ * elsewhere.
  */
 async function note(
   input: ConfigInput,

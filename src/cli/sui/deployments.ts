@@ -1,7 +1,7 @@
 /**
  * `deployments/<network>.json`: what the commands made on a network, and where their ids come from if the
- * command line has none. It holds public ids only. Published.toml has the ids of packages once more, for the
- * Move compiler and the Sui CLI, which read nothing else.
+ * command line has none. It holds public ids only. Published.toml repeats the ids of packages for the Move
+ * compiler and the Sui CLI, which read only that file.
  */
 import { mkdirSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -280,7 +280,7 @@ export class Deployments {
     }));
   }
 
-  /** A reader sees the old content or the new one. */
+  /** Replaces the file in one step: a reader sees the old content or the new one. */
   #write(file: Deployment): void {
     mkdirSync(dirname(this.path), { recursive: true });
     const content = { ...file, applications: Object.fromEntries(file.applications) };
@@ -310,7 +310,7 @@ function isMeant(application: Application, { appPackage, configId, module }: Par
 function differences(ids: Partial<Ids>, application: Application, where: string): string[] {
   return ID_NAMES.flatMap((name) => {
     const [commandId, noted] = [ids[name], SOURCES[name][0](application)];
-    // Both ids of a package that was upgraded are right.
+    // For an upgraded package, both the first and the latest id are right.
     const same = commandId === noted || (name.endsWith('Package') && commandId === application.original);
     if (commandId === undefined || !noted || same) return [];
     return [`WARNING: ${optionFor(name)} is ${commandId}, but ${noted} in ${where}. The given one is used.`];

@@ -8,7 +8,7 @@ type Command = Data['commands'][number];
 type Input = Data['inputs'][number];
 type Argument = NonNullable<Command['MoveCall']>['arguments'][number];
 
-/** The results of a command are named by its place, from 0. */
+/** Describes each command by a line. Results of a command are named by its place, from 0. */
 export function describeTransaction(tx: Transaction): string[] {
   const { commands, inputs } = tx.getData();
   const argument = (value: Argument): string => {

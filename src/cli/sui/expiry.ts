@@ -20,16 +20,17 @@ export function describeExpiry(bytes: Uint8Array): string | null {
   return ends.length > 0 ? ends.join(', or earlier ') : null;
 }
 
-/** The node may name any number of milliseconds. */
+/** Formats a time, even one that no date can have: the node may name any number of milliseconds. */
 function timeText(ms: bigint): string {
   return ms > MAX_TIME_MS ? `${ms} ms after 1970-01-01` : `at ${new Date(Number(ms)).toISOString()}`;
 }
 
 /**
- * The same transaction without an expiry: the signers of a multisig may need days. Null unless an input, such
- * as a gas coin, is owned by an address: its version changes with the execution, so that no second one is
- * possible. Without such an input only the expiry keeps the transaction from being executed again. The node
- * must accept the result too, since older networks want an expiry wherever no coin pays the gas.
+ * The same transaction without an expiry: the signers of a multisig may need days. Returns null unless an
+ * input, such as a gas coin, is owned by an address. Such an input's version changes with the execution, so
+ * the transaction can't be executed twice. Without such an input only the expiry keeps the transaction from
+ * being executed again. The node must accept the result too, since older networks want an expiry wherever no
+ * coin pays the gas.
  *
  * @throws whatever the client throws
  */

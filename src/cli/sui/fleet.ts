@@ -45,7 +45,10 @@ export async function answering(
   return [...answeringByKey.values()];
 }
 
-/** @param isOnly then an enclave that can't be reached is an error, not an entry of a list */
+/**
+ * @param isOnly whether this is the only URL: then an enclave that can't be reached is an error, not an entry
+ * of a list
+ */
 async function attest(
   url: string,
   config: EnclaveConfig,

@@ -22,7 +22,7 @@ export interface MoveCall {
   /** The type for which the enclave is registered: `T` of Enclave<T>, or a type parameter such as `T0`. */
   readonly application: string;
   readonly typeParameters: number;
-  /** The structs of its module that it makes itself. */
+  /** Structs of its module that the function itself makes. */
   readonly packed: readonly string[];
   /** Tells for each returned value whether the sender must get it. */
   readonly returns: readonly boolean[];
@@ -103,8 +103,8 @@ function isKept(type: string, modules: readonly ModuleInterface[]): boolean {
 }
 
 /**
- * Returns the objects of the command line; if it names none, for each that the function takes the only one of
- * its type that the deployment file has.
+ * Returns the objects of the command line. If it names none, takes them from the deployment file: for each
+ * object that the function takes, the only one of its type.
  */
 export function chooseObjects(
   { roles }: Pick<MoveCall, 'roles'>,
@@ -131,7 +131,7 @@ export interface Naming {
 /**
  * Returns the type that the enclave signs. Its fields are named by the struct of the module that has these
  * fields in this order, or has them after a nonce (`enclave::once`); if there is none, by that of another
- * module. Of several, it is the one that the function makes.
+ * module. If several structs fit, it is the one that the function makes.
  *
  * @param otherModules the other modules of the package
  * @throws SuiCommandError: FUNCTION

@@ -18,13 +18,14 @@ export type Network = keyof typeof NODES;
 export const NETWORKS = Object.keys(NODES) as Network[];
 
 /**
- * The chains of the networks that last: others are reset, and forget packages. By network: the first 4 bytes
- * of the digest of the first checkpoint, in hexadecimal.
+ * Chains of the networks that are never reset: the first 4 bytes of the digest of the first checkpoint, in
+ * hexadecimal, by network. Other networks are reset, and then lose their packages.
  */
 export const CHAIN_IDS: Readonly<Record<string, string>> = { mainnet: '35834a8a', testnet: '4c78adac' };
 
 /**
- * The chains of `make dev-sui` end with these bytes; each start has another beginning. No network has them.
+ * Last bytes of the chain identifiers of `make dev-sui`, which no network has. The first bytes differ with
+ * each start.
  */
 const MODEL_CHAIN = new Uint8Array(28).fill(0xde);
 
@@ -48,7 +49,7 @@ const TIMEOUT_MS = 30_000;
 /** Maximum size of an answer in bytes: more than twice that of 50 objects of the maximum size, 250 KiB. */
 const MAX_ANSWER = 32 * 1024 * 1024;
 
-/** Neither a network nor a node was named. */
+/** Returns the error for a command line that names neither a network nor a node. */
 export function noNetwork(): SuiCommandError {
   return new SuiCommandError(
     'NO_NETWORK',
@@ -60,7 +61,7 @@ export interface Node {
   readonly url: string;
   /** Name of the node, for people. */
   readonly description: string;
-  /** Whether it is of a public network, or of one elsewhere: those accept real enclaves alone. */
+  /** Whether the node is on a public network or another machine: these accept only real enclaves. */
   readonly isReal: boolean;
 }
 
@@ -74,7 +75,7 @@ export interface NodeConnection extends Node {
 }
 
 /**
- * Returns the node that a command line names. Asks nothing of it.
+ * Returns the node that a command line names. Sends no request.
  *
  * @param network for its public node
  * @param rpcUrl a node in place of that one

@@ -20,7 +20,7 @@ const HEADER = `# Where this package is on each network. Written by publish and 
 # Commit this file.
 `;
 
-/** A section with its header, up to the next section. */
+/** Returns the pattern of a section with its header, up to the next section. */
 function sectionPattern(network: string): RegExp {
   return new RegExp(`^\\[\\s*published\\.${network}\\s*\\][^\\n]*\\n(?:(?!\\[).*(?:\\n|$))*`, 'm');
 }
@@ -60,7 +60,7 @@ export function readPublished(path: string): string {
 
 /**
  * Notes a publication in the file, if the network lasts. Never fails: the package is on chain, and the
- * command must say so. Of other networks the deployment file alone has the ids.
+ * command must say so. The ids on other networks are in the deployment file alone.
  */
 export async function notePublication(
   chain: Chain,

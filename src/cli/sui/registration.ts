@@ -67,7 +67,7 @@ export async function readCandidates(
   return [...candidatesByKey.values()];
 }
 
-/** Such as "the enclave at http://…" or "2 enclaves". */
+/** Describes enclaves as "the enclave at http://…" or "2 enclaves". */
 export function describeCandidates(candidates: readonly Pick<Candidate, 'url'>[]): string {
   const [only, ...moreCandidates] = candidates;
   return only && moreCandidates.length === 0
@@ -75,7 +75,7 @@ export function describeCandidates(candidates: readonly Pick<Candidate, 'url'>[]
     : quantity(candidates.length, 'enclave');
 }
 
-/** Results for one enclave as they are, and for several as a list. */
+/** Returns the results of one enclave as they are, and those of several as a list. */
 export function toFields(
   enclaves: readonly { readonly url: string; readonly enclave: string; readonly publicKey: string }[],
 ): Record<string, unknown> {

@@ -79,7 +79,9 @@ enclaves that are not registered yet; with --again, it also makes all older encl
   },
 });
 
-/** The config allows the image already: every other enclave stays accepted. */
+/**
+ * Registers enclaves of an image that the config allows already, so that all other enclaves stay accepted.
+ */
 async function registerAlone(
   chain: Chain,
   target: Target,
@@ -109,7 +111,7 @@ async function allowAndRegister(
   const documents = candidates.map(({ document }) => loadAttestation(tx, document));
   if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
   for (const [index, document] of documents.entries()) {
-    // The first ends the rotation; from then on, the config allows the image to the others.
+    // The first registration is part of the rotation; after it, the config allows the image of the others.
     if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const rotation = beginRotation(tx, { ...call, image, source });

@@ -76,7 +76,10 @@ function keystorePath(env: Environment, { keystore }: SignerOptions): string {
   return keystore ?? join(env['SUI_CONFIG_DIR'] || join(homedir(), '.sui/sui_config'), 'sui.keystore');
 }
 
-/** The Sui CLI's keystore is a JSON array of keys in base64: the scheme's flag byte, then 32 bytes. */
+/**
+ * Finds the key in the Sui CLI's keystore: a JSON array of keys in base64, each the scheme's flag byte and 32
+ * bytes.
+ */
 async function keystoreKey(path: string, address: string): Promise<Keypair> {
   for (const keypair of readKeystore(path, await readKeystoreFile(path))) {
     if (keypair.toSuiAddress() === address) return keypair;

@@ -21,7 +21,7 @@ import { ROOT_OPTION } from './options.ts';
 
 const MINUTE = 60_000;
 
-/** Such as "2 d 3 h", "5 h 20 min" or "7 min". */
+/** Formats an age such as "2 d 3 h", "5 h 20 min" or "7 min". */
 function formatAge(ms: number): string {
   const minutes = Math.max(0, Math.floor(ms / MINUTE));
   const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
@@ -29,37 +29,37 @@ function formatAge(ms: number): string {
   return hours > 0 ? `${hours} h ${minutes % 60} min` : `${minutes} min`;
 }
 
-interface Asked {
+interface StatusInput {
   readonly args: { readonly urls: readonly string[] };
   readonly isFilled: boolean;
   readonly deployments: Deployments | undefined;
 }
 
-/** Returns the URLs to ask: the arguments, or those that the deployment file has for the config. */
-function listUrls({ args: { urls }, isFilled, deployments }: Asked): string[] {
+/** Returns the URLs of the arguments, or else those that the deployment file has for the config. */
+function listUrls({ args: { urls }, isFilled, deployments }: StatusInput): string[] {
   if (urls.length > 0 || !isFilled) return [...new Set(urls)];
   const [, application] = deployments?.application() ?? [];
   return [...new Set(application?.enclaves.map(({ url }) => url))];
 }
 
-/** The findings, for the lines that people read. */
-interface Found {
+/** Findings from which the printed lines are made. */
+interface Findings {
   readonly config: EnclaveConfig;
   readonly enclaves: readonly Enclave[];
   /** Enclaves whose answers contracts accept. */
   readonly accepted: readonly Enclave[];
-  readonly asked: readonly string[];
+  readonly urls: readonly string[];
   readonly answering: readonly Answering[];
-  /** The accepted ones that did not answer. */
+  /** Ids of the accepted enclaves that did not answer. */
   readonly silent: readonly string[];
   readonly now: number;
 }
 
-const isAccepted = (answer: Answering, { accepted }: Pick<Found, 'accepted'>) =>
+const isAccepted = (answer: Answering, { accepted }: Pick<Findings, 'accepted'>) =>
   answer.trusted && accepted.some(({ id }) => id === answer.enclave);
 
-/** Such as ", and at version 3 until 2026-01-01T12:00:00.000Z", or nothing. */
-function overlapIn({ config, now }: Pick<Found, 'config' | 'now'>): string {
+/** Describes an overlap as ", and at version 3 until 2026-01-01T12:00:00.000Z"; empty if there is none. */
+function describeOverlap({ config, now }: Pick<Findings, 'config' | 'now'>): string {
   if (config.isRetired || !isOverlapping(config, now)) return '';
   return `, and at version ${config.configVersion - 1n} until ${formatTime(config.overlap?.untilMs)}`;
 }
@@ -68,18 +68,18 @@ function formatTime(ms: bigint | undefined): string {
   return new Date(Number(ms)).toISOString();
 }
 
-/** Returns the verdict in a line. */
-function describeVerdict(findings: Found): string {
-  const { config, enclaves, accepted, asked: urls, answering: answers, silent } = findings;
-  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn(findings)}`;
+/** Describes the verdict in one line. */
+function describeVerdict(findings: Findings): string {
+  const { config, enclaves, accepted, urls, answering: answers, silent } = findings;
+  const name = `the config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap(findings)}`;
   if (config.isRetired) return `RETIRED: ${name}. Contracts accept none of its enclaves.`;
   const registered = `${accepted.length} of ${quantity(enclaves.length, 'registered enclave')}`;
   if (urls.length === 0)
     return `Not checked: give the URLs of enclaves. Contracts accept ${registered} of ${name}.`;
   const refused = answers.filter((answer) => !isAccepted(answer, findings)).length;
   if (refused > 0) {
-    const of = answers.length === 1 ? 'the enclave' : `${refused} of the ${answers.length} enclaves`;
-    return `PROBLEM: contracts do not accept ${of} that you asked for, under ${name}.`;
+    const subject = answers.length === 1 ? 'the enclave' : `${refused} of the ${answers.length} enclaves`;
+    return `PROBLEM: contracts do not accept ${subject} that you asked for, under ${name}.`;
   }
   const silentText =
     silent.length === 0 ? '' : ` ${quantity(silent.length, 'other accepted enclave')} did not answer.`;
@@ -87,13 +87,13 @@ function describeVerdict(findings: Found): string {
 }
 
 /** Returns the reason why contracts refuse the answers of an enclave; undefined if they accept them. */
-function describeFault(enclave: Enclave, { config, now }: Found): string | undefined {
+function describeFault(enclave: Enclave, { config, now }: Findings): string | undefined {
   if (config.isRetired) return 'its config is retired';
   if (isStale(enclave, config, now)) return `stale: registered at version ${enclave.configVersion}`;
   return isKeyTooOld(enclave, config, now) ? 'its key is too old: restart and register it' : undefined;
 }
 
-function describeState(enclave: Enclave, findings: Found): string {
+function describeState(enclave: Enclave, findings: Findings): string {
   const { configVersion, overlap } = findings.config;
   const fault = describeFault(enclave, findings);
   if (fault !== undefined || enclave.configVersion === configVersion) return fault ?? 'accepted';
@@ -101,14 +101,14 @@ function describeState(enclave: Enclave, findings: Found): string {
 }
 
 /**
- * One line for each key that answered, and each enclave that did not: URL, key, registration, why it is not
- * accepted.
+ * Formats a line for each key that answered and for each enclave that did not: its URL, its key, its
+ * registration, and why contracts do not accept it.
  */
-function formatLines(findings: Found): string[] {
-  const { enclaves, asked: urls, answering: answers, silent, now } = findings;
+function formatLines(findings: Findings): string[] {
+  const { enclaves, urls, answering: answers, silent, now } = findings;
   const describe = (enclave: Enclave) => `registered ${formatAge(now - Number(enclave.registeredAtMs))} ago`;
   const formatKey = (hex: string) => `key ${hex.slice(0, 16)}…`;
-  const ofAnswer = (answer: Answering): string[] => {
+  const toAnswerRow = (answer: Answering): string[] => {
     if (!answer.trusted)
       return [answer.url, 'no trusted key', '', `${answer.code}: ${answer.reason.split('\n')[0]}`];
     const enclave = enclaves.find(({ id }) => id === answer.enclave);
@@ -116,14 +116,14 @@ function formatLines(findings: Found): string[] {
       return [answer.url, formatKey(answer.publicKey), answer.registration, 'not accepted'];
     return [answer.url, formatKey(answer.publicKey), describe(enclave), describeState(enclave, findings)];
   };
-  const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
-  const silentEnclaves = enclaves.filter(({ id }) => !answered.has(id));
-  const ofOther = (enclave: Enclave): string[] => {
+  const answeringIds = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : '')));
+  const silentEnclaves = enclaves.filter(({ id }) => !answeringIds.has(id));
+  const toSilentRow = (enclave: Enclave): string[] => {
     const isSilent = silent.includes(enclave.id) && urls.length > 0;
     const state = `${describeState(enclave, findings)}${isSilent ? ', but it did not answer' : ''}`;
     return ['-', formatKey(toHex(enclave.publicKey)), describe(enclave), state];
   };
-  return inColumns([...answers.map(ofAnswer), ...silentEnclaves.map(ofOther)]);
+  return inColumns([...answers.map(toAnswerRow), ...silentEnclaves.map(toSilentRow)]);
 }
 
 function inColumns(rows: readonly (readonly string[])[]): string[] {
@@ -158,11 +158,11 @@ registered or not accepted, or if no answer can be trusted.`,
     const answers = await answering(urls, config, accepted, chain, expected);
     const answered = new Set(answers.map((answer) => (answer.trusted ? answer.enclave : answer.url)));
     const silent = accepted.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
-    const findings = { config, enclaves, accepted, asked: urls, answering: answers, silent, now };
+    const findings = { config, enclaves, accepted, urls, answering: answers, silent, now };
     const { image, overlap, ...configFields } = config;
     return {
       status: 'done',
-      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${overlapIn({ config, now })}${config.isRetired ? ', retired' : ''}`,
+      title: `The config ${JSON.stringify(config.name)} at version ${config.configVersion}${describeOverlap({ config, now })}${config.isRetired ? ', retired' : ''}`,
       fields: {
         config: {
           ...configFields,

@@ -55,7 +55,7 @@ interface Request {
   readonly url: string;
   readonly path: string;
   readonly body: unknown;
-  /** undefined: that of the schema, or 0. */
+  /** Intent of the answer. Undefined means that of the schema, or 0. */
   readonly intent: number | undefined;
   readonly schema: AppSchema | undefined;
   readonly configId: string;
@@ -145,7 +145,7 @@ function read(input: SubmitInput): Request {
   return { packageId, module, name, url, path, body, intent, schema, configId, objects };
 }
 
-/** Returns the application of the deployment file that is meant. */
+/** Returns the application of the deployment file that the arguments name. */
 function findApplication(
   { deployments }: SubmitInput,
   packageId: string | undefined,
@@ -170,8 +170,8 @@ function findApplication(
 }
 
 /**
- * Returns the signed fields that repeat a property of the request: a host can send the genuine answer to
- * another request.
+ * Returns the signed fields that repeat a property of the request. They must match: a host can send the
+ * genuine answer to another request.
  */
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -229,7 +229,7 @@ async function ask(
   checkNotRetired(config);
   const { struct, fields } = input.options;
   const signed = request.schema && chooseSigned(request.schema, moveFunction.call);
-  // Names of the schema only where the command line names nothing.
+  // The names of the schema are used only if the command line has none.
   const fromSchema = struct === undefined ? signed?.names : undefined;
   const naming = {
     intent: request.intent ?? signed?.intent ?? 0,

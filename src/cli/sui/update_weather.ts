@@ -104,7 +104,7 @@ function chooseSource({ args, options }: Pick<WeatherInput, 'args' | 'options'>)
 /**
  * Returns a reading from the enclave itself, trusted only if the registered key signed it.
  *
- * @param enclave undefined: any that runs an image that the config allows
+ * @param enclave undefined for any that runs an image that the config allows
  */
 async function askForReading(
   { url, location }: { url: string; location: string },

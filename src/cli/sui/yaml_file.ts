@@ -80,13 +80,13 @@ export function parseYamlFile<const S extends v.GenericSchema>(
   } catch (cause) {
     throw new Fault(`${path} is not YAML, or has tags of its own`, { cause });
   }
-  // For valibot, a list is an object.
+  // valibot accepts a list as an object, so null takes its place.
   const result = v.safeParse(schema, Array.isArray(data) ? null : data);
   if (!result.success) throw new Fault(`${path}: ${describe(result.issues[0])}`);
   return result.output;
 }
 
-/** Such as "registers.pcr0 must be …". */
+/** Describes an issue as "registers.pcr0 must be …". */
 function describe(issue: v.BaseIssue<unknown>): string {
   const path = v.getDotPath(issue);
   if (path === null) return 'must be a map of properties';

@@ -83,7 +83,10 @@ export class ChainCode {
     }));
   }
 
-  /** Reads a type of a transaction, by the id of any version that has it. Undefined: the package has none. */
+  /**
+   * Reads a type of a transaction, by the id of any version that has it. Returns undefined if the package has
+   * no such type.
+   */
   parseArgument(text: string): MoveType | undefined {
     let isKnown = true;
     const type = mapStructs(parseType(text), (struct) => {

@@ -1,7 +1,7 @@
 /**
- * Finds the version of each package with which the code of a call runs: `linkage/analysis.rs` and
- * `resolution.rs` of Sui's execution layer, and `build_linkage_table` of `move_package.rs` for what a package
- * is published with.
+ * Finds the versions of packages that the code of a call runs with, as `linkage/analysis.rs` and
+ * `resolution.rs` of Sui's execution layer do. Finds those that a package is published with, as
+ * `build_linkage_table` of `move_package.rs` does.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import { CommandFailure, Refusal } from '../failures.ts';
@@ -42,7 +42,10 @@ class Resolution {
     this.#constraints.set(original, before === undefined ? next : this.#unify(before, next));
   }
 
-  /** An exact version must be that of every other exact constraint, and at least that of the others. */
+  /**
+   * Combines two constraints. An exact version must equal every other exact version, and must not be older
+   * than any minimum version.
+   */
   #unify(left: Constraint, right: Constraint): Constraint {
     const [newer, older] = left.version > right.version ? [left, right] : [right, left];
     if (newer.id === older.id) return newer.isExact ? newer : older;
@@ -59,8 +62,8 @@ class Resolution {
 interface Root {
   readonly id: string;
   /**
-   * Whether it is an entry function that is not public: such a one runs with what its package was published
-   * with.
+   * Whether the function is an entry function that is not public. Such a function runs with the versions that
+   * its package was published with.
    */
   readonly isPrivate: boolean;
   /** The ids of the packages that introduced the types of its type arguments. */
@@ -68,13 +71,16 @@ interface Root {
   readonly command: number;
 }
 
-/** The called package is exact; what is below it, and the packages of type arguments, may be newer. */
+/**
+ * Finds the packages for a call. The called package has exactly its version; its dependencies, and the
+ * packages of type arguments, may be newer.
+ */
 export function callLinkage(packages: Packages, { id, isPrivate, typePackages, command }: Root): Linkage {
   const resolution = new Resolution(packages, command);
-  for (const { id: below } of findLinkage(packages, id).values()) resolution.add(below, isPrivate);
+  for (const { id: dependency } of findLinkage(packages, id).values()) resolution.add(dependency, isPrivate);
   resolution.add(id, true);
   for (const typePackage of typePackages) {
-    for (const { id: below } of findLinkage(packages, typePackage).values()) resolution.add(below, false);
+    for (const { id: dependency } of findLinkage(packages, typePackage).values()) resolution.add(dependency, false);
     resolution.add(typePackage, false);
   }
   return resolution.linkage;
@@ -84,11 +90,11 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
  * Returns the packages with which a package runs while it is published.
  *
  * @throws CommandFailure: INVALID_LINKAGE, PUBLISH_UPGRADE_MISSING_DEPENDENCY,
- *   PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a dependency that is not there; RangeError for what is
- *   not a module
+ * PUBLISH_UPGRADE_DEPENDENCY_DOWNGRADE; Refusal for a missing dependency; RangeError for bytes that are not a
+ * module
  */
-export function publicationLinkage(packages: Packages, some: Package, command: number): Linkage {
-  const dependencies = some.dependencies.map((dependency) => normalizeSuiAddress(dependency));
+export function publicationLinkage(packages: Packages, published: Package, command: number): Linkage {
+  const dependencies = published.dependencies.map((dependency) => normalizeSuiAddress(dependency));
   const resolution = new Resolution(packages, command);
   for (const id of dependencies) {
     if (!packages.has(id) && !isSystem(id)) {
@@ -99,9 +105,9 @@ export function publicationLinkage(packages: Packages, some: Package, command: n
   const { linkage } = resolution;
   const missing = () =>
     new CommandFailure(command, 'PUBLISH_UPGRADE_MISSING_DEPENDENCY', 'PublishUpgradeMissingDependency');
-  const immediate = [...loadModules(some).values()].flatMap(({ face }) => face.dependencies);
+  const immediate = [...loadModules(published).values()].flatMap(({ face }) => face.dependencies);
   for (const original of new Set(immediate)) {
-    if (original === some.original) continue;
+    if (original === published.original) continue;
     const id = linkage.get(original);
     if (id === undefined) throw missing();
     for (const [below, { version }] of findLinkage(packages, id)) {

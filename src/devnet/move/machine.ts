@@ -1,7 +1,7 @@
 /**
  * Executes Move bytecode: one call after the other, over values that its caller holds.
  *
- * It trusts the bytecode, which the compiler's verifier has seen: it does not check types, abilities or
+ * It trusts the bytecode, which the compiler's verifier has checked. It does not check types, abilities or
  * borrows again.
  */
 import type { Instruction } from '../bytecode/body.ts';
@@ -38,7 +38,7 @@ export class Machine {
   }
 
   /**
-   * Calls a function and returns its results. It lets others work in between.
+   * Calls a function and returns its results. Lets other tasks of the process run in between.
    *
    * @param link finds what the function calls, and everything below it
    * @throws MoveAbort, PrimitiveError, OutOfGas
@@ -81,7 +81,7 @@ export class Machine {
     });
   }
 
-  /** A stretch of instructions. Returns whether all calls have returned. */
+  /** Executes a number of instructions. Returns whether all calls have returned. */
   #run(): boolean {
     for (let left = 100_000; left > 0; left -= 1) {
       const frame = this.#frames.at(-1);

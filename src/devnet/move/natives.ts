@@ -27,7 +27,7 @@ import {
 const MAX_EVENTS = 1024;
 const MAX_EVENT_BYTES = 256_000;
 const MAX_EVENTS_BYTES = 65_536_000;
-/** The codes with which Sui aborts above those (`VMMemoryLimitExceededSubStatusCode`). */
+/** Codes with which Sui aborts above these limits (`VMMemoryLimitExceededSubStatusCode`). */
 const TOO_MANY_EVENTS = 0;
 const EVENT_TOO_LARGE = 1;
 const EVENTS_TOO_LARGE = 7;
@@ -37,7 +37,7 @@ const FIELD_DOES_NOT_EXIST = 1;
 const FIELD_TYPE_MISMATCH = 2;
 const SHARED_NON_NEW_OBJECT = 0;
 
-/** An object in a dynamic field, or one that is such a field. */
+/** Object that is in a dynamic field, or that is a dynamic field. */
 interface Child {
   readonly parent: Address;
   readonly type: MoveType;
@@ -66,7 +66,7 @@ export class Runtime {
     this.#code = code;
   }
 
-  /** The object is a value from now on. */
+  /** Takes an object from the chain: from now on, it is a value. */
   take({ id, owner }: LedgerObject): void {
     this.#owners.set(id, owner);
     this.changes.delete(id);
@@ -201,7 +201,7 @@ export class Runtime {
   }
 }
 
-/** Natives that need nothing but their arguments. */
+/** Natives that need only their arguments. */
 const NATIVES: Readonly<Record<string, Native>> = {
   'address::from_bytes': ({ args: [bytes], abort }) => {
     const addressBytes = toBytes(bytes as Value);
@@ -259,7 +259,7 @@ function isSigned(signature: Uint8Array, key: Uint8Array, message: Uint8Array): 
   try {
     return ed25519.verify(signature, message, key);
   } catch {
-    // A length that no key and no signature has.
+    // No key and no signature has this length.
     return false;
   }
 }

@@ -39,7 +39,7 @@ import {
 } from './values.ts';
 import { verify } from './verification.ts';
 
-/** Instructions and values of a transaction, which take a second or two. */
+/** Maximum number of instructions and values of a transaction, which take a second or two. */
 const GAS_UNITS = 10_000_000;
 const MAX_U64 = 2n ** 64n - 1n;
 
@@ -71,7 +71,7 @@ class Transaction {
   constructor(execution: Execution, framework: Package) {
     const { changes, sender, packages, epoch, nowMs } = execution;
     this.#execution = execution;
-    // With those that it publishes.
+    // The copy gets the packages that the transaction publishes.
     this.#packages = new Map(packages);
     const code = new ChainCode(this.#packages, framework);
     const runtime = new Runtime(changes, normalizeSuiAddress(sender), code);
@@ -194,7 +194,7 @@ class Transaction {
     return await this.#machine.call(linked, types, values, this.#code.linker(linkage));
   }
 
-  /** The node verifies the document of the call, which Move then loads. @throws MoveAbort */
+  /** Verifies the document of a call, as the node does, so that Move can load it. @throws MoveAbort */
   async #verifyDocument(id: string, bytes: Uint8Array): Promise<void> {
     const { nowMs, root } = this.#execution;
     const { abort } = await predictRegistration(bytes, nowMs, root);
@@ -316,7 +316,7 @@ class Transaction {
     }
   }
 
-  /** A shared object that was taken by value is shared again, or deleted. */
+  /** Checks that a shared object that was taken by value is shared again, or deleted. */
   #checkShared({ id, owner }: LedgerObject): void {
     const { written, destroyed } = this.#execution.changes;
     if (owner.kind !== 'shared' || written.get(id)?.owner.kind === 'shared') return;

@@ -37,7 +37,7 @@ export const ABILITY = { copy: 1, drop: 2, store: 4, key: 8 } as const;
 const VALUE = ABILITY.copy | ABILITY.drop | ABILITY.store;
 const PRIMITIVES = new Set(['bool', 'u8', 'u16', 'u32', 'u64', 'u128', 'u256', 'address', 'signer']);
 
-/** Parts at the commas outside of brackets. */
+/** Splits a text at the commas outside of brackets. */
 export function splitList(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;
@@ -172,7 +172,7 @@ export class Datatypes {
       .flatMap((parameter, index) => (parameter.endsWith('phantom') ? [] : (type.args[index] ?? [])))
       .map((argument) => this.abilitiesOf(argument));
     const held = inner.reduce((all, abilities) => all & abilities, VALUE);
-    // A key needs store of what it holds.
+    // A struct has `key` only if its fields have `store`.
     const key = (held & ABILITY.store) === 0 ? 0 : ABILITY.key;
     return abilities & (held | key);
   }

@@ -95,7 +95,7 @@ export class Typing {
   readonly #inputs: readonly (Uint8Array | ObjectInput)[];
   readonly #objectTypes = new Map<number, MoveType>();
   readonly #results: (readonly MoveType[])[] = [];
-  /** The only types that inputs are of, since a command changed them. */
+  /** Types of inputs that can't have another one any more, since a command changed them. */
   readonly #fixed = new Map<number, MoveType>();
   readonly #pure = new Map<string, PureUse>();
   #command = 0;
@@ -282,7 +282,7 @@ export class Typing {
     return { at, argument, place: pure, use, type: value };
   }
 
-  /** An argument whose own type decides. */
+  /** Types an argument whose own type decides. */
   #constrained(
     located: Located | undefined,
     abilities: number,

@@ -114,7 +114,7 @@ export function areEqual(left: Value, right: Value, charge: (count: number) => v
   );
 }
 
-/** @throws RangeError, TypeError for a struct that must not be */
+/** Refuses a struct that may not be an argument. @throws RangeError, TypeError */
 type Check = (value: Composite, type: Struct) => void;
 
 /** `PrimitiveArgumentLayout` of Sui: strings are UTF-8 or ASCII, and an option has at most one item. */
@@ -187,7 +187,7 @@ export class Codec {
     if (type.kind === 'vector') {
       const length = at.length();
       if (isByte(type.of)) return createVector(at.take(length));
-      // Each item takes at least a byte.
+      // Each item has at least one byte.
       if (length > at.left) throw new RangeError('a vector that is longer than its bytes');
       return new Composite(Array.from({ length }, () => this.#read(at, type.of, check)));
     }
@@ -263,7 +263,7 @@ class Bytes {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  /** ULEB128, in its shortest form. */
+  /** Reads a length in ULEB128, in its shortest form. */
   length(): number {
     let value = 0;
     for (let shift = 0; shift < 32; shift += 7) {

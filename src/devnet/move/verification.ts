@@ -1,6 +1,7 @@
 /**
- * Verifies a typed transaction before anything runs: `typing/verify` of Sui's execution layer, in its order.
- * No function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its command.
+ * Verifies a typed transaction before anything runs, in the order of `typing/verify` of Sui's execution
+ * layer. No function that a transaction calls returns a reference (Sui 1.63), so a borrow ends with its
+ * command.
  */
 import { argumentFailure, CommandFailure } from '../failures.ts';
 import type { ChainCode } from './code.ts';
@@ -55,7 +56,7 @@ function checkInputs(
       if (isFixed && use === 'borrow mutably') throw argumentFailure(index, at, 'InvalidObjectByMutRef');
       if (isFixed && use === 'move') throw argumentFailure(index, at, 'InvalidObjectByValue');
     }
-    // Only a transfer may take what pays by value.
+    // Only TransferObjects may take the gas coin by value.
     const gas =
       kind === 'transfer' ? undefined : args.find(({ place, use }) => place === GAS && use === 'move');
     if (gas !== undefined) throw argumentFailure(index, gas.at, 'InvalidGasCoinUsage');
@@ -137,7 +138,7 @@ function isBorrow(use: TypedArgument['use']): boolean {
   return use === 'borrow' || use === 'borrow mutably';
 }
 
-/** `drop_safety.rs`: the last use of a value takes it, even where it could copy it. */
+/** Lets the last use of a value move it, even where it could copy it, as `drop_safety.rs` does. */
 function refine(commands: readonly TypedCommand[]): TypedCommand[] {
   const last = new Map<string, TypedArgument>();
   for (const { args } of commands) for (const argument of args) last.set(argument.place, argument);
@@ -146,21 +147,24 @@ function refine(commands: readonly TypedCommand[]): TypedCommand[] {
     const args = command.args.map((argument): TypedArgument => {
       const { place, use } = argument;
       if (isBorrow(use)) borrowed.add(place);
-      const takes = use === 'copy' && last.get(place) === argument && !borrowed.has(place);
-      return takes ? { ...argument, use: 'move' } : argument;
+      const isLastCopy = use === 'copy' && last.get(place) === argument && !borrowed.has(place);
+      return isLastCopy ? { ...argument, use: 'move' } : argument;
     });
     return { ...command, args };
   });
 }
 
-/** `drop_safety.rs`: what a command returned has drop, or is taken. */
+/**
+ * Checks that each returned value has the ability `drop` or is moved by a later command, as `drop_safety.rs`
+ * does.
+ */
 function checkUnused(code: ChainCode, commands: readonly TypedCommand[]): void {
-  const taken = new Set(
+  const moved = new Set(
     commands.flatMap(({ args }) => args.filter(({ use }) => use === 'move').map(({ place }) => place)),
   );
   for (const [command, { results }] of commands.entries()) {
     for (const [index, type] of results.entries()) {
-      if (taken.has(resultPlace(command, index))) continue;
+      if (moved.has(resultPlace(command, index))) continue;
       if ((code.datatypes.abilitiesOf(type) & ABILITY.drop) !== 0) continue;
       throw new CommandFailure(
         undefined,

@@ -5,7 +5,7 @@ import { areEqual } from '../values.ts';
 
 export const BOOLEANS: Instructions = {
   [OPCODE.not]: ({ stack }) => stack.push(stack.pop() !== true),
-  // Both operands are on the stack, and leave it: none of these stops at the first.
+  // Both operands are popped from the stack: these instructions do not short-circuit.
   [OPCODE.or]: ({ stack }) => {
     const [right, left] = [stack.pop(), stack.pop()];
     stack.push(left === true || right === true);
