@@ -67,7 +67,7 @@ interface Locked {
   scripts?: Versions;
 }
 
-/** Refused, with the exit code. */
+/** Error that ends the program with its exit code. */
 class Refused extends Error {
   readonly code: string;
   readonly exit: number;
@@ -83,9 +83,9 @@ class Refused extends Error {
 const PACKAGES = 'packages';
 
 /**
- * npm looks for a package in its cache by the SHA-512 of the lockfile only where that has an address too.
- * This one is of no host (RFC 2606), so nobody can give another package of the name. A path of a file is
- * refused by audits.
+ * Formats the address of a package in the lockfile. Without an address, npm would not look for the package in
+ * its cache by its SHA-512. No host can have this address (RFC 2606), so nobody can serve another package of
+ * that name. Audits would refuse the path of a file.
  */
 const formatTarballUrl = (name: string, file: string) => `https://${PACKAGES}.invalid/${name}/-/${file}`;
 
@@ -99,10 +99,10 @@ fund=false
 `;
 
 /**
- * The files of the packages of sui-enclave that a repository installs, whose lockfile gets an address for
- * each.
+ * Finds the files of the packages of sui-enclave that a repository installs. Writes an address for each into
+ * the lockfile.
  *
- * @returns where they are, by their paths in the repository. @throws Refused
+ * @returns paths of the files, by their paths in the repository. @throws Refused
  */
 function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<string, string> {
   const files = new Map<string, string>();
@@ -121,7 +121,7 @@ function takePackages({ lock, tarballs }: Pinned, from: string): ReadonlyMap<str
   return files;
 }
 
-/** Adds what builds a page: Vite, which the lockfile has because vitest needs it. */
+/** Adds Vite, which builds a page. The lockfile has it because vitest needs it. */
 function addPage({ manifest, lock }: Pinned): void {
   const version = lock.packages['node_modules/vite']?.version;
   if (version === undefined) throw new Error('the lockfile has no vite');
@@ -211,7 +211,7 @@ function readPinned(): Pinned {
 /**
  * Runs a command line.
  *
- * @param pinned for tests: what packing makes
+ * @param pinned for tests, the result of packing
  * @returns the exit code
  */
 export function runProgram(argv: readonly string[] = process.argv.slice(2), pinned = readPinned): number {

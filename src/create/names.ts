@@ -1,6 +1,6 @@
 /**
- * The names of applications: those of their Move packages and modules too, and parts of identifiers in both
- * languages.
+ * The names of applications. Move packages and modules have the same names, and identifiers in both languages
+ * contain them.
  */
 
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
@@ -8,7 +8,7 @@ const MAX_LENGTH = 32;
 /** Move's keywords, and the packages and modules that the templates use. */
 const RESERVED_IN_MOVE =
   'abort acquires as break const continue copy else enum false friend fun has if invariant let loop match module move mut native phantom public return script spec struct true type use while address bool signer vector u8 u16 u32 u64 u128 u256 clock enclave std string sui unit_test self tx_context';
-/** The files of the templates declare or use these, as constants in Move and as types in TypeScript. */
+/** Names that the files of the templates declare or use, as constants in Move and as types in TypeScript. */
 const TAKEN =
   'public_key signature signed signed_answer signed_bytes timestamp_ms minute_ms max_age_ms request answer date buffer big_int uint8_array';
 const RESERVED = new Set(`${RESERVED_IN_MOVE} ${TAKEN}`.split(' '));

@@ -25,7 +25,7 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 export type Files = ReadonlyMap<string, string>;
 
 /**
- * Returns a path or content of a template under the name of the application. The templates say "price" only
+ * Renames a path or content of a template to the name of the application. The templates say "price" only
  * where they mean the application, and never in the plural, so that every name fits.
  */
 export function rename(text: string, name: string): string {
@@ -67,8 +67,8 @@ export function repositoryFiles(name: string): Files {
 }
 
 /**
- * Code and README are carried with the suffix .txt, so that no compiler, test or site of this repository
- * takes them for its own; .gitignore and .npmrc with an underscore, since npm packs neither.
+ * Reads a template. Code and README have the suffix .txt there, so that no compiler, test or site of this
+ * repository takes them for its own. .gitignore and .npmrc begin with an underscore, since npm packs neither.
  */
 function read(template: string, name: string): Files {
   const folder = join(TEMPLATES, template);
@@ -86,7 +86,7 @@ function read(template: string, name: string): Files {
   );
 }
 
-/** The first line of what `gen` writes has the digest of the rest, which has the name. */
+/** Replaces the digest in the first line of a file that `gen` wrote, since the rest contains the name. */
 function withDigest(content: string): string {
   return content.replace(
     /^((?:\/\/|#) Written by sui-enclave gen: [^\n]* sha256:)[0-9a-f]{64}\n([\s\S]*)$/,

@@ -1,4 +1,6 @@
-/** One request, bounded in time and size, in Node and browsers: what every client of this project sends. */
+/**
+ * Sends one request, bounded in time and size, in Node and browsers. Every client of this project uses it.
+ */
 import { platformFetch } from '#platform_fetch';
 
 export { platformFetch };
@@ -52,7 +54,7 @@ export class NoAnswerError extends Error {
 
 /** Reasons for an incomplete answer, as far as the platform gives them. */
 export const UNREACHABLE = {
-  /** No complete answer within `timeoutMs`, or no connection within the platform's own limit. */
+  /** There was no complete answer within `timeoutMs`, or no connection within the platform's own limit. */
   timeout: 'it took too long',
   dns: 'its host name was not found',
   /** The connection was refused or reset, there is no route, or the peer doesn't speak HTTP. */
@@ -112,7 +114,7 @@ export function causeCode(error: unknown): string | null {
  */
 export function failedToConnect(cause: unknown): boolean {
   const inner: unknown = cause instanceof Error ? cause.cause : undefined;
-  // One for each address that was tried.
+  // There is one failure for each address that was tried.
   const failures: unknown[] = inner instanceof AggregateError ? inner.errors : [inner];
   return failures.length > 0 && failures.every(isConnectFailure);
 }

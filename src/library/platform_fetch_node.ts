@@ -18,7 +18,9 @@ const DEFAULT_HEADERS = {
   pragma: 'no-cache',
 } as const;
 
-/** They are about the connection, which is not the caller's. Node's fetch refuses all but `trailer`. */
+/**
+ * Headers about the connection, which does not belong to the caller. Node's fetch refuses all but `trailer`.
+ */
 const REFUSED_HEADERS = ['expect', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
 /** Headers that this module sets itself: see the forbidden request-headers of the Fetch standard. */
 const REPLACED_HEADERS = ['connection', 'content-length', 'host'];
@@ -71,12 +73,12 @@ function open(url: URL, { method, headers }: Request, length: number | undefined
   if (refused !== undefined) throw new Error(`invalid ${refused} header`);
   const fields = { ...DEFAULT_HEADERS, ...Object.fromEntries(headers), 'accept-encoding': 'identity' };
   for (const name of REPLACED_HEADERS) Reflect.deleteProperty(fields, name);
-  // Without it, Node sends the body of a DELETE as if it were the next request.
+  // Without a length, Node sends the body of a DELETE as if it were the next request.
   const framing = length === undefined ? {} : { 'content-length': length };
   const request = url.protocol === 'https:' ? https.request : http.request;
   // The global agents keep connections, and know of proxies exactly when Node's fetch does.
   const sent = request(url, { method, headers: { ...fields, ...framing } });
-  // No limit, but for their size: Node leaves headers out beyond 2000, and one of them could be
+  // Only their size is limited: Node would leave out headers beyond 2000, and one of them could be
   // Content-Encoding.
   sent.maxHeadersCount = 0;
   return sent;
@@ -113,7 +115,7 @@ function exchange(
     sent.on('error', (error) => reject(withoutBytes(error)));
     sent.on('close', () => {
       signal.removeEventListener('abort', abort);
-      // Without an error if the answer switches to another protocol.
+      // There is no error if the answer switches to another protocol.
       reject(new Error('closed without an answer'));
     });
     let interim = 0;

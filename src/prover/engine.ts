@@ -1,6 +1,6 @@
 /**
- * The client of the proving engine's worker (native/README.md has the protocol). Pipes only: no witness is in
- * a file.
+ * The client of the proving engine's worker (native/README.md has the protocol). It uses only pipes, so no
+ * witness is in a file.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -106,8 +106,8 @@ interface Asked {
 }
 
 /**
- * One run of the worker. It does one thing at a time, says meanwhile how it is, and ends at the first answer
- * that breaks the protocol.
+ * One run of the worker. The worker does one task at a time, answers requests for its status meanwhile, and
+ * is ended at the first answer that breaks the protocol.
  */
 export class EngineWorker {
   /** Resolves when the process has exited. */
@@ -146,12 +146,12 @@ export class EngineWorker {
     });
   }
 
-  /** Whether it accepts requests. Once false, it stays false. */
+  /** Whether the worker accepts requests. Once false, this stays false. */
   get isUsable(): boolean {
     return this.#fault === undefined;
   }
 
-  /** Error for which it is not usable. */
+  /** Error that made the worker unusable. */
   get fault(): EngineError | undefined {
     return this.#fault;
   }
@@ -172,7 +172,7 @@ export class EngineWorker {
    * @param witness the contents of a `.wtns` file, not to be changed before the promise settles
    * @param leaving cancels the proof; the promise settles when the engine has ended it, and can take the next
    *   one
-   * @throws EngineError; the reason of `gone`
+   * @throws EngineError; the reason of `leaving`
    */
   async prove(witness: Uint8Array, timeoutMs: number, leaving?: AbortSignal): Promise<EngineProof> {
     leaving?.throwIfAborted();
@@ -186,7 +186,7 @@ export class EngineWorker {
   }
 
   /**
-   * Asks for its status, which it answers while it works too. Has no deadline.
+   * Asks for the worker's status, which it also answers while it works. Has no deadline.
    *
    * @throws EngineError when it ends
    */
@@ -197,7 +197,7 @@ export class EngineWorker {
     return this.#status;
   }
 
-  /** Ends the process at once. What it was asked fails, for this reason. */
+  /** Ends the process at once. Requests without an answer fail for this reason. */
   kill(reason = new EngineError('ended', 'the engine was stopped')): void {
     this.#stop(reason);
   }

@@ -32,7 +32,7 @@ export interface BuiltInput {
   readonly circuit: CircuitInput;
   readonly publicInput: bigint;
   readonly addressSeed: bigint;
-  /** Returned to the wallet with the proof, as is headerBase64. */
+  /** Part of the proof that is returned to the wallet, like headerBase64. */
   readonly issBase64Details: { readonly value: string; readonly indexMod4: number };
   readonly headerBase64: string;
 }

@@ -15,7 +15,7 @@ import { type MetricsListener, serveMetrics } from 'sui-enclave-service/http/met
 const SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32];
 /** Faults of every HTTP service here, beside a program's own errors. */
 const FAULTS = ['OVERLOADED', 'ANSWER_TIMEOUT', 'INTERNAL'];
-/** Beside codes: done; the caller left; any other error. */
+/** Outcomes besides codes: the request is done, the caller left, or any other error. */
 const OUTCOMES = ['OK', 'LEFT', 'OTHER'];
 
 export class ProverMetrics<Part extends string> {
@@ -39,7 +39,7 @@ export class ProverMetrics<Part extends string> {
     this.#codes = new Set([...codes, ...FAULTS]);
     const help = 'Requests by the code that answered them: OK, LEFT for callers who left, OTHER.';
     this.#requests = new Counter({ name: `${prefix}_requests_total`, help, labelNames: ['code'], registers });
-    // From zero on, so that the first one is a change.
+    // Counters start at zero, so that the first request shows as a change.
     for (const code of [...OUTCOMES, ...this.#codes]) this.#requests.inc({ code }, 0);
     this.#seconds = new Histogram({
       name: `${prefix}_part_seconds`,

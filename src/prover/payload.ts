@@ -74,7 +74,7 @@ function parseObject(payload: Uint8Array): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // The parser's message quotes its input.
+    // The parser's error is dropped, since its message quotes the input.
   }
   throw new ProverError('PROVER_TOKEN', "the token's payload is not a JSON object");
 }

@@ -48,7 +48,7 @@ const CODES = {
   ISSUER_TIMEOUT: 'PROVER_ISSUER_TIMEOUT',
 } as const satisfies Record<OidcCode, ProverCode>;
 
-/** The prover's error for one of the verification; any other error unchanged. */
+/** Turns an error of the verification into the prover's; returns any other unchanged. */
 export function toProverError(error: unknown): unknown {
   // The claims about time are not inputs of the circuit.
   if (error instanceof TokenClaimError && !['exp', 'nbf', 'iat'].includes(error.claim)) {

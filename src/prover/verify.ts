@@ -129,7 +129,7 @@ function valid<Point extends { assertValidity(): void; is0(): boolean }>(
     point.assertValidity();
     if (!point.is0()) return point;
   } catch {
-    // Reported below.
+    // The error below covers this failure.
   }
   throw malformed(name);
 }

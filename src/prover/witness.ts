@@ -34,8 +34,8 @@ const MAX_WITNESS = 256 * 1024 * 1024;
 const PIPELINE = 'ulimit -c 0; cat | { "$@" /dev/stdin /dev/stdout 2>/dev/null; echo $? >&3; } | cat';
 
 /**
- * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has it can prove the login
- * and knows its token: overwrite it after use.
+ * Computes the witness for an input, in the format of a `.wtns` file. Anyone who has the witness can prove
+ * the login and knows its token: overwrite it after use.
  *
  * @param generator a program and its arguments; the names of input and output are appended
  * @throws ProverError: WitnessRefusal, or PROVER_WITNESS for any other reason

@@ -136,7 +136,7 @@ export async function boot(options: BootOptions): Promise<RunningServer> {
   };
 }
 
-/** Keys, and what the NSM says of them and of this enclave. */
+/** Keys, and the NSM's statements about them and this enclave. */
 interface Enclave {
   readonly key: EphemeralKey;
   readonly publicKey: Uint8Array;

@@ -20,7 +20,7 @@ export function requirePipe(fd: number, name: string): void {
     const stat = fstatSync(fd);
     if (stat.isFIFO() || stat.isSocket()) return;
   } catch {
-    // The descriptor is not open: the same mistake.
+    // A descriptor that is not open is the same mistake.
   }
   throw new ConfigError(`${name} must be a pipe or a socket that the server was started with`);
 }

@@ -120,7 +120,7 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
       sendJson(response, 200, { pk: Buffer.from(publicKey).toString('hex'), endpoints_status });
     }),
   );
-  // With a separate limit: callers that wait for the NSM must not block the application.
+  // This endpoint has a separate limit: callers that wait for the NSM must not block the application.
   app.get('/get_attestation', async (request, response) => {
     const { nonce } = validate(AttestationQuery, { ...request.query });
     const document = await (nonce === undefined
@@ -128,7 +128,7 @@ function addOwnEndpoints(app: Express, parts: ServerParts, inFlight: InFlight): 
       : documents.fresh(Buffer.from(nonce, 'hex'), request.socket, inFlight.leaving(response)));
     sendJson(response, 200, { attestation: Buffer.from(document).toString('hex') });
   });
-  // Without a concurrency limit: a busy server is alive and must say so.
+  // This endpoint has no concurrency limit: a busy server is alive and must say so.
   app.get('/livez', (_request, response) => sendJson(response, 200, { live: true }));
   app.get('/readyz', (_request, response) => {
     requireSecrets(secrets);
@@ -187,7 +187,7 @@ function addRoutes(
   });
 }
 
-/** A signed answer may have been made earlier. @throws CLOCK_UNCONFIRMED */
+/** Requires a confirmed clock for a signed answer, even if it was made earlier. @throws CLOCK_UNCONFIRMED */
 function requireClock({ clockRequired }: Config, clock: Clock, answer: object): void {
   if (clockRequired && answer instanceof SignedAnswer) clock.requireConfirmed();
 }
@@ -226,8 +226,8 @@ function addEndpoint(app: Express, endpoint: Endpoint, parts: EndpointParts): vo
 }
 
 /**
- * An application may throw anything, but Express takes some values for instructions, such as 'route' and
- * undefined.
+ * Turns thrown values into errors: Express takes some values that an application may throw for instructions,
+ * such as 'route' and undefined.
  */
 async function throwingErrors<T>(handle: () => Promise<T>): Promise<T> {
   try {

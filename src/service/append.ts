@@ -1,4 +1,4 @@
-/** Collects a body of which neither the size nor the pieces are known before. */
+/** Collects a body whose size and pieces are not known in advance. */
 
 /**
  * Copies a piece behind the first `size` bytes: the peer chooses the size of pieces, and each one kept would

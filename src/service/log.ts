@@ -12,7 +12,7 @@ import { describeError } from './thrown.ts';
 
 export type { Logger };
 
-/** Under which a log keeps its redactor; child logs inherit it. */
+/** Key under which a log keeps its redactor; child logs inherit it. */
 const REDACTOR = Symbol('redactor');
 
 export interface LogOptions {
@@ -78,7 +78,7 @@ function redactArguments(
     return [redactor.value(first), ...values] as Parameters<LogFn>;
   }
   const line = redactor.line(first);
-  // Without a message for the line, pino would print the error's message.
+  // If the line had no message, pino would print the error's.
   if (values[0] === undefined && 'err' in line) return [line, 'error'];
   return [line, ...values] as Parameters<LogFn>;
 }

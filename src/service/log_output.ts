@@ -1,12 +1,9 @@
-/**
- * Writes the log to a file or pipe that may be slow, full or closed, none of which may hold up or end the
- * server.
- */
+/** Writes the log to a file or pipe. A slow, full or closed one must neither hold up nor end the server. */
 import { write, writeSync } from 'node:fs';
 
 /**
- * Further lines are lost: callers can cause them faster than a slow reader takes them, and the key ends with
- * a process that has no memory left.
+ * Size in bytes beyond which further lines are lost. Callers can cause lines faster than a slow reader takes
+ * them. If the process ran out of memory, it would end, and its key would be lost.
  */
 const MAX_WAITING_BYTES = 4 * 1024 ** 2;
 /** Pause before the next attempt when a non-blocking pipe is full, in milliseconds. */
@@ -82,7 +79,7 @@ export class LogOutput {
     try {
       while (unwritten.length > 0) unwritten = unwritten.subarray(writeSync(this.#fd, unwritten));
     } catch {
-      // Nobody reads the log any more.
+      // The log has no reader any more.
     }
   }
 }

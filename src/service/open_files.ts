@@ -15,8 +15,8 @@ const MAX_SOCKETS_PER_HOST = 256;
 export const FEWEST_CONNECTIONS = 16;
 
 /**
- * The limit that applies: the soft one, which Node raises to the hard one when it starts. Infinity without a
- * limit, or where the system does not say, as macOS.
+ * Reads the limit that applies: the soft one, which Node raises to the hard one when it starts. Returns
+ * Infinity without a limit, or where the system does not tell it, as on macOS.
  */
 export function openFilesLimit(path = '/proc/self/limits'): number {
   let limits: string;

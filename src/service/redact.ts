@@ -89,7 +89,7 @@ export class Redactor {
       }
       copies.push([name, this.#property(owner, name, left, depth)]);
     }
-    // Not by assignment: a property may be named __proto__.
+    // Properties are not assigned one by one: one may be named __proto__.
     return Object.fromEntries(copies);
   }
 
@@ -100,7 +100,7 @@ export class Redactor {
       const value = owner[name as keyof typeof owner] as unknown;
       return name === 'err' && depth === 0 ? this.#describeError(value) : this.#copy(value, left, depth + 1);
     } catch {
-      // A getter, a proxy or a toJSON that throws.
+      // The value has a getter, a proxy or a toJSON that throws.
       return UNREADABLE;
     }
   }

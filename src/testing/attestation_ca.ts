@@ -2,8 +2,8 @@
  * A throw-away certificate authority shaped like that of AWS Nitro Enclaves, and a writer of attestation
  * documents (COSE_Sign1, RFC 9052 section 4.2) that it signs.
  *
- * For development and tests only: nothing under `src/` imports it, and every name in it says that it is not
- * AWS. Each property that a verifier checks can be made wrong on purpose.
+ * It is for development and tests only, and every name in it says that it is not AWS. Each property that a
+ * verifier checks can be made wrong on purpose.
  */
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';

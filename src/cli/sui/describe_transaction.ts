@@ -65,7 +65,7 @@ function describeInput(input: Input | undefined): string {
   return object?.objectId ?? 'a value';
 }
 
-/** Returns a value in BCS, whose type only the called function knows: as what it most likely is. */
+/** Describes a value in BCS as what it most likely is, since only the called function knows its type. */
 function describeValue(bytes: Uint8Array): string {
   const content = bytes[0] === bytes.length - 1 ? bytes.subarray(1) : bytes;
   const text = content === bytes ? '' : Buffer.from(content).toString('latin1');

@@ -80,7 +80,8 @@ export function callLinkage(packages: Packages, { id, isPrivate, typePackages, c
   for (const { id: dependency } of findLinkage(packages, id).values()) resolution.add(dependency, isPrivate);
   resolution.add(id, true);
   for (const typePackage of typePackages) {
-    for (const { id: dependency } of findLinkage(packages, typePackage).values()) resolution.add(dependency, false);
+    for (const { id: dependency } of findLinkage(packages, typePackage).values())
+      resolution.add(dependency, false);
     resolution.add(typePackage, false);
   }
   return resolution.linkage;

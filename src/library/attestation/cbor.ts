@@ -143,7 +143,7 @@ class Reader {
     if (tag !== POSITIVE_BIGNUM && tag !== NEGATIVE_BIGNUM) return new CborTag(tag, content);
     const isBytes = content instanceof Uint8Array;
     if (this.#form === 'sui') {
-      // Any other content makes a tag like any other.
+      // With any other content, these tags are ordinary ones.
       const isNumber = isBytes && first !== INDEFINITE_BYTES && content.length <= MAX_BIGNUM;
       return isNumber ? suiBignum(tag, content) : new CborTag(tag, content);
     }

@@ -174,7 +174,8 @@ export function validUntil(chain: Chain): Date {
 
 /** Checks that the key of each certificate signed the next one. @throws CertificateError */
 export async function checkChainSignatures(chain: Chain, passed: Passed): Promise<void> {
-  // In parallel: Web Crypto uses more than one thread. The root needs no check: its bytes are pinned.
+  // The links are verified in parallel: Web Crypto uses more than one thread. The root needs no check: its
+  // bytes are pinned.
   const verdicts = await Promise.all(
     links(chain).map(async ([parent, child]) => {
       const signature = signatureFromDer('P-384', child.signature);

@@ -183,7 +183,7 @@ function same(bytes: Uint8Array | null, expected: Uint8Array): boolean {
   return bytes !== null && equalBytes(bytes, expected);
 }
 
-/** One line for each register that matches, both values for each one that differs. */
+/** Lists one line for each register that matches, and both values of each that differs. */
 function diff(images: readonly Image[], values: readonly (string | null)[]): string {
   return images
     .flatMap((image, number) => [

@@ -10,7 +10,7 @@ interface RuleEntry {
   readonly id: string;
   /** A few words, for a list of results. */
   readonly title: string;
-  /** One sentence or two, in Markdown. */
+  /** Text of one or two sentences, in Markdown. */
   readonly text: string;
   /** The codes of the errors for a document that breaks the rule. */
   readonly codes: readonly AttestationCode[];

@@ -7,7 +7,7 @@ import { quantity } from '../wording.ts';
 import { ClientError } from './errors.ts';
 import { invalidOption, malformedAnswer } from './http.ts';
 
-/** A signed answer, and the bytes that it claims to be signed. Not verified yet. */
+/** A signed answer and its signed bytes, not verified yet. */
 export interface ReceivedAnswer<Data> {
   readonly data: Data;
   readonly intent: number;
@@ -16,15 +16,15 @@ export interface ReceivedAnswer<Data> {
   readonly signature: Uint8Array;
   /** BCS of the intent message, rebuilt from the answer. */
   readonly signedBytes: Uint8Array;
-  /** What stands beside the signed answer; undefined if nothing does. */
+  /** Content beside the signed answer; undefined if there is none. */
   readonly unsigned: unknown;
 }
 
 const SIGNATURE_SIZE = 64;
 
 /**
- * `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, and `"unsigned"` beside them or not; a u64
- * may be a decimal string.
+ * Reads `{"response": {"intent", "timestamp_ms", "data"}, "signature"}`, with or without `"unsigned"` beside
+ * them. A u64 may be a decimal string.
  *
  * @param endpoint that gave the answer, for messages
  * @throws ClientError: CLIENT_MALFORMED_ANSWER, CLIENT_INTENT
@@ -53,7 +53,7 @@ export function readAnswer<Data, Input>(
     throw malformedAnswer(endpoint, `"signature" has ${quantity(signatureBytes.length, 'byte')}, not 64`);
   }
   const signedBytes = serialize(endpoint, schema, { intent, timestamp_ms, payload: data });
-  // Parse the signed bytes: this drops properties that the schema doesn't have, which are not signed.
+  // Parsing the signed bytes drops properties that the schema doesn't have, which are not signed.
   const { payload, timestamp_ms: timestampMs } = schema.message.parse(signedBytes);
   const unsigned =
     missingProperty(answer, ['unsigned']) === undefined
@@ -120,11 +120,11 @@ function serialize(endpoint: string, schema: Checking, message: unknown): Uint8A
   }
 }
 
-/** Maximum number of names, and of characters of each, that a message repeats of an answer. */
+/** Maximum number of an answer's names that a message repeats, and of characters of each. */
 const MAX_NAMES = 8;
 const MAX_NAME_LENGTH = 64;
 
-/** What is wrong with a property of an intent message, such as `payload.cents`, after a colon. */
+/** Describes the fault of a property of an intent message, such as `payload.cents`, after a colon. */
 function describeMismatch(property: string, message: unknown): string {
   const path = property.split('.');
   const name = path.pop() ?? '';

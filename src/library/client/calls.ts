@@ -29,7 +29,7 @@ export class Calls {
     this.keys = new KnownKeys({ http: this.#http, trust, roots, sealed, maxAgeMs, now });
   }
 
-  /** A call whose answer must be signed. @throws ClientError, AttestationError */
+  /** Makes a call whose answer must be signed. @throws ClientError, AttestationError */
   async signed<Data, Input>(path: string, body: unknown, schema: SignedType<Data, Input>, call: CheckedCall) {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
@@ -55,7 +55,7 @@ export class Calls {
     });
   }
 
-  /** A sealed call, whose answer may have any form. @throws ClientError, AttestationError */
+  /** Makes a sealed call, whose answer may have any form. @throws ClientError, AttestationError */
   async unsigned(path: string, body: unknown, call: CheckedCall): Promise<unknown> {
     const endpoint = endpointPath(this.#http, path);
     const content = copyBody(body);
@@ -93,7 +93,7 @@ export class Calls {
     const content = { method, path: `/${endpoint}`, body } as const;
     const http = { ...this.#http, signal };
     let key = await this.keys.pickSealingKey(signal);
-    // Each of the known enclaves has had a chance then, if a balancer takes them in turns.
+    // By then, each known enclave has had its turn, if a balancer takes them in turns.
     let attestAfter = 2 * this.keys.size - 1;
     for (let sealed = 1; ; sealed++) {
       const { hex, sealingKey } = key;
@@ -107,8 +107,8 @@ export class Calls {
         if (!isKeyUnknown(error) || sealed === MAX_SEALED) throw error;
         key.misses++;
       }
-      // Not after each message: a balancer would lead every attestation to one enclave, and every message to
-      // another.
+      // The client does not attest after each message: a balancer could then send every attestation to one
+      // enclave, and every message to another.
       const attested = sealed === attestAfter ? await this.keys.attest(signal) : undefined;
       if (attested) attestAfter *= 2;
       key = attested?.misses === 0 ? attested : await this.keys.pickSealingKey(signal);

@@ -17,13 +17,13 @@ import { type Trust, trustIn } from './trust.ts';
 
 /** An answer that an attested key signed. */
 export interface VerifiedAnswer<Data> {
-  /** Parsed from the signed bytes: nothing in it is unsigned. */
+  /** Signed data, parsed from the signed bytes: nothing in it is unsigned. */
   readonly data: Data;
   /** First byte of the signed message, which tells signed types apart. */
   readonly intent: number;
-  /** Milliseconds since 1970: the time of the data, as set by the application. */
+  /** Time of the data, as set by the application, in milliseconds since 1970. */
   readonly timestampMs: bigint;
-  /** 64 bytes, as a contract expects it. */
+  /** Signature of 64 bytes, as a contract expects it. */
   readonly signature: Uint8Array;
   /** The attested key that signed, 32 bytes. */
   readonly publicKey: Uint8Array;
@@ -108,7 +108,7 @@ export class EnclaveClient {
   ): Promise<RegisteredEnclaveClient> {
     const { trustInConfig } = await import('./registered.ts');
     const { trust, signal, options: clientOptions } = trustInConfig(suiClient, configId, options);
-    // The policy is the chain's: see `trust`.
+    // The policy comes from the chain: see `trust`.
     const client = new RegisteredEnclaveClient(url, clientOptions as EnclaveClientOptions, wrapTrust(trust));
     await abortable(trust.current(), signal);
     return client;

@@ -1,4 +1,4 @@
-/** The bytes of a signed answer, field by field, for people to look at. */
+/** Describes the bytes of a signed answer for people, field by field. */
 import { toHex } from '@mysten/bcs';
 import { type SchemaField, type SchemaType, unwrapped } from '../wire/schema_type.ts';
 import { ClientError } from './errors.ts';
@@ -14,9 +14,9 @@ export interface SignedField {
   /** Offset of the byte after its last. */
   readonly to: number;
   /**
-   * An integer in decimal, `true` or `false`, a String's text as it is, an address or a `vector<u8>` as `0x`
-   * and hexadecimal. Of any other vector its bytes are the length, such as `3 items`, and of an Option the
-   * tag, `some` or `none`: their content has entries of its own.
+   * Value of the bytes: an integer in decimal, `true` or `false`, the text of a String, an address or a
+   * `vector<u8>` as `0x` and hexadecimal. For any other vector, it is the length, such as `3 items`; for an
+   * Option, it is the tag, `some` or `none`. The contents of both have entries of their own.
    */
   readonly value: string;
 }
@@ -69,7 +69,7 @@ class FieldReader {
     for (const { name, type, fields: inner } of fields) this.read(`${path}.${name}`, type, inner);
   }
 
-  /** @param inner the fields of the struct that the type is, or that its items are */
+  /** @param inner the fields of the struct, if the type or the type of its items is one */
   read(path: string, type: string, inner: readonly SchemaField[] | undefined): void {
     const [wrapper] = unwrapped(type).wrappers;
     if (wrapper === 'Option') this.#option(path, type, inner);
@@ -123,7 +123,7 @@ class FieldReader {
     return byte === 1;
   }
 
-  /** ULEB128 in its shortest form. */
+  /** Reads a length in ULEB128, in its shortest form. */
   #length(path: string): number {
     let length = 0;
     for (let place = 1; place <= MAX_LENGTH; place *= 128) {

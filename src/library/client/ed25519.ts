@@ -18,7 +18,7 @@ export async function verifyEd25519(
     return await subtle.verify('Ed25519', key, new Uint8Array(signature), new Uint8Array(message));
   }
   try {
-    // Not by the looser rules of ZIP 215, noble's default: Web Crypto doesn't follow them either.
+    // The looser rules of ZIP 215, noble's default, are off: Web Crypto doesn't follow them either.
     return ed25519.verify(signature, message, publicKey, { zip215: false });
   } catch {
     return false;

@@ -123,7 +123,7 @@ export function endpointPath({ base }: Http, path: string): string {
  * @throws ClientError: CLIENT_OPTION
  */
 export function baseUrl(url: string | URL): URL {
-  // Not by the constructor's error: it holds the input, which may have a password.
+  // The constructor's error is not used, since it contains the input, which may have a password.
   if (!URL.canParse(url)) throw invalidOption('the URL of the enclave is invalid');
   const base = new URL(url);
   if (!/^https?:$/.test(base.protocol) || base.username !== '' || base.password !== '') {
@@ -135,7 +135,7 @@ export function baseUrl(url: string | URL): URL {
   return base;
 }
 
-/** Returns an error that is not of this library, as the state of an enclave has it: as the cause, unread. */
+/** Wraps an error that is not of this library for the state of an enclave: it becomes the cause, unread. */
 export function foreignError(cause: unknown): ClientError {
   const message = 'the enclave is not attested, since something else failed: see the cause of this error';
   return new ClientError('CLIENT_FAILED', message, { cause });

@@ -1,4 +1,4 @@
-/** The keys of attested enclaves: which exist, and by which an answer is judged. */
+/** The keys of attested enclaves, and the choice of the key that an answer is verified with. */
 import { bytesToHex, hexToBytes } from '@noble/curves/utils.js';
 import {
   AttestationError,
@@ -39,7 +39,7 @@ export interface KeysOptions {
   readonly now: () => number;
 }
 
-/** More enclaves than this behind one URL cost an attestation now and then. */
+/** Maximum number of known keys. If more enclaves share one URL, some calls need an attestation. */
 const MAX_KEYS = 16;
 /** Maximum number of attestations for one answer. */
 const MAX_ATTESTATIONS = 16;
@@ -127,8 +127,9 @@ export class KnownKeys {
   }
 
   /**
-   * The one place that chooses the key to verify an answer with: the one that the hint names, if it is known,
-   * another known one, one that is registered on chain, or one from a new attestation.
+   * Finds the key that signed an answer. No other code chooses such a key. Tries the key that the hint names,
+   * if it is known, then the other known keys, then a key that is registered on chain, and then keys from new
+   * attestations.
    *
    * @param hint the key that the answer claims to be signed with, in hex: anyone on the path can have written
    *   it
@@ -144,7 +145,7 @@ export class KnownKeys {
     const hinted = trustedKeys.findIndex(({ hex }) => hex === hint);
     if (hinted > 0) trustedKeys.unshift(...trustedKeys.splice(hinted, 1));
     for (const { publicKey } of trustedKeys) if (await isSignedBy(publicKey, answer)) return publicKey;
-    // The enclave that has the key named it: it did not sign this answer, so another attestation won't help.
+    // The hint names a known key, which did not sign this answer, so another attestation won't help.
     if (hinted >= 0) throw notSigned();
     const registered = hint === undefined ? undefined : await this.#registeredSigner(answer, hint, signal);
     return registered ?? (await this.#newSigner(answer, trustedKeys, hint, signal));
@@ -152,7 +153,7 @@ export class KnownKeys {
 
   async #registeredSigner(answer: ReceivedAnswer<unknown>, hint: string, signal: AbortSignal | undefined) {
     const publicKey = hexToBytes(hint);
-    // First the check that needs no node: anyone may invent hints.
+    // The check that needs no node comes first: anyone may invent hints.
     if (!(await isSignedBy(publicKey, answer))) return undefined;
     const isVouchedFor = await abortable(this.#options.trust.vouchesFor(publicKey), signal);
     return isVouchedFor ? publicKey : undefined;
@@ -167,7 +168,7 @@ export class KnownKeys {
   ): Promise<Uint8Array> {
     const tried = new Set(trustedKeys.map(({ hex }) => hex));
     const { policy } = await abortable(this.#options.trust.current(), signal);
-    // Each key that it meets shows that there may be more.
+    // Each further key shows that there may be more.
     const most = () => (policy.publicKey ? 1 : Math.min(MAX_ATTESTATIONS, 2 * (tried.size + 1)));
     let failure: unknown;
     for (let made = 0; made < most(); made++) {

@@ -61,8 +61,8 @@ export interface AttestOptions {
 /** Options of one call whose answer is not signed. */
 export interface RequestOptions extends AttestOptions {
   /**
-   * Repeating the call is harmless: it is made again, up to four times, where the connection or a gateway
-   * fails, or an enclave answers that is not known. Any other call is sent once, and `mayHaveExecuted` says
+   * Whether repeating the call is harmless. If so, it is made again, up to four times, when the connection or
+   * a gateway fails, or an unknown enclave answers. Any other call is sent once, and `mayHaveExecuted` says
    * what a failure means. Default: false.
    */
   readonly idempotent?: boolean;
@@ -95,7 +95,7 @@ const OPTION_KEYS = [
 export function readOptions(options: EnclaveClientOptions) {
   requireKnown(options ?? {}, OPTION_KEYS);
   const { roots, fetch, now = Date.now, maxAnswerAgeMs = HOUR } = options ?? {};
-  // A given undefined or null is a mistake too: requests must not be sent unsealed because of it.
+  // A value of undefined or null is a mistake too: requests must not be sent unsealed because of it.
   const sealed = options !== undefined && 'sealed' in options ? options.sealed : false;
   if (typeof sealed !== 'boolean') throw invalidOption('"sealed" must be true or false');
   const padding = checkPadding(options?.paddingBytes, sealed);
@@ -136,11 +136,11 @@ export function readCallOptions(
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalidOption('"signal" must be an AbortSignal');
   }
-  // A copy: the answer is compared with what was expected at the call.
+  // The copy keeps what the caller expected at the time of the call.
   return { expect: { ...expect } as Readonly<Record<string, unknown>>, idempotent, signal };
 }
 
-/** A misspelt option would silently leave out a check. */
+/** Refuses unknown options: a misspelt one would silently leave out a check. */
 export function requireKnown(options: object, keys: readonly string[]): void {
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
   if (unknown !== undefined) {
@@ -148,7 +148,7 @@ export function requireKnown(options: object, keys: readonly string[]): void {
   }
 }
 
-/** The client keeps them: their owner may change them. What is not a root is refused when it is used. */
+/** Copies the roots, since their owner may change them later. An invalid root is refused when it is used. */
 function copyRoots(roots: EnclaveClientOptions['roots']): EnclaveClientOptions['roots'] {
   if (!Array.isArray(roots)) return roots;
   return roots.map((root) => (root instanceof Uint8Array ? new Uint8Array(root) : root));

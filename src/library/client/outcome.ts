@@ -24,9 +24,9 @@ const EXECUTED_CODES: readonly SuiCode[] = ['SUI_UNKNOWN_OUTCOME', 'SUI_NOT_VISI
 /**
  * Returns whether the enclave may have executed the call that threw this error: then find out before you call
  * again, unless repeating it is harmless. False if nothing was sent, or it was refused with a status from 400
- * to 499. (A refusal in clear is its host's word, as is everything that a host could repeat by itself.) Also
- * true for the error of a Sui transaction that was executed, or may have been (UnknownOutcomeError,
- * NotVisibleError): look up its `digest`.
+ * to 499. (A refusal in clear may be the host's own word, and so may anything that a host could repeat by
+ * itself.) Also true for the error of a Sui transaction that was executed, or may have been
+ * (UnknownOutcomeError, NotVisibleError): look up its `digest`.
  *
  * @param error what a call of `EnclaveClient` threw, also the reason of its signal, or what sending a
  *   transaction threw; true for a value that is not an object
@@ -70,8 +70,8 @@ export interface RetryOptions {
 }
 
 /**
- * Makes a call, and an idempotent one again after a failure that another attempt, or another enclave, may not
- * meet.
+ * Makes a call. Repeats an idempotent one after a failure that another attempt, or another enclave, may not
+ * have.
  */
 export async function attempting<T>(
   { idempotent, signal }: RetryOptions,
@@ -85,7 +85,8 @@ export async function attempting<T>(
       } catch (error) {
         if (!idempotent || made === ATTEMPTS || signal?.aborted || !isTransient(error)) throw error;
       }
-      // Not all at the same time, when many callers have lost the same enclave.
+      // The pause is random, so that callers that have lost the same enclave do not all return at the same
+      // time.
       await pause(FIRST_PAUSE_MS * 2 ** (made - 1) * (0.5 + Math.random() / 2), signal);
     }
   } catch (error) {

@@ -20,7 +20,8 @@ const MINUTE = 60_000;
 
 /**
  * @param configOptions as for `EnclaveClient.forConfig`
- * @returns the trust in the config, and the options of the client, without a policy: that is the chain's
+ * @returns the trust in the config, and the options of the client. They have no policy, which comes from the
+ * chain
  * @throws ClientError: CLIENT_OPTION
  */
 export function trustInConfig(
@@ -51,9 +52,9 @@ interface Snapshot {
 
 /**
  * Trusts the image that the config names, in an overlap also the one before, and the keys that are registered
- * under it. Of a key that the client has not attested itself, registration is as good as an attestation: the
- * contract has verified a document of that key with these registers, and a key never leaves its enclave. Nor
- * does it trust the node with more, since the registers come from there too.
+ * under it. For a key that the client has not attested itself, registration is as good as an attestation: the
+ * contract has verified a document of that key with these registers, and a key never leaves its enclave. This
+ * trusts the node no further than before, since the registers come from there too.
  */
 class ChainTrust implements Trust {
   readonly #client: ClientWithCoreApi;
@@ -104,7 +105,7 @@ class ChainTrust implements Trust {
       nowMs: this.#now(),
     });
     if (state !== 'registered') return { enclaveId, fault: state === 'free' ? 'unregistered' : 'destroyed' };
-    // Its age changes: it is not kept.
+    // The id is not kept if keys expire, since the key's age changes.
     if (config.maxKeyAgeMs === null) registered.set(hex, enclaveId);
     else if (isKeyTooOld(await readEnclave(this.#client, enclaveId), config, this.#now())) {
       return { enclaveId, fault: 'too old' };

@@ -204,7 +204,7 @@ function requireUnique(names: readonly string[], where: string): void {
   if (new Set(names).size !== names.length) throw invalidSchema(`${where} has an entry twice`);
 }
 
-/** Messages have nothing of the schema but positions: it is a stranger's. */
+/** Messages repeat nothing of the schema but positions, since a stranger may have written it. */
 function invalidSchema(problem: string, options?: ErrorOptions): ClientError {
   return new ClientError('CLIENT_SCHEMA', `the schema of the application can't be used: ${problem}`, options);
 }

@@ -19,7 +19,10 @@ export interface Trust {
   renewed(outdated: Requirements): Promise<Requirements | null>;
   /** Returns whether a key that a hint names is accepted without an attestation for this client. */
   vouchesFor(publicKey: Uint8Array): Promise<boolean>;
-  /** The last word on a key that signed: the id of its enclave on chain, if there is one. */
+  /**
+   * Decides finally whether a key that signed is accepted. Resolves to the id of its enclave on chain, if
+   * there is one.
+   */
   admit(publicKey: Uint8Array): Promise<string | undefined>;
 }
 

@@ -10,8 +10,8 @@ export interface AskOptions {
 }
 
 /**
- * More pages than any list has: a node that always names a next one must not keep the caller waiting without
- * end.
+ * Maximum number of pages, more than any list has: a node that always names a next page must not keep the
+ * caller waiting for ever.
  */
 export const MAX_PAGES = 100_000;
 

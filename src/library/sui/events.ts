@@ -84,7 +84,7 @@ interface EventOf<Name extends EnclaveEventName> extends Contract {
   /** Address of the sender of the transaction. */
   readonly sender: string;
   readonly transactionDigest: string;
-  /** Its place among the events of the transaction. */
+  /** Place of the event among those of the transaction. */
   readonly eventIndex: number;
   /** The checkpoint of the transaction, or null if the node doesn't report it. */
   readonly checkpoint: bigint | null;

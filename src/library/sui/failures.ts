@@ -171,7 +171,7 @@ function createRefusal(status: string | null, message: string, cause: Error): Su
   if (fetchFailed || (status !== null && NO_ANSWER.includes(status))) {
     return unreachable(fetchFailed ? 'the connection failed' : message, cause);
   }
-  // In place of a message that is empty, the transport gives the name of the status.
+  // For an empty message, the transport gives the name of the status.
   const isSilent = message === '' || message === status;
   return new NodeRefusedError(status, isSilent ? silentReason(status) : message, options);
 }

@@ -323,7 +323,7 @@ function listed(object: ReadObject, config: EnclaveConfig, nowMs: number): Liste
   return { ...enclave, isStale: isStale(enclave, config, nowMs) };
 }
 
-/** One page of the ids of enclaves that were ever registered. */
+/** Reads one page of the ids of enclaves that were ever registered. */
 async function readRegistrations(
   client: ClientWithCoreApi,
   parentId: string,

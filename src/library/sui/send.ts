@@ -69,7 +69,7 @@ export async function sendTransaction<Included extends Include = object>(
   const { error: cause } = executed.status;
   const failure = cause === null ? null : toExecutionError(cause);
   if (waitMs > 0) {
-    // Not the digest that the node names: it could name another transaction.
+    // The digest is computed here: the node could name that of another transaction.
     const digest = TransactionDataBuilder.getDigestFromBytes(signed.transaction);
     // A failed transaction has changed the gas coin.
     await waitUntilVisible(client, digest, { waitMs, signal: signed.signal }).catch((error: SuiError) => {

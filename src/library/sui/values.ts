@@ -56,7 +56,7 @@ export function checkStructType(name: string, value: string): string {
       return normalizeStructTag(tag);
     }
   } catch {
-    // One message for every fault.
+    // The error below covers every fault.
   }
   throw invalidValue(`${name} must be a type such as 0x…::weather::WEATHER`);
 }

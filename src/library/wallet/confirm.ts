@@ -17,7 +17,7 @@ export interface ConfirmTransaction extends Asked {
   readonly kind: 'transaction';
   /** BCS of the transaction's data: exactly what is signed. */
   readonly bytes: Uint8Array;
-  /** The same, decoded: sender, gas with its owner and budget, inputs and commands. */
+  /** The same data, decoded: sender, gas with its owner and budget, inputs and commands. */
   readonly transaction: ReturnType<Transaction['getData']>;
 }
 
@@ -38,8 +38,8 @@ export type Confirmation = (request: ConfirmRequest, signal?: AbortSignal) => Pr
 const SPACING_MS = 500;
 
 /**
- * Asks one question at a time, so that dialogs don't stack: the next one waits for the answer to the one
- * before, and then for SPACING_MS, so that a user doesn't answer a question unread by the same click.
+ * Asks one question at a time, so that dialogs don't stack: each question waits for the answer to the one
+ * before, and then for SPACING_MS. So no user answers an unread question by the same click.
  *
  * @param wait for tests
  */

@@ -4,9 +4,9 @@ import { ProviderRefusedError, ZkLoginError } from '../zklogin/errors.ts';
 const REQUEST_REJECTED = 4_001_000;
 
 /**
- * The user cancelled the login: closed its window, went back, or refused at the provider. The Wallet
- * Standard's `isWalletStandardError` recognises it by name and context, so that connect buttons say "You
- * cancelled". Its code is ZKLOGIN_CLOSED.
+ * Error of a login that the user cancelled by closing its window, going back, or refusing at the provider.
+ * The Wallet Standard's `isWalletStandardError` recognises it by name and context, so that connect buttons
+ * say "You cancelled". Its code is ZKLOGIN_CLOSED.
  */
 export class LoginCancelledError extends ZkLoginError {
   readonly context = { __code: REQUEST_REJECTED };

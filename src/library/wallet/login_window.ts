@@ -33,10 +33,10 @@ export function openLoginWindow(): Window | null {
 /**
  * Sends the window to the provider, and waits until the redirect page hands over the answer.
  *
- * The message is taken if it comes from this origin and has the expected form; whether it answers this login
- * is for completeLogin to check. The first one is the only one.
+ * Accepts the first message that comes from this origin and has the expected form. completeLogin then checks
+ * whether the message answers this login.
  *
- * @returns for completeLogin
+ * @returns the answer, for completeLogin
  * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
  */
 export async function answerFromWindow(
@@ -56,8 +56,8 @@ export async function answerFromWindow(
       opened.location.replace(url.href);
       let closed = 0;
       const poll = setInterval(() => {
-        // A provider with the opener policy same-origin makes an open window look closed. The user is in it
-        // then, and not on this page.
+        // A provider with the opener policy same-origin makes an open window look closed. In that case, the
+        // user is in the login window, so this page has no focus.
         closed = opened.closed && document.hasFocus() ? closed + 1 : 0;
         if (closed >= CLOSED_POLLS) reject(new LoginCancelledError('the login window was closed'));
       }, POLL_MS);
@@ -69,8 +69,8 @@ export async function answerFromWindow(
 }
 
 /**
- * Sends this tab to the provider: what follows happens when this page is loaded again. Rejects if it never
- * leaves, or if the user goes back to it.
+ * Sends this tab to the provider. The login continues when this page is loaded again. Rejects if the tab
+ * never leaves this page, or if the user goes back to it.
  *
  * @param wallet the id of the wallet that takes the answer
  * @throws ZkLoginError: ZKLOGIN_CLOSED, as LoginCancelledError if the user gave up; the signal's reason
@@ -97,7 +97,7 @@ export async function leaveForProvider(
   }
 }
 
-/** Returns the answer to a login in this tab that is for this wallet. It is there once. */
+/** Takes the answer to a login in this tab that is for this wallet. A second call returns null. */
 export function takeAnswer(wallet: string): string | null {
   const kept: KeptAnswer | null = readEntry(ANSWER_KEY, ['wallet', 'answer']);
   if (kept?.wallet !== wallet) return null;
@@ -105,7 +105,9 @@ export function takeAnswer(wallet: string): string | null {
   return kept.answer;
 }
 
-/** A promise that ends with the signal or the time limit. @param start returns what cleans up */
+/**
+ * Waits for a promise that also ends with the signal or the time limit. @param start returns what cleans up
+ */
 async function settled<T>(
   signal: AbortSignal,
   start: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,

@@ -41,7 +41,7 @@ export interface RegisterOptions {
   readonly providers: readonly WalletProvider[];
   /** The page that calls answerLogin: of this page's origin, as registered with each provider. */
   readonly redirectUri: string;
-  /** Builds and sends. Its network is that of the wallets: `sui:<network>`. */
+  /** Client that builds and sends transactions. Its network is that of the wallets: `sui:<network>`. */
   readonly client: ClientWithCoreApi;
   /** The URL of the salt service, for getSalt, or a function that returns the salt for a token. */
   readonly salt: string | ((token: string, asking: Asking) => Promise<BigNumber>);
@@ -171,8 +171,8 @@ export function findNetwork({ network }: ClientWithCoreApi): { readonly network?
 }
 
 /**
- * Unique among the wallets of a page, the same at each load, and without a colon, which dapp-kit can't store
- * in one.
+ * Returns an id that is unique among the wallets of a page and the same at each load. It has no colon, since
+ * dapp-kit can't store one in an id.
  */
 export function walletId({ provider, clientId }: WalletProvider): string {
   return `sui-enclave/wallet/${encodeURIComponent(provider.issuer)}/${encodeURIComponent(clientId)}`;

@@ -26,9 +26,9 @@ const WORDS = {
 };
 
 /**
- * Hands the provider's answer to the page that began the login: in the window that the wallet opened, to the
- * page that waits, after which the window closes; in the same tab, by going back to that page. The answer
- * leaves the address bar and the history at once. Tells the user what to do, if anything.
+ * Hands the provider's answer to the page that began the login: in a window that the wallet opened, it sends
+ * the answer to the waiting page and closes the window; in the same tab, it goes back to that page. The
+ * answer leaves the address bar and the history at once. Tells the user what to do, if anything.
  *
  * Exported from `sui-enclave/wallet/redirect`.
  *
@@ -58,7 +58,7 @@ export async function answerLogin(
   say(WORDS.waiting);
   if (!(await handOver(state, answer))) return say(WORDS.late);
   say(WORDS.taken);
-  // Without effect where the browser no longer counts the window as opened by a page.
+  // This has no effect if the browser no longer counts the window as opened by a page.
   window.close();
 }
 
@@ -80,7 +80,7 @@ async function handOver(state: string, answer: string): Promise<boolean> {
   }
 }
 
-/** The one `state` of a URL, in its query or fragment, or of a form's body. */
+/** Finds the only `state` of a URL, in its query or fragment, or of a form's body. */
 function stateIn(answer: string): string | null {
   const { search, hash } = URL.canParse(answer) ? new URL(answer) : { search: answer, hash: '' };
   const states = [search, hash.slice(1)].flatMap((part) => new URLSearchParams(part).getAll('state'));

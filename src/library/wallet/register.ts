@@ -86,8 +86,8 @@ export function registerZkLoginWallet(options: RegisterOptions): RegisteredWalle
 const REGISTERED = Symbol.for('sui-enclave/wallet/registered');
 
 /**
- * What removes each registered wallet of this page, by its id. The window has it, since a bundle may contain
- * this module twice.
+ * Reads the functions that remove the registered wallets of this page, by wallet id. The window has them,
+ * since a bundle may contain this module twice.
  */
 function readRegistered(): Map<string, () => void> {
   const page: { [REGISTERED]?: Map<string, () => void> } = window as object;
@@ -99,7 +99,7 @@ function createIcon(svg: string): WalletIcon {
   return `data:image/svg+xml;base64,${btoa(svg)}`;
 }
 
-/** A part of a store, whose keys begin with the prefix. */
+/** Returns a part of a store, whose keys begin with the prefix. */
 function prefixed(store: SessionStore, prefix: string): SessionStore {
   const formatKey = (key: string) => `${prefix}/${key}`;
   return {
@@ -115,10 +115,10 @@ interface Registry {
 }
 
 /**
- * The Wallet Standard's two events, sent and heard here rather than by its own functions: a bundle may
- * contain its package twice, and each copy keeps a list.
+ * Sends and hears the Wallet Standard's two events without its own functions: a bundle may contain its
+ * package twice, and each copy keeps a list.
  *
- * @returns what removes the wallet from every list
+ * @returns a function that removes the wallet from every list
  */
 function announce(wallet: RegisteredWallet): () => void {
   const removals: (() => void)[] = [];

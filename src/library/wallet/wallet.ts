@@ -86,9 +86,9 @@ export class ZkLoginWallet implements RegisteredWallet {
   readonly #currentEpoch: EpochSource;
   readonly #listeners = new Set<Listener>();
   #accounts: readonly WalletAccount[] = [];
-  /** The session, even an expired one, so that a signature is refused for this reason. */
+  /** The session. An expired one is kept too, so that a signature is refused for this reason. */
   #session: ZkLoginSession | null = null;
-  /** The latest of which `onExpired` was told. */
+  /** The latest session that `onExpired` was called for. */
   #expired: ZkLoginSession | null = null;
   /** The login of the latest connect. */
   #login: AbortController | null = null;
@@ -127,11 +127,11 @@ export class ZkLoginWallet implements RegisteredWallet {
     return this.#accounts;
   }
 
-  /** Takes up what the storage holds: called once. */
+  /** Resumes the session or login in the storage. Called once. */
   start(): void {
     document.addEventListener('visibilitychange', this.#onVisible);
     const answer = takeAnswer(this.id);
-    // Without either, the first connect must open its window at once.
+    // Without an answer or a session, the first connect must open its window at once.
     if (answer === null && !this.#mayHaveSession()) return;
     const starting = this.#resume(answer).finally(() => {
       this.#starting = null;
@@ -182,7 +182,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     this.#show([]);
   };
 
-  // Each value of a caller is read once: a getter could answer with another than the one that was checked or
+  // Each value of a caller is read once: a getter could return another value than the one that was checked or
   // shown.
 
   readonly #signTransaction: SuiSignTransactionMethod = async ({ transaction, account, chain, signal }) => {
@@ -294,7 +294,7 @@ export class ZkLoginWallet implements RegisteredWallet {
     await this.#prove(isKept ? kept : await this.#ask(signal), { signal, isKept });
   }
 
-  /** Returns a login whose salt or proof could not be had, while the salt service accepts its token. */
+  /** Returns a login whose salt or proof could not be fetched, while the salt service accepts its token. */
   #keptLogin(): Login | null {
     if (findLogin(this.#store)?.stage !== 'complete') return null;
     const login = resumeLogin({ storage: this.#store });
@@ -323,7 +323,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       return await completeLogin(answer, { storage: this.#store, signal });
     } catch (error) {
       const login = findLogin(this.#store);
-      // Not the one of a later connect.
+      // The login of a later connect is not cancelled.
       if (login?.stage === 'begun' && login.state === state) cancelLogin({ storage: this.#store });
       throw error;
     } finally {
@@ -368,7 +368,7 @@ export class ZkLoginWallet implements RegisteredWallet {
       this.#session = session;
       this.#show([this.#accountOf(session)]);
     } catch (error) {
-      // What is not an error of ours may be final too, so it gets one more attempt.
+      // A foreign error may be final too, so it gets only one more attempt.
       const isOurs = error instanceof ZkLoginError;
       if (!signal.aborted && (isOurs ? isFinal(error) : isKept)) cancelLogin({ storage: this.#store });
       throw error;
@@ -425,7 +425,7 @@ export class ZkLoginWallet implements RegisteredWallet {
   }
 
   #accountOf(session: ZkLoginSession): WalletAccount {
-    // With the flag of its scheme, as dapp-kit reads it.
+    // The key has the flag of its scheme, as dapp-kit expects.
     const publicKey = session.getPublicKey().toSuiBytes();
     return Object.freeze({
       address: session.address,
@@ -485,7 +485,10 @@ async function readTransaction(
   return read;
 }
 
-/** Reports an error as uncaught, as every event target does: it is no obstacle to others. */
+/**
+ * Reports a listener's error as uncaught, as every event target does, so that it does not stop other
+ * listeners.
+ */
 function callListener(call: () => void): void {
   try {
     call();

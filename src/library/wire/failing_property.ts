@@ -9,7 +9,7 @@ export function propertyThatFails(serialize: (value: object) => void, value: obj
   try {
     serialize(recordReads(value, '', (path) => (last = path)));
   } catch {
-    // It failed in the same way before.
+    // The same error was thrown before.
   }
   return last;
 }

@@ -149,7 +149,7 @@ export function createHeaders(customHeaders: ServiceOptions['headers'], contentT
     headers.set('content-type', contentType);
     return headers;
   } catch {
-    // Without the cause, which may quote a value, such as an operator's credentials.
+    // The error has no cause, which could quote a value, such as an operator's credentials.
     throw new ZkLoginError('ZKLOGIN_OPTION', 'headers must be valid HTTP header names and values');
   }
 }

@@ -230,7 +230,7 @@ function parseObject(part: string, label: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // Without the parser's error, which quotes its input.
+    // The parser's error is dropped, since it quotes its input.
   }
   throw new ZkLoginError('ZKLOGIN_TOKEN', `the token's ${label} is not a JSON object`);
 }

@@ -44,7 +44,7 @@ export function readNumber(name: string, value: BigNumber, ...sizes: readonly nu
   );
 }
 
-/** Such as "32, 33 or 34". */
+/** Formats sizes as "32, 33 or 34". */
 function alternatives(sizes: readonly number[]): string {
   const firstSizes = sizes.slice(0, -1).join(', ');
   return `${firstSizes}${firstSizes === '' ? '' : ' or '}${sizes.at(-1)}`;

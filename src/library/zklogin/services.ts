@@ -92,7 +92,7 @@ export async function getSalt(
       'the URL of the salt service must not include /get_salt, which is appended to it',
     );
   }
-  // For example from a configuration that lacks it: the token must not be sent unsealed then.
+  // A configuration may lack the policy; the token must not be sent unsealed then.
   if ('policy' in saltOptions && policy === undefined) {
     throw new ZkLoginError(
       'ZKLOGIN_OPTION',
@@ -112,7 +112,8 @@ export async function getSalt(
   const { salt } = properties(service, answer);
   if (typeof salt !== 'string')
     throw new ZkLoginError('ZKLOGIN_MALFORMED_ANSWER', 'the answer of the salt service has no salt');
-  // Only decimal, although readNumber accepts more: the salt service's protocol has no other form.
+  // Only decimal is accepted, although readNumber accepts more: the salt service's protocol has no other
+  // form.
   if (!/^[0-9]+$/.test(salt) || !isNumber(salt, SALT_SIZE)) {
     throw new ZkLoginError(
       'ZKLOGIN_MALFORMED_ANSWER',

@@ -190,7 +190,7 @@ function find<T extends { stage: string }>(store: SessionStore, key: string): T 
     const value: T | null = JSON.parse(text);
     if (typeof value?.stage === 'string') return value;
   } catch {
-    // Without the parser's error, which quotes its input.
+    // The parser's error is dropped, since it quotes its input.
   }
   throw new ZkLoginError(
     'ZKLOGIN_STORAGE',

@@ -76,7 +76,7 @@ export async function startBackend({ config, log, ...more }: BackendOptions): Pr
       listener?.close();
       const closed = shutDown(server, timeoutMs + ARRIVAL_MS);
       await proofs.stop();
-      // What is still open then has no request, or is reading its answer.
+      // Connections that are still open then have no request, or are reading an answer.
       const timer = setTimeout(() => server.closeAllConnections(), LAST_ANSWER_MS);
       await closed;
       clearTimeout(timer);
@@ -113,7 +113,7 @@ async function loadKey(
   generator: Generator,
 ): Promise<StartedEngine & { key: ApprovedKey }> {
   const hashed = file.hash();
-  // Reported below, unless the engine refuses the key first.
+  // A failure is reported below, unless the engine refuses the key first.
   hashed.catch(() => {});
   const { loaded, path } = await supervisor.start().catch((cause: unknown) => {
     if (!(cause instanceof EngineError)) throw cause;
@@ -129,7 +129,8 @@ async function loadKey(
 }
 
 /**
- * Says aloud which networks will accept the proofs: one made with another network's key fails without a hint.
+ * Logs the networks that will accept the proofs: a proof made with another network's key fails without a
+ * hint.
  */
 function announce(
   key: ApprovedKey,
@@ -169,7 +170,8 @@ function createServer(parts: ServiceParts, timeoutMs: number, log: Logger): Serv
     trustedProxies: 0,
     onEnd: parts.metrics && ((end) => parts.metrics?.ended(end)),
     routes: (app, inFlight, bodies) => addEndpoints(app, { ...parts, inFlight, bodies }),
-    // In plain text, as callers of such a backend expect it. A fault of its own has its code.
+    // Errors are plain text, as callers of such a backend expect. An error of this backend begins with its
+    // code.
     answerError: errorAnswers((response, { status, code, message }) =>
       sendText(response, status === 500 ? `${code}: ${message}` : message, status),
     ),

@@ -24,7 +24,7 @@ export interface BackendConfig {
   readonly host: string;
   /** 0: the system chooses a free port (tests). */
   readonly port: number;
-  /** Maximum number of requests that wait for the one in work. */
+  /** Maximum number of requests that wait while another is processed. */
   readonly queue: number;
   /** Time limit of a witness, of a proof, and of the wait before it, in milliseconds each. */
   readonly timeoutMs: number;

@@ -14,7 +14,8 @@ export const BACKEND_ERRORS = {
     status: 500,
     meaning: 'the engine crashed, timed out, or returned no proof of this input: try again',
   },
-  // Not 503, or HAProxy would send a request that makes engines hang to one backend after the other.
+  // The status is not 503, for which HAProxy would send a request that makes engines hang to one backend
+  // after the other.
   BACKEND_ENGINE_HUNG: {
     status: 500,
     meaning:

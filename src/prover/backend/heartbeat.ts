@@ -1,4 +1,4 @@
-/** Finds an engine that hangs, which answers nothing or does nothing, and ends it. */
+/** Finds an engine that hangs, which means that it does not answer or makes no progress, and ends it. */
 import { EngineError, type EngineWorker } from '../engine.ts';
 
 /** Interval at which a worker is asked for its status, in milliseconds. */
@@ -32,7 +32,7 @@ export function watch(worker: Watched, beatMs = HEARTBEAT_MS): void {
     if (silent === SILENT_BEATS) end(`did not answer for ${beats(silent)}`);
     if (isAsking) return;
     isAsking = true;
-    // It has ended, which its owner knows.
+    // The worker has ended, which its owner knows.
     ask().catch(() => {});
   };
   const timer = setInterval(beat, beatMs);

@@ -8,9 +8,9 @@ import { KNOWN_KEYS, type KnownKey } from '../keys/known.ts';
 const CHUNK = 1024 * 1024;
 
 /**
- * An open key. It stays open for as long as the service runs, and workers inherit the descriptor: what is
- * renamed to its path later is never loaded. A file that is overwritten in place is noticed after each load,
- * by `requireSame`.
+ * An open key. It stays open for as long as the service runs, and workers inherit the descriptor. A file that
+ * is renamed to its path later is never loaded. A file that is overwritten in place is noticed after each
+ * load, by `requireSame`.
  */
 export class KeyFile {
   readonly path: string;
@@ -49,7 +49,7 @@ export class KeyFile {
 
 function open(path: string): number {
   try {
-    // Before it is opened, which would wait for a pipe's other end.
+    // The type is checked before opening, which would wait for a pipe's other end.
     if (!statSync(path).isFile()) throw new ConfigError(`ZKEY: ${path} is not a regular file`);
     return openSync(path, 'r');
   } catch (cause) {
@@ -58,7 +58,7 @@ function open(path: string): number {
   }
 }
 
-/** Differs after each change of the content, and also after others. */
+/** Returns a text that differs after each change of the content, and also after other changes. */
 function readStamp(descriptor: number): string {
   const { dev, ino, size, mtimeNs, ctimeNs }: BigIntStats = fstatSync(descriptor, { bigint: true });
   return [dev, ino, size, mtimeNs, ctimeNs].join();
@@ -67,7 +67,7 @@ function readStamp(descriptor: number): string {
 async function computeHash(path: string, fd: number): Promise<string> {
   const hash = createHash('blake2b512');
   try {
-    // From 0, so that the position of the descriptor, which workers share, doesn't matter.
+    // The stream starts at 0, so that the position of the descriptor, which workers share, doesn't matter.
     const stream = createReadStream('', { fd, start: 0, autoClose: false, highWaterMark: CHUNK });
     for await (const chunk of stream) hash.update(chunk);
   } catch (cause) {

@@ -12,7 +12,7 @@ export interface BackendFigures {
   readonly proofs: Pick<Proofs, 'waiting' | 'isStopping'>;
   readonly supervisor: Pick<Supervisor, 'isAble' | 'restarts'>;
   readonly engine: EnginePath;
-  /** Whose validators accept the proofs. */
+  /** Network whose validators accept the proofs. */
   readonly network: string;
 }
 

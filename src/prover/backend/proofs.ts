@@ -20,7 +20,7 @@ export interface ProofsOptions {
   readonly generator: Generator;
   /** Size of a `.wtns` file for the key. */
   readonly witnessBytes: number;
-  /** Maximum number of requests that wait for the one in work. */
+  /** Maximum number of requests that wait while another is processed. */
   readonly queue: number;
   /** Time limit of a witness and of each wait around it, in milliseconds. The supervisor limits the proof. */
   readonly timeoutMs: number;
@@ -33,16 +33,19 @@ export interface ProofsOptions {
 const MAX_RETRY_AFTER = 60;
 
 /**
- * While one proof runs, the next request's witness is computed: that takes one core, and otherwise all but
- * one would stand idle for that time. At most two witnesses are in memory, in two buffers that are reused.
+ * While one proof runs, the next request's witness is computed on one core. Otherwise all other cores would
+ * stand idle during each witness. At most two witnesses are in memory, in two buffers that are reused.
  */
 export class Proofs {
   readonly #options: ProofsOptions;
-  /** Kept until the proof begins, so that only one finished witness waits. */
+  /**
+   * Queue for the witness. A request keeps its turn until its proof begins, so that only one finished witness
+   * waits.
+   */
   readonly #witnessQueue = new Queue();
   readonly #proofQueue = new Queue();
   readonly #buffers: Buffer[] = [];
-  /** Each aborts the wait of a request. */
+  /** Controllers that abort the waits of requests. */
   readonly #requests = new Set<AbortController>();
   #stopping = false;
   /** Duration of the latest request, from its turn to its proof, in seconds. */
@@ -52,7 +55,7 @@ export class Proofs {
     this.#options = options;
   }
 
-  /** Number of requests that wait for the one in work. */
+  /** Number of requests that wait while another is processed. */
   get waiting(): number {
     return Math.max(0, this.#requests.size - 1);
   }
@@ -64,7 +67,7 @@ export class Proofs {
   /**
    * @param leaving aborted when the caller has left: the request leaves the queue, or its witness or proof
    *   ends. Its place is free at once
-   * @throws BackendError, or the reason of `gone`
+   * @throws BackendError, or the reason of `leaving`
    */
   async prove(input: unknown, leaving: AbortSignal): Promise<Groth16Proof> {
     const circuitInput = checkInput(input, this.#options.generator.size);
@@ -102,7 +105,7 @@ export class Proofs {
     throw new BackendError('BACKEND_AT_CAPACITY', 'Server at capacity', { retryAfterSeconds });
   }
 
-  /** An estimate of the seconds until a place is free: the duration of the latest request. */
+  /** Estimates the seconds until a place is free by the duration of the latest request. */
   #retryAfter(): number {
     return Math.min(MAX_RETRY_AFTER, Math.max(1, Math.ceil(this.#lastSeconds)));
   }
@@ -180,7 +183,7 @@ function stopping(): BackendError {
   return new BackendError('BACKEND_STOPPING', 'the service is stopping: try again', { retryAfterSeconds: 1 });
 }
 
-/** The error that the caller gets for a fault. The cause is for the log. */
+/** Returns the error that the caller gets for a fault. The cause is for the log. */
 function answerTo(error: unknown): unknown {
   if (error instanceof WitnessRefusal) {
     return new BackendError(

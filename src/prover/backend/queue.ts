@@ -1,12 +1,12 @@
-/** A queue of callers, of which one at a time is in a section, in the order of their arrival. */
+/** Lets callers into a section one at a time, in the order of their arrival. */
 export class Queue {
   #taken = false;
-  /** Called when it is a caller's turn. */
+  /** Functions that are called when it is a caller's turn. */
   readonly #waiting = new Set<() => void>();
 
   /**
    * @param signal leaves the queue, and throws its reason
-   * @returns what ends the turn, to be called exactly once
+   * @returns a function that ends the turn; call it exactly once
    */
   async enter(signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();

@@ -31,7 +31,7 @@ const LOAD_TIMEOUT_MS = 120_000;
 const BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 30_000;
 
-/** The engine's codes for a witness that it can't prove, after which it works on. */
+/** The engine's codes for a witness that it can't prove. The engine continues after them. */
 const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
 
 /**
@@ -42,7 +42,7 @@ export class Supervisor {
   readonly #options: Required<SupervisorOptions>;
   /** The worker that has the key. */
   #worker: EngineWorker | undefined;
-  /** The one that is loading it. */
+  /** The worker that is loading the key. */
   #loading: EngineWorker | undefined;
   #proving = false;
   #stopped = false;
@@ -73,7 +73,7 @@ export class Supervisor {
     return this.#worker?.isUsable ? 'ready' : 'loading';
   }
 
-  /** Whether it can take a request at once. */
+  /** Whether the supervisor can take a request at once. */
   get isAble(): boolean {
     return this.state === 'ready' || this.state === 'proving';
   }
@@ -91,9 +91,9 @@ export class Supervisor {
   /**
    * Proves a witness, after waiting for a worker if necessary.
    *
-   * @param publicInput the only one that the proof may be for, in decimal
+   * @param publicInput the only public input that the proof may be for, in decimal
    * @param wait ends the wait, but not a proof that has begun
-   * @param gone cancels the proof, for which nobody waits any longer
+   * @param leaving cancels the proof, for which nobody waits any longer
    * @throws EngineError, or the reason of the signal
    */
   async prove(
@@ -176,7 +176,7 @@ export class Supervisor {
     }
   }
 
-  /** 0 the first time after a proof. */
+  /** Returns the pause before a restart: 0 for the first restart after a proof. */
   #backoff(): number {
     this.#restarts += 1;
     this.#allRestarts += 1;

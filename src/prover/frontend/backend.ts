@@ -52,7 +52,7 @@ export class Backend {
   }
 
   /**
-   * Returns what the backend claims to be the proof. Does not verify it.
+   * Returns the backend's answer, which should be the proof. Does not verify it.
    *
    * @param abandoned closes the connection, by which the backend knows that nobody waits for the proof
    * @param hasTime whether another proof can be made in time, if the engine hung during this one
@@ -104,10 +104,10 @@ export class Backend {
       throw error;
     });
     if (answer === undefined) return undefined;
-    // Another kind of backend, and HAProxy, answer with text.
+    // HAProxy and other kinds of backends answer with text.
     const said = parseJson(answer.data) as { key?: { network?: unknown } } | null | undefined;
     const network = said?.key?.network;
-    // It is logged, so only in the form that a backend of this project gives it.
+    // The name is logged, so only the form that a backend of this project gives it is accepted.
     const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
     return { status: answer.status, network: isNamed ? network : undefined };
   }
@@ -137,7 +137,9 @@ function tookLonger(seconds: number, remedy: string): FrontendError {
   );
 }
 
-/** The error for an unusable answer. It has no text of the backend, which may repeat private input. */
+/**
+ * Returns the error for an unusable answer. It has no text of the backend, which may repeat private input.
+ */
 function unusable(problem: string, cause?: ProverError): FrontendError {
   return new FrontendError('PROVER_BACKEND_ANSWER', `the proving component failed: ${problem}`, { cause });
 }
@@ -167,7 +169,7 @@ function proofIn(answer: AxiosResponse<Buffer>, start: number): Groth16Proof {
   if (status === 400) {
     throw unusable('it refused the input: CIRCUIT_SIZE here and the circuit there must be the same');
   }
-  // The status says something to the operator alone, who finds it in the log.
+  // Only the operator, who reads the log, can use the status.
   if (status !== 200) throw unusable('try again', statusError(status));
   const proof = parseJson(data) as Record<string, unknown> | null | undefined;
   const { pi_a, pi_b, pi_c, protocol = 'groth16', curve = 'bn128' } = proof ?? {};
@@ -181,7 +183,7 @@ function statusError(status: number): ProverError {
   return new ProverError('PROVER_BACKEND_ANSWER', `the backend answered with status ${status}`);
 }
 
-/** A number of seconds (RFC 9110, section 10.2.3), within our own limits. */
+/** Parses a number of seconds (RFC 9110, section 10.2.3), within our own limits. */
 function parseRetryAfter(header: unknown): number {
   const seconds = typeof header === 'string' && /^[0-9]{1,6}$/.test(header) ? Number(header) : BUSY_SECONDS;
   return Math.min(Math.max(seconds, 1), MAX_RETRY_AFTER_SECONDS);

@@ -42,7 +42,7 @@ export function readKeys(setting: string, allowDevelopment: boolean): Keys {
 type PublishedKey = NetworkKey & { readonly name: KeyName };
 let cachedKeys: readonly PublishedKey[] | undefined;
 
-/** Read once: each has a pairing to compute. */
+/** Reads the published keys once: each needs a pairing. */
 function publishedKeys(): readonly PublishedKey[] {
   cachedKeys ??= KNOWN_KEYS.map(({ name, network }) => ({
     name,
@@ -71,7 +71,7 @@ function readKey(path: string): VerifyingKey {
     const key = readVerifyingKey(JSON.parse(text));
     if (key.inputs.length === 2) return key;
   } catch {
-    // Reported below.
+    // The error below covers this failure.
   }
   throw new ConfigError(
     'VERIFYING_KEY is not a vkey.json of snarkjs for groth16 on bn128 with one public input',

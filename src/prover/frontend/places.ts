@@ -4,8 +4,8 @@ import { FrontendError } from './errors.ts';
 /** Number of the last proofs from which the duration of the next ones is estimated. */
 const RECENT = 10;
 /**
- * The part of ANSWER_SECONDS that is given away: the rest is for checks, and for proofs that take longer than
- * the last ones.
+ * The part of ANSWER_SECONDS that places may take. The rest is for checks, and for proofs that take longer
+ * than the last ones.
  */
 const SHARE = 0.9;
 
@@ -27,7 +27,7 @@ export interface Place {
    * a place.
    */
   hasTime(): boolean;
-  /** Says that the backend has made the proof, and leaves the place. */
+  /** Records that the backend has made the proof, and leaves the place. */
   proved(): void;
   /** Leaves the place, if it was taken and not left. */
   leave(): void;
@@ -63,8 +63,8 @@ export class Places {
   }
 
   /**
-   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was, or
-   * nobody would ever know better.
+   * Requires that a request can be answered in time. An idle backend is always asked, however slow it was;
+   * otherwise its duration would never be measured again.
    *
    * @param waitedSeconds of the request, so far
    * @throws PROVER_BUSY

@@ -54,7 +54,7 @@ export async function startFrontend(options: ProvingOptions): Promise<RunningFro
   const listener = await metrics?.serve(config.metricsPort ?? 0);
   announce(options, url);
   const closing = new AbortController();
-  // In the background: a backend may take a minute to load its key.
+  // This runs in the background: a backend may take a minute to load its key.
   waitForNetwork(service, log, closing.signal).catch((err: unknown) => {
     if (!closing.signal.aborted) log.error({ err }, 'could not ask the backend for its network');
   });

@@ -38,7 +38,7 @@ const NETWORK_PAUSE_MS = 5000;
 /** The answer to `/readyz`. */
 export interface Readiness {
   readonly ready: true;
-  /** Whose validators accept the proofs. */
+  /** Network whose validators accept the proofs. */
   readonly network: string;
   /** The network of the backend's key; null if the backend does not name it. */
   readonly backend: string | null;
@@ -64,7 +64,9 @@ export class ProvingService {
   readonly #keysOf: ReturnType<typeof keysByIssuer<ProverClient>>;
   readonly #places: Places;
   readonly #perUser: RateLimit;
-  /** Set by its starter: the figures read the service, too. */
+  /**
+   * Receiver of the durations. The starter of the service sets it, since the figures read the service too.
+   */
   onPart: OnPart | undefined;
   readonly #singleFlight = new SingleFlight<ProofAnswer>();
   /** The network that the backend last named, if it is not ours. */
@@ -97,7 +99,7 @@ export class ProvingService {
    *
    * @param body the JSON of a request
    * @param leaving aborted when the caller has left
-   * @throws FrontendError; the reason of `gone`
+   * @throws FrontendError; the reason of `leaving`
    */
   async prove(body: unknown, leaving: AbortSignal): Promise<ProofAnswer> {
     try {
@@ -124,7 +126,7 @@ export class ProvingService {
       const proof = await this.#backend.prove(input.circuit, abandoned, place.hasTime);
       timer.lap('backend');
       this.#check(proof, input.publicInput);
-      // Only now: what fails at once says nothing about how long a proof takes.
+      // The duration is recorded only now: an immediate failure says nothing about how long a proof takes.
       place.proved();
       timer.lap('check');
       const { issuer, clientId = null } = verified.client;
@@ -148,8 +150,8 @@ export class ProvingService {
   }
 
   /**
-   * Takes the place when the issuer's keys are at hand, for as long as they may take, and before the
-   * signature is checked.
+   * Verifies the token. Takes the place once the issuer's keys are known, however long that took, and before
+   * the signature is checked.
    *
    * @throws OidcError; PROVER_BUSY
    */
@@ -168,7 +170,10 @@ export class ProvingService {
     if (this.#config.isLogged('zkLogin:info')) this.#log.info({ name: 'zkLogin:info', ...line }, message);
   }
 
-  /** One token allows any number of different requests, since its nonce doesn't bind the salt. */
+  /**
+   * Limits the requests of a user: one token allows any number of different ones, since its nonce doesn't
+   * bind the salt.
+   */
   #limit({ issuer, payload: { aud, sub } }: Verified<ProverClient>): void {
     const user = createHash('sha256')
       .update(JSON.stringify([issuer, aud, sub]))
@@ -220,7 +225,7 @@ export class ProvingService {
    * seconds.
    *
    * @param leaving aborted when the caller has left
-   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `gone`
+   * @throws FrontendError: PROVER_NOT_READY, PROVER_WRONG_NETWORK; the reason of `leaving`
    */
   async readiness(leaving?: AbortSignal): Promise<Readiness> {
     if (performance.now() >= this.#healthUntil) {
@@ -270,7 +275,7 @@ function isValid({ verifyingKey }: NetworkKey, proof: Groth16Proof, publicInput:
   try {
     return verifyProof(verifyingKey, proof, [publicInput]);
   } catch (error) {
-    // PROVER_MALFORMED_PROOF: here it is the backend's fault.
+    // The error is PROVER_MALFORMED_PROOF, which here is the backend's fault.
     if (error instanceof ProverError) return false;
     throw error;
   }

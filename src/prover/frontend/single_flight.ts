@@ -16,9 +16,9 @@ export class SingleFlight<Result> {
    * connected.
    *
    * @param leaving aborted when the caller has left
-   * @param work ends when its signal is aborted: the last caller has left. Who asks from then on starts it
-   *   anew
-   * @throws OVERLOADED if too many wait; what the work throws; the reason of `gone`
+   * @param work ends when its signal is aborted: the last caller has left. A later caller starts the work
+   * anew
+   * @throws OVERLOADED if too many wait; errors of the work; the reason of `leaving`
    */
   async run(
     key: string,
@@ -37,7 +37,8 @@ export class SingleFlight<Result> {
     };
     leaving.addEventListener('abort', leave, { once: true });
     try {
-      // Who started the work keeps a slot until it ends, so that there is never more work than slots.
+      // The caller that started the work keeps a slot until the work ends, so that there is never more work
+      // than slots.
       return await (joined ? waitForShared(running.result, leaving) : running.result);
     } finally {
       leaving.removeEventListener('abort', leave);
@@ -58,7 +59,7 @@ export class SingleFlight<Result> {
     return running;
   }
 
-  /** Unless others have started it anew. */
+  /** Forgets the work, unless others have started it anew. */
   #forget(key: string, running: Running<Result>): void {
     if (this.#running.get(key) === running) this.#running.delete(key);
   }

@@ -90,8 +90,8 @@ export interface Routes {
    */
   readonly prefix: string;
   /**
-   * Its requests have arrived whole, within the server's limits. As in any router, `request.body` is what a
-   * parser of the router's own makes of the body, such as `express.json()`.
+   * Router whose requests have arrived whole, within the server's limits. As in any router, `request.body` is
+   * what a parser of the router's own makes of the body, such as `express.json()`.
    */
   readonly router: Router;
   /**
@@ -161,7 +161,7 @@ type Schema<Output> = v.GenericSchema<unknown, Output>;
 
 interface Handler<Input, Output = Answer> {
   /**
-   * False: repeating a request has another effect, such as a second payment. A sealed request is then
+   * False if repeating a request has another effect, such as a second payment. A sealed request is then
    * refused, since the host could repeat it, and a copy does not differ from the original. Default: true.
    */
   readonly idempotent?: boolean;

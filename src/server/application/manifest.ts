@@ -47,7 +47,9 @@ const EventFields = v.pipe(
   unique((name) => name),
 );
 
-/** An ed25519 key in lower case. With one of small order, which no secret belongs to, anybody could sign. */
+/**
+ * An ed25519 key in lower case. Keys of small order are refused: they have no secret, so anybody could sign.
+ */
 const Provisioner = v.pipe(
   v.string(),
   v.regex(/^[0-9a-f]{64}$/),
@@ -104,7 +106,7 @@ const ManifestFile = v.strictObject({
 
 /** `app.yaml`: measured with the image, so that an operator can't extend it. */
 export interface Manifest {
-  /** The value of `APP`. Without it, the application has the name of its folder. */
+  /** The value of `APP`. Without this value, the application has the name of its folder. */
   readonly name?: string;
   /** Host names that the application may connect to, by https on port 443. */
   readonly endpoints: readonly string[];

@@ -1,7 +1,7 @@
 import { quantity } from 'sui-enclave/wording';
 import { type ErrorTable, errorClass } from 'sui-enclave-service/errors';
 
-/** Whatever is wrong with the NSM, the server can't answer now. */
+/** Whatever the NSM's fault is, the server can't answer now. */
 const cannotAnswer = (meaning: string) => ({ status: 503, meaning }) as const;
 
 /**

@@ -1,7 +1,7 @@
 /**
  * The only output of a production enclave beside its answers: events with fixed fields, one line of JSON
  * each, for the parent instance. An event never contains a line of the log, in which an application may have
- * written anything, and of a sealed request it reports only the arrival.
+ * written anything. For a sealed request, events report only the arrival.
  */
 import { Socket } from 'node:net';
 import { ApplicationMistake, ConfigError } from 'sui-enclave/errors';
@@ -14,7 +14,7 @@ import { SEALED_ROUTE } from '../sealing/sealed_route.ts';
 
 /** Every event of the server and its fields. */
 export interface ServerEvents {
-  /** The server listens, so long after the start of its process. */
+  /** The server listens, this long after the start of its process. */
   listening: { readonly ms: number };
   /**
    * A plain request was answered with an error, or its caller has left. `code` is null for an error without
@@ -52,7 +52,7 @@ const MAX_WAITING = 64 * 1024;
 /** The events that an application declares: the names of their fields, which are numbers. */
 export type EventDeclarations = Readonly<Record<string, readonly string[]>>;
 
-/** One that was checked against its declaration. */
+/** Event of an application that was checked against its declaration. */
 export interface ApplicationEvent {
   readonly name: string;
   readonly values: Readonly<Record<string, number>>;
@@ -170,7 +170,7 @@ export function declaredEvent(
 ): ApplicationEvent {
   const declared = Object.hasOwn(declarations, name) ? declarations[name] : undefined;
   if (!declared) throw new ApplicationMistake(`${name} is not among the events of app.yaml`);
-  // In the order of app.yaml.
+  // The fields are in the order of app.yaml.
   const values = Object.fromEntries(declared.map((field) => [field, fields[field] ?? Number.NaN]));
   const isRight =
     Object.keys(fields).length === declared.length &&

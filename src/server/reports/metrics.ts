@@ -1,6 +1,6 @@
 /**
- * The figures of an enclave's server, which the parent instance reads. It must learn nothing of a sealed
- * request but that one arrived: whatever a sealed request causes is in no figure, and no label is made from
+ * The figures of an enclave's server, which the parent instance reads. The parent must learn nothing about a
+ * sealed request but its arrival: no figure counts what a sealed request causes, and no label is made from
  * input.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -108,7 +108,10 @@ export class Metrics {
     return { contentType: OPEN_METRICS_TYPE, text: openMetrics(families) };
   }
 
-  /** Coarse: the work on one request does not show, unless the parent instance repeats it very often. */
+  /**
+   * Returns coarse figures of the process: the work on one request does not show, unless the parent instance
+   * repeats it very often.
+   */
   #ofProcess(): Family[] {
     const { user, system } = process.cpuUsage();
     const delay = this.#delay.max / 1e9;

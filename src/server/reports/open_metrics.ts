@@ -41,7 +41,7 @@ export class CountsBy<Word extends string> {
     this.#counts = Object.fromEntries(words.map((word) => [word, 0])) as Record<Word, number>;
   }
 
-  /** A word that is not among them is not counted. */
+  /** Ignores a word that is not among the fixed ones. */
   add(word: Word | (string & {}) | undefined): void {
     if (word !== undefined && Object.hasOwn(this.#counts, word)) this.#counts[word as Word] += 1;
   }

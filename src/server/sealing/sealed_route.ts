@@ -1,2 +1,2 @@
-/** The path of sealed requests, of which nothing but their arrival may be told. */
+/** The path of sealed requests. Logs, figures and events may reveal only that such a request arrived. */
 export const SEALED_ROUTE = '/sealed';

@@ -38,8 +38,8 @@ export class Provisioning {
   }
 
   /**
-   * A hand-off: plain secrets if they are allowed, or sealed ones, which need a signature only if app.yaml
-   * names provisioners.
+   * Accepts a hand-off of plain secrets if they are allowed, or of sealed ones, which need a signature only
+   * if app.yaml names provisioners.
    *
    * @throws ConfigError, EnclaveServerError; none repeats a value
    */
@@ -146,7 +146,7 @@ function isSignedBy(publicKey: Uint8Array, signature: Uint8Array, message: Uint8
     const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
     return verify(null, message, key, signature);
   } catch {
-    // Not a point of the curve.
+    // The key is not a point of the curve.
     return false;
   }
 }

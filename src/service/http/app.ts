@@ -19,7 +19,7 @@ import { originForm } from './target.ts';
 
 const MAX_HEADERS = 100;
 
-/** All parameters: by default, Node would drop those after the thousandth. */
+/** Parses all parameters: by default, Node would drop those after the thousandth. */
 export const readQuery = (query: string): ParsedUrlQuery => parse(query, '&', '=', { maxKeys: 0 });
 
 export interface AppOptions {
@@ -82,7 +82,10 @@ export function createListener(app: Express): RequestListener {
   };
 }
 
-/** Gives the request its id and deadline, and checks it. In one handler, since Express charges for each. */
+/**
+ * Gives the request its id and deadline, and checks it. One handler does all of this, since each handler of
+ * Express costs time.
+ */
 function receive(inFlight: InFlight, bodies: JsonBodies, answerError: AnswerError): RequestHandler {
   return (request, response, next) => {
     const fail = (error: unknown) => answerError(error, request, response, inFlight.logOf(response));
@@ -137,13 +140,16 @@ function requireDistinctPaths(app: Express): void {
   }
 }
 
-/** No endpoint, or one that does not support the method (RFC 9110, section 10.2.1). */
+/**
+ * Answers requests for unknown paths, and for methods that an endpoint does not support (RFC 9110, section
+ * 10.2.1).
+ */
 function unanswered(app: Express): RequestHandler {
   const methodsOf = new Map(listEndpoints(app).map(({ path, methods }) => [path, methods]));
   return (request, response) => {
     const methods = methodsOf.get(request.path);
     if (!methods) throw new ServerError('NOT_FOUND', 'no such endpoint');
-    // For the log: Express sets it where the method matches too.
+    // The route is set for the log: Express sets it only if the method matches too.
     request.route = { path: request.path };
     const allow = methods.includes('get') ? 'GET, HEAD' : 'POST';
     addHeader(response, 'allow', allow);

@@ -108,7 +108,7 @@ export function mountRoutes(app: Express, { prefix, router, cors }: MountedRoute
 
 type Run = (request: Request, response: Response, next: NextFunction) => void;
 
-/** An Express application of their own for handlers, so that they can't change the server's. */
+/** Creates an Express application for handlers, so that they can't change the server's. */
 function createApplication(app: Express, handlers: readonly RequestHandler[], parts: HandlerParts): Run {
   const ownApp = express();
   configure(ownApp, parts);
@@ -148,7 +148,9 @@ export function findPaths({ prefix, router, cors }: MountedRouter): RoutePaths {
 /** Requests that `readWhole` has made. */
 const whole = new WeakSet<Request>();
 
-/** The request, with a body that has arrived within the server's limits. @throws as `JsonBodies.read` */
+/**
+ * Returns the request with a body that has arrived within the server's limits. @throws as `JsonBodies.read`
+ */
 async function readWhole(request: Request, response: Response, { bodies }: HandlerParts): Promise<Request> {
   const mayLackBody = request.method === 'GET' || request.method === 'HEAD';
   if (whole.has(request) || (mayLackBody && !hasBody(request))) return request;

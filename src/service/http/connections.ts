@@ -93,7 +93,8 @@ export class Connections {
       after: undefined,
     };
     this.#open.set(socket, connection);
-    // Not as idle: new connections would otherwise replace each other before they could send anything.
+    // A new connection does not count as idle: otherwise new ones would replace each other before they could
+    // send anything.
     this.#receiving.add(connection);
     socket.once('close', () => {
       this.#forget(connection);
@@ -101,7 +102,7 @@ export class Connections {
     });
   }
 
-  /** A request's headers have arrived. */
+  /** Records that a request's headers have arrived. */
   began(connection: Connection, pending: Pending): void {
     connection.requests += 1;
     connection.pending.push(pending);
@@ -109,7 +110,7 @@ export class Connections {
     this.#receiving.add(connection);
   }
 
-  /** A request's answer was sent, or will never be. */
+  /** Records that a request's answer was sent, or will never be. */
   ended(connection: Connection, pending: Pending): void {
     const { request } = pending;
     connection.pending.splice(connection.pending.indexOf(pending), 1);
@@ -126,7 +127,7 @@ export class Connections {
     return pending?.length === 0 && answered?.complete === false;
   }
 
-  /** The last unsent answer to a complete request of a connection. */
+  /** Returns the last unsent answer to a complete request of a connection. */
   pendingOn(socket: unknown): ServerResponse | undefined {
     return this.#open.get(socket)?.pending.findLast(({ request }) => request.complete)?.response;
   }
@@ -139,14 +140,17 @@ export class Connections {
   }
 
   /**
-   * Closes all, also those that Node no longer counts as its server's: it stops parsing a connection after
-   * CONNECT.
+   * Closes all connections, also those that Node no longer counts as its server's: after CONNECT, it stops
+   * parsing a connection.
    */
   closeAll(): void {
     for (const connection of this.#open.values()) this.#end(connection);
   }
 
-  /** Each step closes a connection, or moves one so that no later call visits it before its next request. */
+  /**
+   * Makes room in steps. Each step closes a connection, or moves one so that no later call visits it before
+   * its next request.
+   */
   #makeRoom(): boolean {
     for (let connection = this.#idle.first; connection; connection = this.#idle.first) {
       if (connection.socket.bytesRead === connection.bytesAtRest) return this.#end(connection);

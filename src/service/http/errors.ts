@@ -21,7 +21,8 @@ type WriteError = (response: ServerResponse, error: VisibleError) => void;
 type VisibleError = Pick<HttpError, 'status' | 'code' | 'message' | 'details' | 'retryAfterSeconds'>;
 
 /**
- * An error of any other class is a bug, and so is one that can't be read: its message is for the log alone.
+ * Returns what callers may see of an error. An error of any other class, or one that can't be read, is a bug:
+ * its message is for the log alone.
  */
 function visibleError(thrown: unknown): VisibleError {
   try {
@@ -30,7 +31,7 @@ function visibleError(thrown: unknown): VisibleError {
       return { status, code, message, details: { ...details }, retryAfterSeconds };
     }
   } catch {
-    // As any other.
+    // An error that can't be read counts as any other bug.
   }
   return new ServerError('INTERNAL', 'an internal error; see the log');
 }
@@ -43,7 +44,7 @@ export function errorAnswers(write: WriteError): AnswerError {
       if (error.status >= 500) log.warn({ err: thrown }, 'request failed');
       // A handler may fail after its deadline, when the request has been answered.
       if (!response.headersSent) sendError(write, error, request, response);
-      // Its caller must not take a part of an answer for the whole.
+      // The caller must not take a part of an answer for the whole.
       else if (!isAnswered(response)) request.socket.destroy();
     } catch {
       request.socket.destroy();

@@ -87,7 +87,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   // An expectation other than 100-continue may be ignored (RFC 9110, section 10.1.1).
   server.on('checkExpectation', listener);
   server.on('clientError', (error, socket) => {
-    // The client would take a second answer for that to its next request.
+    // The client would take a second answer for the answer to its next request.
     if (connections.isAnswered(socket)) endInSilence(socket);
     else logRefusal(log, socket, onClientError(error, socket, connections.pendingOn(socket)));
   });
@@ -97,7 +97,7 @@ export function createHttpServer(parts: HttpServerParts): Server {
   return server;
 }
 
-/** The line of a request that Node did not parse, or does not hand over as one. */
+/** Logs a request that Node did not parse, or does not hand over as a request. */
 function logRefusal(log: Logger, socket: Duplex, refusal: ServerError | undefined): void {
   // Browsers open connections in advance, and may never send a request there.
   if (refusal === undefined || !(socket instanceof Socket) || socket.bytesRead === 0) return;

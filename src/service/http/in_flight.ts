@@ -45,9 +45,9 @@ interface Entry extends Listed<Entry> {
 
 export interface InFlightLimits {
   readonly timeoutMs: number;
-  /** Handlers that run at once. */
+  /** Maximum number of handlers that run at once. */
   readonly maxRunning: number;
-  /** Requests that wait at once for calls of others, half of them for one call. */
+  /** Maximum number of requests that wait for calls of others; half of them may wait for the same call. */
   readonly maxWaiting: number;
 }
 
@@ -239,7 +239,7 @@ export class InFlight {
     try {
       return await this.#room.waitFor(call, ends);
     } finally {
-      // Unless its deadline has passed meanwhile.
+      // The request resumes unless its deadline has passed meanwhile.
       if (entry.work === 'waiting') {
         entry.work = 'running';
         this.#running += 1;
@@ -303,7 +303,7 @@ export class InFlight {
   }
 }
 
-/** Made when it is needed: most requests wait for no other. */
+/** Returns the signal, which is made only when needed: most requests wait for no other. */
 function signalOf(entry: Entry): AbortSignal {
   entry.leaving ??= new AbortController();
   if (entry.closed) entry.leaving.abort(new CallerLeft());

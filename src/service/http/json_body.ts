@@ -92,10 +92,10 @@ export class JsonBodies {
   }
 
   /**
-   * A body of one media type.
+   * Reads a body of one media type.
    *
    * @param mediaType in lower case
-   * @param label the body is, for the error
+   * @param label the name of the format, for the error
    * @throws as `read`, without MALFORMED_JSON
    */
   async readOfType(request: IncomingMessage, mediaType: string, label: string): Promise<Buffer> {
@@ -105,7 +105,10 @@ export class JsonBodies {
     return await this.#read(request);
   }
 
-  /** A body of any media type; empty if the request has no body. @throws as `read`, without MALFORMED_JSON */
+  /**
+   * Reads a body of any media type; empty if the request has no body. @throws as `read`, without
+   * MALFORMED_JSON
+   */
   async readAny(request: IncomingMessage): Promise<Buffer> {
     return await this.#read(request);
   }
@@ -127,7 +130,7 @@ export class JsonBodies {
   }
 
   #read(request: IncomingMessage): Promise<Buffer> {
-    // It would never end again.
+    // A stream that was read before would never end again.
     if (request.readableDidRead || request.readableEnded) {
       throw new ServerError('BODY_TAKEN', 'a handler of the application has read the body before');
     }

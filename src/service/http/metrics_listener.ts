@@ -32,8 +32,8 @@ export interface MetricsListenerOptions {
 }
 
 /**
- * Nobody needs more than one or two. A further one takes the place of the oldest, so that idle ones keep
- * nobody out.
+ * Maximum number of connections; one or two are enough for any reader. A further connection replaces the
+ * oldest, so that idle ones keep nobody out.
  */
 const MAX_CONNECTIONS = 16;
 
@@ -44,12 +44,12 @@ export async function serveMetrics(options: MetricsListenerOptions): Promise<Met
   const server = createServer(http, (request, response) => {
     answer(request, response, expose).catch(() => request.socket.destroy());
   });
-  // In the order of their arrival.
+  // Connections in the order of their arrival.
   const open = new Set<Socket>();
   server.on('connection', (socket) => {
     const [oldest] = open;
     if (oldest && open.size >= MAX_CONNECTIONS) {
-      // Its own event comes later.
+      // The socket's own event comes later.
       open.delete(oldest);
       oldest.destroy();
     }

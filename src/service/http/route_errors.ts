@@ -26,14 +26,14 @@ class RouteRefusal extends ServerError {
 
   constructor(status: number, message: string) {
     super(CODES[status] ?? 'REQUEST_REFUSED', message);
-    // Also one that the table does not have.
+    // The status may be one that the table does not have.
     this.status = status as ServerError['status'];
   }
 }
 
 /**
- * An error that Express or http-errors made with a status of 400 to 499, as one that callers see; any other
- * unchanged.
+ * Turns an error that Express or http-errors made with a status of 400 to 499 into one that callers see;
+ * returns any other unchanged.
  *
  * @param redact removes secrets from a message that the error exposes
  */
@@ -45,7 +45,7 @@ export function asRefusal(thrown: unknown, redact: (message: string) => string):
     const message = expose === true ? messageOf(thrown) : undefined;
     return new RouteRefusal(status, message === undefined ? `refused: ${phraseOf(status)}` : redact(message));
   } catch {
-    // It has properties that throw.
+    // The error has properties that throw.
     return thrown;
   }
 }

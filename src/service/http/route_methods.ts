@@ -34,7 +34,7 @@ function methodsIn(stack: readonly Layer[], path: string): string[] {
     if (!matched) return [];
     if (layer.route) return listMethods(Object.keys(layer.route.methods));
     const { stack: nested, length } = layer.handle;
-    // One of errors, as Express recognises it.
+    // Express takes a handler with more than three parameters for one of errors.
     if (length > 3) return [];
     return nested ? methodsIn(nested, `/${path.slice(matched.path.length).replace(/^\//, '')}`) : OF_USE;
   });

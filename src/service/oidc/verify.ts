@@ -62,7 +62,8 @@ export class TokenVerifier<Accepted extends AcceptedClient> {
     const token = readToken(jwt);
     const client = this.#clientOf(token.claims);
     requirePresenter(client, token.claims.azp);
-    // Only now, so that a token of an unknown client costs neither a request nor a signature verification.
+    // The key is fetched only now, so that a token of an unknown client costs neither a request nor a
+    // signature verification.
     const key = await this.#keysOf(client).with(token.kid);
     const payload = await verifySignature(jwt, token, key, this.#now, this.#limit);
     return { client, issuer: normalizeIssuer(token.claims.iss), key: key.jwk, payload };
@@ -143,7 +144,7 @@ export async function verifySignature(
   const payload = await limit(() =>
     jwtVerify(jwt, imported, {
       algorithms: ['RS256'],
-      // Neither issuer nor audience: the caller has compared them with those that it accepts.
+      // Issuer and audience are not checked here: the caller has compared them with those that it accepts.
       requiredClaims: ['sub', 'exp', 'iat'],
       clockTolerance: MAX_SKEW_SECONDS,
       currentDate: now(),

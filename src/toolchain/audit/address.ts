@@ -1,6 +1,6 @@
 /**
- * Whom an audit asks for sources: the admin wrote the address on chain, and the auditor's machine would be
- * the one that asks.
+ * Checks the address that an audit fetches sources from. The admin wrote it on chain, and the auditor's
+ * machine would send the requests.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
@@ -12,8 +12,8 @@ import { AuditError } from './errors.ts';
 export interface Address {
   readonly url: string;
   /**
-   * `<host>:443:<address>,…` for curl, so that git asks the addresses that were checked; undefined: as the
-   * resolver says.
+   * `<host>:443:<address>,…` for curl, so that git connects to the addresses that were checked. Undefined
+   * lets the resolver choose.
    */
   readonly resolved: string | undefined;
 }
@@ -38,7 +38,7 @@ for (const [net, prefix] of [
 ] as const) {
   PRIVATE.addSubnet(net, prefix, 'ipv4');
 }
-/** All of IPv6 that is public: the rest is of this machine, of its networks, or of no host yet. */
+/** The public addresses of IPv6. All others belong to this machine, to its networks, or to no host yet. */
 const PUBLIC = new BlockList();
 PUBLIC.addSubnet('2000::', 3, 'ipv6');
 /** Networks that embed addresses of IPv4, or that are for examples. */
@@ -81,7 +81,7 @@ export async function sourceAddress(
   isNamed: boolean,
   resolve: Resolver = resolveHost,
 ): Promise<Address> {
-  // The pattern comes first: parsers of addresses repair what they are given, each in its own way.
+  // The pattern comes first: each parser of addresses repairs invalid ones in its own way.
   const host = /^https:\/\/([A-Za-z0-9.-]+)(?::\d{1,5})?\/[\w.~%+@/-]*$/.exec(text)?.[1];
   const url = URL.parse(text);
   if (host === undefined || url === null || url.protocol !== 'https:' || url.username !== '') {

@@ -1,6 +1,6 @@
 /**
- * Runs a function of this program in a process of its own. What an author wrote may print, run for hours or
- * take all memory there: only printable lines, plain data and known errors come back.
+ * Runs a function of this program in a process of its own. Files of an author may make that process print
+ * anything, run for hours or take all memory. Only printable lines, plain data and known errors come back.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -34,15 +34,21 @@ export interface Bounds {
 
 export const BOUNDS: Bounds = { ms: 30_000, megabytes: 1024 };
 
-/** More CPU time than the work of `BOUNDS` takes: it ends the process where this one can't. */
+/**
+ * Limit on CPU time, above that of the work in `BOUNDS`. The system ends the process at it, even if this
+ * process can't.
+ */
 const MAX_CPU_SECONDS = 180;
 
 export interface ApartOptions {
-  /** Limits of the process. Without them, it may take any time, and do what this program may do. */
+  /**
+   * Limits of the process. Without limits, the process may take any time and do everything that this program
+   * may do.
+   */
   readonly bounds?: Bounds | undefined;
-  /** Gets what it prints, a line at a time. */
+  /** Receives what the process prints, a line at a time. */
   readonly log?: ((line: string) => void) | undefined;
-  /** Answers what it asks. */
+  /** Answers the requests of the process. */
   readonly answer?: Ask | undefined;
 }
 
@@ -62,7 +68,7 @@ type FromChild =
   | { readonly id: number; readonly request: unknown };
 
 /**
- * @param subject it does, for the message of an error
+ * @param subject what the process does, for the message of an error
  * @throws AuditError: SOURCE_TOO_LARGE, beyond its bounds; Error, if it ended without an outcome
  */
 export async function runApart(
@@ -84,7 +90,7 @@ export async function runApart(
   let said: Extract<FromChild, { outcome: Outcome }> | undefined;
   const last: string[] = [];
   const send = (message: ToChild) => {
-    // It may have ended.
+    // The process may have ended.
     child.send(message as object, () => undefined);
   };
   child.on('message', (message: FromChild) => {
@@ -124,7 +130,7 @@ export async function runApart(
 }
 
 /**
- * A computation in bounds.
+ * Runs a computation within bounds.
  *
  * @returns what the function returns
  * @throws AuditError of the function, or SOURCE_TOO_LARGE; Error
@@ -224,18 +230,18 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
       waiting.delete(message.id);
     }
   });
-  // Nobody waits for it any more.
+  // Nobody waits for the result any more.
   process.on('disconnect', () => process.exit(1));
 }
 
-/** Reports an error as Node does for one that nobody catches. */
+/** Reports an error as Node reports an uncaught one. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error;
   });
 }
 
-/** @throws what no author's file is the cause of */
+/** @throws errors that no file of an author can cause */
 async function runToOutcome(
   action: () => Promise<unknown>,
 ): Promise<Extract<FromChild, { outcome: Outcome }>> {

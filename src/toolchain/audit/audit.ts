@@ -102,7 +102,8 @@ node did not answer); 3 nothing differs, but not everything was checked: --quick
 }
 
 /**
- * Reports every error: only a difference ends with the exit code of one, and no fault of this program does.
+ * Reports every error. Only a difference ends with the exit code of a difference; a fault of this program
+ * never does.
  */
 function report(error: unknown, failure: Failure | undefined): Failure {
   if (failure !== undefined && error instanceof AuditError) return failure;
@@ -125,7 +126,7 @@ interface Audit {
   readonly env: Environment;
   readonly parts: Parts;
   readonly checks: Checks;
-  /** The only folder that it writes to, but for the cache. */
+  /** Folder to which the audit writes; apart from the cache, it writes to no other. */
   readonly work: string;
   /** Says what takes time. */
   progress(line: string): void;
@@ -161,7 +162,7 @@ async function audit(
     const enclaves = await compareEnclaves(restOfAudit, roots);
     const otherConfigsFound = await compareConfigs(restOfAudit);
     const holders = await findHolders(config, contracts.originals, chain, otherConfigsFound?.capabilities);
-    // Last, though not in the table: no connection outlasts the minutes of a build.
+    // This comes last, though not in the table: no connection outlasts the minutes of a build.
     await compareImage(mainAudit, source, local);
     await compareAgain(restOfAudit);
     const { name, application, configVersion, isRetired, image } = config;
@@ -314,7 +315,7 @@ function defaultCache(env: Environment): string {
   return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'sui-enclave/packages');
 }
 
-/** A build takes minutes, in which an admin may change the config. */
+/** Compares the config once more: a build takes minutes, in which an admin may change the config. */
 async function compareAgain({ config, chain, checks }: Audit): Promise<void> {
   const subject = 'the config after the build';
   const against = 'that of before';
@@ -332,7 +333,7 @@ const OTHERS = 'other configs of the application';
 const LISTED = 'the registers of this one';
 
 /**
- * A contract that does not pin a config accepts the enclaves of all.
+ * Compares all configs of the application: a contract that does not pin one accepts the enclaves of all.
  *
  * @returns undefined where they are not known
  */

@@ -1,6 +1,6 @@
 /**
- * Builds an image in a process of its own: what builders and bundlers print may have texts of an author,
- * which reach the terminal as printable lines alone.
+ * Builds an image in a process of its own. Builders and bundlers may print texts of an author, which reach
+ * the terminal only as printable lines.
  */
 
 import { IMAGE_CODES, type ImageCode, ImageError } from 'sui-enclave-cli/image/errors';
@@ -15,7 +15,7 @@ interface Order {
 }
 
 /**
- * `buildEif`, without its output as it is.
+ * Runs `buildEif` in a process of its own.
  *
  * @param log gets what the builder prints, a line at a time
  * @throws ImageError

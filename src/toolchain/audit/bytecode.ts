@@ -1,11 +1,11 @@
 /**
- * Compares every version of the packages that an application runs with, byte for byte but for the packages'
- * own ids.
+ * Compares every version of the packages that an application runs with, byte for byte except for the
+ * packages' own ids.
  */
 import { normalizeSuiAddress } from '@mysten/sui/utils';
 import type { EnclaveConfig } from 'sui-enclave/sui/objects';
 import { printable } from 'sui-enclave-cli/printable';
-import type { MoveCommit, Wanted } from './commit.ts';
+import type { MoveCommit, PublishedPackage } from './commit.ts';
 import type { Modules } from './compile.ts';
 import { type AuditCode, AuditError } from './errors.ts';
 import type { Contracts, Dependency, PackageVersion } from './lineage.ts';
@@ -22,11 +22,13 @@ export interface ComparedPackage {
   readonly versions: number;
   /** The names of the modules that were compared. */
   readonly modules: readonly string[];
-  /** Source that it equals, such as `the release 0.1.0` or `the commit 12ab…`; null if none is known. */
+  /**
+   * Source with the same bytecode, such as `the release 0.1.0` or `the commit 12ab…`; null if none is known.
+   */
   readonly source: string | null;
   /** Folders of the commit, in `move/`. */
   readonly folders: readonly string[];
-  /** Whether contracts can still run it, although a newer version is there. */
+  /** Whether contracts can still run this version, although there is a newer one. */
   readonly isOlder: boolean;
   readonly fault: AuditError | null;
 }
@@ -38,9 +40,12 @@ export interface Comparison {
   readonly releases: readonly [Release, ...Release[]];
   /** The modules of this program's `enclave`. */
   readonly own: Modules;
-  /** Whether the sources were compiled against the framework of the chain: else a difference says nothing. */
+  /**
+   * Whether the sources were compiled against the framework of the chain. If not, a difference proves
+   * nothing.
+   */
   readonly isDecisive: boolean;
-  /** Commits, that of the config first. No more of them are read than needed. */
+  /** Commits, beginning with that of the config. Only as many are read as needed. */
   readonly commits: AsyncIterable<MoveCommit>;
 }
 
@@ -51,24 +56,27 @@ interface Candidate {
   readonly versions: number;
   /** Modules without those of a release of `enclave`. */
   readonly modules: Modules;
-  readonly wanted: Wanted;
-  /** Whether it is the latest version of the application, or that links to it. */
+  readonly wanted: PublishedPackage;
+  /** Whether this is the latest version of the application, or the version that the latest one links to. */
   readonly isPresent: boolean;
   readonly isOlder: boolean;
 }
 
 type Result = Pick<ComparedPackage, 'source' | 'folders' | 'fault'>;
 
-/** Every version of `enclave` against the releases, then every other one that can run against the commits. */
+/**
+ * Compares every version of `enclave` with the releases, and every other version that can run with the
+ * commits.
+ */
 export async function comparePackages(comparison: Comparison): Promise<ComparedPackage[]> {
   const { contracts } = comparison;
   const candidates = [
-    ...contracts.application.flatMap((on) => ofApplication(on, comparison)),
+    ...contracts.application.flatMap((version) => ofApplication(version, comparison)),
     ...contracts.dependencies.flatMap((dependency) => ofDependency(dependency, comparison)),
   ];
   const results = await compareWithCommits(candidates, comparison);
   return [
-    ...contracts.enclave.map((on) => compareWithReleases(on, comparison)),
+    ...contracts.enclave.map((version) => compareWithReleases(version, comparison)),
     ...candidates.map((candidate): ComparedPackage => {
       const { name, on, versions, modules, isOlder } = candidate;
       const { source, folders, fault } = results.get(candidate) ?? NOT_COMPARED;
@@ -129,7 +137,7 @@ function ofApplication(on: PackageVersion, comparison: Comparison): Candidate[] 
     ? []
     : Object.keys((releaseIn(on.modules, releases) ?? releases[0]).modules);
   const unreleased = listNames(on.modules).filter((name) => !released.includes(name));
-  // A version with the modules of a release alone accepts nothing for the application.
+  // A version that has only the modules of a release accepts nothing for the application.
   if (unreleased.length === 0 && !isPresent) return [];
   const linked = on.linkage.get(enclave[0].original)?.version ?? 1;
   const runsWith = isApart(contracts) ? enclave.slice(linked - 1) : [on];
@@ -165,7 +173,7 @@ function listWanted(
   modules: Modules,
   main: string | undefined,
   contracts: Contracts,
-): Wanted {
+): PublishedPackage {
   const linked = contracts.dependencies.flatMap(({ lineage }): [string, ReadonlySet<string>][] => {
     const version = linkage.get(lineage[0].original)?.version;
     return version === undefined
@@ -186,7 +194,7 @@ async function compareWithCommits(
   for await (const commit of comparison.commits) {
     for (const candidate of candidates.filter(isOpen)) {
       const result = await compareWithCommit(candidate, commit, comparison);
-      // The sources that the config names say most about what is there now.
+      // The sources that the config names matter most for the present versions.
       if (names.length === 0 || result.source !== null) results.set(candidate, result);
     }
     names.push(commit.name);
@@ -205,8 +213,8 @@ async function compareWithCommits(
 }
 
 /**
- * Returns the candidates that are releases and nothing else: these need no commit, no matter who published
- * them.
+ * Returns the candidates whose modules are those of a release and no others. They need no commit, no matter
+ * who published them.
  */
 function asRelease(candidate: Candidate, { releases }: Comparison): [Candidate, Result][] {
   const { modules } = candidate;

@@ -5,8 +5,8 @@ import { type CompiledModule, type Compiler, folderAt } from './compile.ts';
 import { AuditError } from './errors.ts';
 import { localPaths, modulesIn, sourcesIn } from './move_sources.ts';
 
-/** A package on chain, as its sources are looked for. */
-export interface Wanted {
+/** Properties of a package on chain by which its sources are found. */
+export interface PublishedPackage {
   /** Names of its modules, without those of a release of `enclave`. */
   readonly modules: ReadonlySet<string>;
   /** The module by which its folder is known, if it has one of a type. */
@@ -58,16 +58,16 @@ export class MoveCommit {
   }
 
   /** Returns whether a folder declares one of the modules. @throws as `compile` does */
-  declares({ modules }: Wanted): boolean {
+  declares({ modules }: PublishedPackage): boolean {
     return [...modules].some((module) => this.#declaring(module).length > 0);
   }
 
   /**
-   * Compiles what the package on chain can have been published from.
+   * Compiles the folders that the package on chain can have been published from.
    *
    * @throws AuditError: BYTECODE_UNKNOWN, NOT_FULLY_CHECKED
    */
-  async compile(requirements: Wanted): Promise<CompiledPackage> {
+  async compile(requirements: PublishedPackage): Promise<CompiledPackage> {
     const root = this.#root(requirements);
     const reached = this.#reachable(root);
     const parts: string[] = [];
@@ -86,10 +86,10 @@ export class MoveCommit {
   }
 
   /**
-   * Returns the folder with the main module; else the one from which all others with modules of the package
-   * are reached.
+   * Returns the folder with the main module, or else the folder that depends on all others with modules of
+   * the package.
    */
-  #root({ modules, main }: Wanted): string {
+  #root({ modules, main }: PublishedPackage): string {
     const names = new Set(main === undefined ? modules : [main, ...modules]);
     const declaring = new Set([...names].flatMap((module) => this.#only(module) ?? []));
     const roots =
@@ -128,7 +128,7 @@ export class MoveCommit {
   /** Returns a folder, and those that it depends on. */
   #reachable(root: string): ReadonlySet<string> {
     const reached = new Set([root]);
-    // A set that grows is walked to its end.
+    // A loop over a set also visits elements that are added meanwhile.
     for (const folder of reached) {
       for (const next of this.#folder(folder).dependencies) if (this.#all.has(next)) reached.add(next);
     }

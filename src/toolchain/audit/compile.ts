@@ -58,7 +58,7 @@ async function compileSources(
   );
 }
 
-/** @param check gets address, revision and path of each request, and throws if it must not be sent */
+/** @param check gets address, revision and path of each request, and throws for one that must not be sent */
 function filterRequests(fetcher: MovePackageFetcher, check: (request: string) => void): MovePackageFetcher {
   return {
     async fetch(url, revision, subdir) {
@@ -78,7 +78,7 @@ function filterRequests(fetcher: MovePackageFetcher, check: (request: string) =>
  * the framework.
  */
 export function folderAt(path: string): string | undefined {
-  // Of a clone, or of the installed program.
+  // The package is that of a clone, or of the installed program.
   if (/^(?:\.\.|.*\/sui-enclave-toolchain\/move)\/enclave\/?$/.test(path)) return 'enclave';
   return /^\.\.\/([A-Za-z0-9_-]+)\/?$/.exec(path)?.[1];
 }
@@ -88,8 +88,8 @@ export interface Linked {
   /** Sources of all packages that the compiler may read. */
   readonly folders: ReadonlyMap<string, Sources>;
   /**
-   * The original ids of those that are packages of their own on chain, by folder: the others become part of
-   * the compiled one.
+   * Original ids of the folders that are packages of their own on chain. All other folders become part of the
+   * compiled package.
    */
   readonly published: ReadonlyMap<string, string>;
 }
@@ -122,11 +122,11 @@ export class Compiler {
    * Returns the modules of one package, without those of its dependencies.
    *
    * A fork of the framework could change what its macros compile to, and a branch elsewhere could change at
-   * any time. So nothing is fetched that `enclave` did not need.
+   * any time. So only packages that `enclave` needs are fetched.
    *
    * @param name of its folder in `move/`
-   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if that may be for the
-   *   framework, or it depends on what the commit does not contain
+   * @throws AuditError: BYTECODE_UNKNOWN, if it does not compile; NOT_FULLY_CHECKED, if the framework may be
+   * the cause, or if the package depends on one that the commit does not contain
    */
   async compile(name: string, files: Sources, linked: Linked): Promise<CompiledModule[]> {
     const { fetcher, isFetched } = this.framework;
@@ -184,7 +184,7 @@ export class Compiler {
         "Sui's framework can't be fetched: the packages were not compiled",
       );
     }
-    // The stub lacks what Sui's framework may have.
+    // Sui's framework may have what the stub lacks.
     const code: AuditCode = isStub ? 'NOT_FULLY_CHECKED' : 'BYTECODE_UNKNOWN';
     const why = printable(error.trim().split('\n')[0] ?? '', 300);
     return new AuditError(code, `move/${printable(name)} does not compile against ${description}: ${why}`);

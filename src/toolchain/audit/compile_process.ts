@@ -1,6 +1,6 @@
 /**
- * Runs the Move compiler in a process of its own: macros that call macros take it hours, and a file of 1 KB
- * is enough.
+ * Runs the Move compiler in a process of its own: macros that call macros can keep it busy for hours, even in
+ * a file of 1 KB.
  */
 import {
   dumpMovePackage,
@@ -28,7 +28,7 @@ export type Compiled =
       readonly dependencies: readonly string[];
     }
   | {
-      /** The compiler's, with names of the author. */
+      /** The compiler's message, which contains names that the author chose. */
       readonly error: string;
     };
 
@@ -42,7 +42,7 @@ type Request =
   | { readonly kind: 'file'; readonly url: string; readonly revision: string; readonly path: string }
   | { readonly kind: 'local'; readonly path: string };
 
-/** The content, and the commit that the revision is, where it is known. */
+/** Fetched content, and the commit of its revision where that is known. */
 interface Fetched<T> {
   readonly content: T;
   readonly commit: string | undefined;
@@ -51,7 +51,7 @@ interface Fetched<T> {
 /**
  * Compiles a package in a process of its own.
  *
- * @param fetcher gives its dependencies, in this process: their time does not count
+ * @param fetcher fetches the dependencies, in this process; the time for that does not count
  * @throws AuditError: SOURCE_TOO_LARGE
  */
 export async function compileApart(

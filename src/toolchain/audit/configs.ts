@@ -8,7 +8,7 @@ import { type Chain, fromNode } from 'sui-enclave-cli/sui/chain';
 import { isSameImage } from 'sui-enclave-cli/sui/contract';
 import { AuditError } from './errors.ts';
 
-/** More than any application has. */
+/** Maximum number of configs that are read, more than any application has. */
 const MAX_CONFIGS = 200;
 
 /** Time limit for the events of one kind, in milliseconds: a hostile node would never end the search. */
@@ -25,7 +25,7 @@ export interface OtherConfigs {
 const notChecked = (why: string) => new AuditError('NOT_FULLY_CHECKED', why);
 
 /**
- * Reads them by the events of their creation.
+ * Reads the other configs by the events of their creation.
  *
  * @param listMs for the events of one kind, in milliseconds
  * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all of them; SuiError
@@ -51,7 +51,8 @@ export async function otherConfigs(
 }
 
 /**
- * Nothing is older than the publication of the package that has the application's type.
+ * Checks that the node still has the publication of the package with the application's type: nothing relevant
+ * is older.
  *
  * @throws AuditError: NOT_FULLY_CHECKED, if the node has pruned it; SuiError
  */
@@ -102,7 +103,8 @@ async function readIds(
 }
 
 /**
- * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show it: no config ever ends to exist; SuiError
+ * @throws AuditError: NOT_FULLY_CHECKED, if the node does not show the config, since configs exist for ever;
+ * SuiError
  */
 async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promise<EnclaveConfig> {
   let otherConfig: EnclaveConfig;
@@ -122,7 +124,7 @@ async function readOther(id: string, config: EnclaveConfig, chain: Chain): Promi
   return otherConfig;
 }
 
-/** Returns whether contracts accept by it the same as by the audited config, or nothing. */
+/** Returns whether contracts accept the same enclaves by this config as by the audited one, or none. */
 export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig, nowMs: number): boolean {
   return (
     otherConfig.isRetired ||
@@ -130,7 +132,7 @@ export function addsNothing(otherConfig: EnclaveConfig, { image }: EnclaveConfig
   );
 }
 
-/** Its state and its registers, for the table. */
+/** Describes state and registers of a config for the table. */
 export function describeOther(otherConfig: EnclaveConfig, nowMs: number): string {
   const { id, name, configVersion, isRetired } = otherConfig;
   const images = acceptedImages(otherConfig, nowMs).map(({ pcr0, pcr1, pcr2 }) =>

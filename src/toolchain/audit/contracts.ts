@@ -29,7 +29,7 @@ export interface ContractAudit {
   readonly progress: (line: string) => void;
   /** The repository that the auditor names in place of those on chain. */
   readonly repository: string | undefined;
-  /** The commits that he names for older versions. */
+  /** Commits that the auditor names for older versions. */
   readonly older: readonly OlderSource[];
   /** The version of this program. */
   readonly version: string;
@@ -106,12 +106,12 @@ async function compare(
     if (fault === null) checks.same(`the package ${id}`, against, row);
     else checks.fault(`the package ${id}`, against, fault);
   }
-  // Where all versions are known, none of them is of a commit that can't be read.
+  // Commits that can't be read matter only if a version is unknown.
   if (packages.some(({ fault }) => fault !== null)) checks.all.push(...failures.all);
   return packages;
 }
 
-/** Returns the config's commit, then those that it named before, then those of the auditor. */
+/** Yields the config's commit, then those that it named before, then those of the auditor. */
 async function* listCommits(
   audit: ContractAudit,
   source: AuditedSource,

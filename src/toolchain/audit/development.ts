@@ -1,6 +1,6 @@
 /**
- * Configs of a development network that allow an emulated enclave: there is no image to build, so an audit of
- * one takes seconds, compares all else, and never agrees.
+ * Audits configs of a development network that allow an emulated enclave. As there is no image to build, such
+ * an audit takes seconds. It compares everything else, and never agrees.
  */
 import { createHash } from 'node:crypto';
 import { toHex } from '@mysten/sui/utils';
@@ -12,7 +12,7 @@ import { createDevelopmentMeasurements } from '../image/measurements.ts';
 import { AuditError } from './errors.ts';
 import type { AuditedSource } from './source.ts';
 
-/** Images of an application that can be emulated. */
+/** Number of images of an application that can be emulated. */
 const IMAGES = 9;
 
 function emulatedImage(application: string, image: number): Image {
@@ -27,7 +27,7 @@ export function isDevelopmentImage({ pcr0, pcr1 }: Image): boolean {
 }
 
 /**
- * Compares what `dev` recorded of the commit.
+ * Compares the record that `dev` wrote of the commit.
  *
  * @throws AuditError: REGISTERS_DIFFER, MEASUREMENTS_DIFFER; else DEVELOPMENT_IMAGE
  */

@@ -1,4 +1,4 @@
-/** Asks what answers at URLs for fresh attestation, and compares it with the chain. */
+/** Requests a fresh attestation at each URL, and compares the attested keys with the chain. */
 import { toHex } from '@mysten/sui/utils';
 import { AttestationError, type Image, verifyAttestation } from 'sui-enclave/attestation';
 import { attestedKey, fetchAttestation } from 'sui-enclave/client/attestation';
@@ -25,7 +25,7 @@ export interface AskedEnclave {
   readonly url: string;
   /** Public key in hexadecimal; null if no enclave there is trusted. */
   readonly publicKey: string | null;
-  /** The id of its enclave on chain, and when it was attested for that. */
+  /** The id of its enclave on chain, and the time of its registration. */
   readonly enclave: { readonly id: string; readonly registeredAt: Date } | null;
   /** Reason why it is not accepted. */
   readonly fault: AuditError | null;
@@ -86,7 +86,7 @@ interface Question {
   readonly enclaves: readonly Enclave[];
 }
 
-/** Each key that answers, and each fault, once. */
+/** Lists each key that answers, and each fault, once. */
 async function askUrl(question: Question): Promise<AskedEnclave[]> {
   const { url, requests } = question;
   const enclavesByKey = new Map<string, AskedEnclave>();
@@ -100,12 +100,12 @@ async function askUrl(question: Question): Promise<AskedEnclave[]> {
     } catch (error) {
       const fault = toFault(error, url);
       enclavesByKey.set(fault.code, { url, publicKey: null, enclave: null, fault });
-      // It would be silent for as long again.
+      // A further request would take as long again.
       if (fault.code === 'NOT_FULLY_CHECKED') break;
     }
   }
   const missingKey = [...claimed].find((key) => !enclavesByKey.has(key));
-  // Of several enclaves, another one may have answered than the one that attested.
+  // If several enclaves share the URL, another one may have answered than the one that attested.
   if (missingKey !== undefined && !enclavesByKey.has('NOT_FULLY_CHECKED')) {
     const fault = new AuditError(
       'KEY_DIFFERS',
@@ -125,7 +125,7 @@ async function attest({ url, config, roots }: Question): Promise<Uint8Array> {
   return attestedKey(await verifyAttestation(document, { now, policy, ...(roots && { roots }) }));
 }
 
-/** Returns the key by which it says that it signs. */
+/** Returns the key with which the server says that it signs. */
 async function claimedKey(url: string): Promise<string> {
   const { json } = await requestJson(enclaveAt(url), 'health_check');
   const { pk } = Object(json) as { pk?: unknown };
@@ -154,7 +154,7 @@ async function onChain(
     return refuse('KEY_NOT_REGISTERED', `is not registered under the config${was}`);
   }
   const enclave = await readEnclave(chain.client, enclaveId);
-  // Its id is derived from the key: a node that gives another object does not tell the truth.
+  // The enclave's id is derived from its key: a node that returns another object lies.
   if (toHex(enclave.publicKey) !== hex || enclave.configId !== config.id) {
     return refuse('KEY_DIFFERS', `is not that of its enclave on chain, ${enclaveId}`);
   }

@@ -7,7 +7,7 @@ import { type Address, sourceAddress } from './address.ts';
 import { AuditError } from './errors.ts';
 import { type Ended, LIMITS, type Limits, makeRepository, type Repository, runGit } from './git.ts';
 
-export interface Wanted {
+export interface CommitRequest {
   /** Id of the commit in hexadecimal. */
   readonly commit: string;
   /** An empty folder, which gets everything that is written. */
@@ -17,24 +17,25 @@ export interface Wanted {
 }
 
 /**
- * The repository with a commit, of the address on chain or of what the auditor names in its place.
+ * Opens the repository with a commit: the one that the auditor names, or else the one at the address on
+ * chain.
  *
- * @param named an address, or the folder of a clone
+ * @param override an address, or the folder of a clone, that the auditor names
  * @returns its address too, if it was fetched
  * @throws UsageError; AuditError: SOURCE_REFUSED, and as `fetchCommit` does
  */
 export async function openSource(
   url: string,
-  named: string | undefined,
-  request: Wanted,
+  override: string | undefined,
+  request: CommitRequest,
   progress: (line: string) => void,
 ): Promise<{ readonly repository: Repository; readonly address: Address | undefined }> {
   mkdirSync(request.work, { recursive: true });
-  if (named !== undefined && !named.includes('://')) {
-    progress(`Reading ${request.commit} from ${printable(named)}`);
-    return { repository: await openClone(named, request), address: undefined };
+  if (override !== undefined && !override.includes('://')) {
+    progress(`Reading ${request.commit} from ${printable(override)}`);
+    return { repository: await openClone(override, request), address: undefined };
   }
-  const address = await sourceAddress(named ?? url, named !== undefined);
+  const address = await sourceAddress(override ?? url, override !== undefined);
   progress(`Fetching ${request.commit} from ${printable(address.url)}`);
   return { repository: await fetchCommit(address, request), address };
 }
@@ -44,7 +45,7 @@ export async function openSource(
  */
 export async function fetchCommit(
   { url, resolved }: Address,
-  { commit, work, env, limits = LIMITS }: Wanted,
+  { commit, work, env, limits = LIMITS }: CommitRequest,
 ): Promise<Repository> {
   const repository = await makeRepository(work, 'commit.git', commit, env);
   const ended = await runGit(
@@ -64,7 +65,7 @@ export async function fetchCommit(
  */
 export async function checkOnBranch(
   { url, resolved }: Address,
-  { commit, work, env, limits = LIMITS }: Wanted,
+  { commit, work, env, limits = LIMITS }: CommitRequest,
 ): Promise<void> {
   const repository = await makeRepository(work, 'history.git', commit, env);
   // Commits alone, without their trees. The filter needs a remote with a name.
@@ -95,7 +96,7 @@ function pinned(resolved: string | undefined): string[] {
   return resolved === undefined ? [] : [`http.curloptResolve=${resolved}`];
 }
 
-/** Output of git if the repository answers without the commit. */
+/** Output of git if the repository answers, but does not give the commit. */
 const NOT_THERE =
   /not our ref|unadvertised object|could not (find|parse) |couldn't find remote ref|did not send all necessary|bad object|not a commit/i;
 
@@ -129,7 +130,7 @@ function failure(
  *
  * @throws UsageError
  */
-export async function openClone(folder: string, { commit, work, env }: Wanted): Promise<Repository> {
+export async function openClone(folder: string, { commit, work, env }: CommitRequest): Promise<Repository> {
   const clone = resolve(folder);
   const objects = [join(clone, '.git/objects'), join(clone, 'objects')].find(
     (path) => existsSync(path) && statSync(path).isDirectory(),
@@ -154,8 +155,8 @@ const NAMED_MS = 60_000;
  */
 export async function askNamedRepository(
   url: string,
-  { commit, work, env }: Wanted,
-  find: (url: string) => Promise<Address> = (named) => sourceAddress(named, false),
+  { commit, work, env }: CommitRequest,
+  find: (url: string) => Promise<Address> = (address) => sourceAddress(address, false),
 ): Promise<string> {
   const where = `the repository that the config names, ${printable(url)},`;
   const folder = join(work, 'named');

@@ -1,6 +1,6 @@
 /**
- * Runs git for an audit: with no settings, hooks, credentials or helpers of this machine, and with none of
- * the repository either, which is bare and empty until it holds what was fetched.
+ * Runs git for an audit, without settings, hooks, credentials or helpers of this machine or of the
+ * repository. The audit's own repository is bare, and has only what was fetched.
  */
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -94,9 +94,9 @@ const SETTINGS = [
   'http.proxy=',
   'core.hooksPath=/dev/null',
   'core.fsmonitor=false',
-  // What comes is one file, whose size the system limits.
+  // All objects arrive in one file, whose size the system limits.
   'fetch.unpackLimit=1',
-  // Larger ones are not held in memory.
+  // Larger files are not held in memory.
   'core.bigFileThreshold=1m',
   'pack.threads=1',
   'credential.helper=',
@@ -104,7 +104,7 @@ const SETTINGS = [
   'maintenance.auto=false',
 ];
 
-/** Starts git in a process group of its own. @param bytes that it may write into one file */
+/** Starts git in a process group of its own. @param bytes that git may write into one file */
 export function startGit(
   { folder, environment }: Repository,
   args: readonly string[],
@@ -127,7 +127,7 @@ export function stopGit({ pid }: ChildProcessWithoutNullStreams): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 
@@ -135,7 +135,7 @@ export interface Ended {
   /** Exit code; null if a signal ended it, as at a limit. */
   readonly status: number | null;
   readonly stdout: string;
-  /** Standard error of git itself, without text of the other side. */
+  /** Standard error of git itself, without text of the remote side. */
   readonly stderr: string;
   readonly timedOut: boolean;
 }
@@ -167,7 +167,7 @@ export async function runGit(
     return { status, stdout: text.stdout, stderr: stderr.join('\n'), timedOut };
   } finally {
     clearTimeout(timer);
-    // Helpers that outlived it.
+    // Helpers may have outlived git.
     stopGit(child);
   }
 }

@@ -100,7 +100,8 @@ export class Lineages {
    * Returns the lineage of a package.
    *
    * @param id of any version, such as the address of a type, which is that of the version that introduced it
-   * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all, or contradicts itself; SuiError
+   * @throws AuditError: NOT_FULLY_CHECKED, if the node does not list all versions, or contradicts itself;
+   * SuiError
    */
   async of(id: string): Promise<Lineage> {
     const { originalId } = await this.#describe(id);
@@ -108,14 +109,14 @@ export class Lineages {
     const reading = this.#read.get(original) ?? this.#readAll(original);
     this.#read.set(original, reading);
     const lineage = await reading;
-    if (lineage.some((some) => some.id === normalizeSuiAddress(id))) return lineage;
+    if (lineage.some((version) => version.id === normalizeSuiAddress(id))) return lineage;
     throw unchecked(`the node does not list ${id} among the versions of ${original}`);
   }
 
   /**
-   * Returns the other packages that versions of an application may run with, but for those of Sui's
-   * framework. The version that one is linked to is its minimum, and that of each version of a dependency
-   * that it may run with counts for what it is not linked to itself.
+   * Returns the other packages that versions of an application may run with, except for those of Sui's
+   * framework. The minimum version of a package is the one that the application links to. For a package that
+   * the application does not link to itself, it is the lowest one that any version of a dependency links to.
    *
    * @throws as `of` does
    */
@@ -236,7 +237,7 @@ export class Lineages {
     return { id, version, original, modules, linkage: readLinkage(name, described, named) };
   }
 
-  /** Their bytecode, which `GetPackage` leaves out. */
+  /** Reads the modules' bytecode, which `GetPackage` leaves out. */
   async #modules(objectId: string, version: number): Promise<Uint8Array[]> {
     const answer = fromNode(this.#chain.client.core.getObject({ objectId, include: { objectBcs: true } }));
     const { object } = await requireAnswer(answer, `the package ${objectId}`);
@@ -266,7 +267,7 @@ async function requireAnswer<T>(answer: Promise<T>, label: string): Promise<T> {
   });
 }
 
-/** A type keeps the id of the version that introduced it. */
+/** Checks that each type keeps the id of the version that introduced it. */
 function checkOrigins(
   name: string,
   { typeOrigins }: GrpcTypes.Package,

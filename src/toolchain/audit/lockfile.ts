@@ -1,6 +1,6 @@
 /**
- * Reads the lock file of an application for an audit. npm never gets it: what an entry names is fetched by
- * name, version and SHA-512 alone, so an entry that says anything else is refused.
+ * Reads the lock file of an application for an audit. npm never gets the file: packages are fetched by name,
+ * version and SHA-512 alone, and an entry that says anything else is refused.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const versions = v.optional(
     v.transform((entries): Record<string, string> => Object.fromEntries(entries)),
   ),
 );
-/** A few packages have one where others have a list. */
+/** Some packages have one text where others have a list. */
 const texts = v.optional(
   v.union([
     v.array(v.string()),
@@ -125,7 +125,7 @@ function isOfRegistry(resolved: string | boolean, name: string, version: string)
     url?.protocol === 'https:' &&
     url.username === '' &&
     url.search === '' &&
-    // As some registries write the name of a scoped package.
+    // Some registries encode the name of a scoped package in this way.
     url.pathname.replace(/%40/, '@').replace(/%2f/i, '/').endsWith(`/${name}/-/${base}-${plain}.tgz`)
   );
 }
@@ -133,7 +133,7 @@ function isOfRegistry(resolved: string | boolean, name: string, version: string)
 function asLocked({ resolved, ...entry }: Entry): NpmLock['packages'][string] {
   const entryFields = {
     ...entry,
-    // Of links alone.
+    // Only links keep this property.
     ...(entry.link === true && typeof resolved === 'string' && { resolved }),
   };
   return JSON.parse(JSON.stringify(entryFields));

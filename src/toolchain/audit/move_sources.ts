@@ -8,7 +8,7 @@ import { AuditError } from './errors.ts';
 const MAX_SOURCE_BYTES = 2_000_000;
 
 /**
- * Reads the sources of a package, without its tests and without what was noted of its publications.
+ * Reads the sources of a package, without its tests and without the notes of its publications.
  *
  * @throws AuditError: BYTECODE_UNKNOWN
  */
@@ -50,11 +50,11 @@ export function modulesIn(sources: Sources): ReadonlySet<string> {
   return names;
 }
 
-// A string without an end is one to the end, so that a text is read once.
+// A string that is not closed extends to the end of the text, so that a text is read only once.
 const CODE = /\/\/[^\n]*|\/\*|"(?:\\.|[^"\\])*\\?(?:"|$)|\w+|::|[;{]/gs;
 const COMMENT = /\/\*|\*\//g;
 
-/** Words and marks of Move, without comments, which nest, and strings. */
+/** Splits Move into words and marks, without comments, which nest, and without strings. */
 function splitTokens(text: string): string[] {
   const tokens: string[] = [];
   let depth = 0;

@@ -18,8 +18,8 @@ const MAX_COMMITS = 20;
 const LIST_MS = 5 * 60_000;
 
 /**
- * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository and folder
- * of the config's source where it says no other.
+ * Returns a commit that the auditor names, as `<commit>` or `<commit>:<folder>`, in the repository of the
+ * config's source, and in its folder unless the text names another.
  *
  * @throws UsageError
  */
@@ -34,8 +34,9 @@ export function parseOlderSource(text: string, source: Source | null): OlderSour
 }
 
 /**
- * Returns the commits that a config has named so far, the latest first, without the present one. None where
- * the node lists no events, and those that it listed in time: an auditor can name others.
+ * Returns the commits that a config has named so far, the latest first, without the present one. If the node
+ * lists no events, there are none; if it takes too long, there are those that it listed in time. An auditor
+ * can name others.
  *
  * @param listMs for the events, in milliseconds
  * @throws SuiError

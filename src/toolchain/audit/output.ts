@@ -1,5 +1,6 @@
 /**
- * The only writer of a process that audits: what libraries print, warn of or throw may have an enemy's text.
+ * The only writer of a process that audits: whatever libraries print, warn of or throw may contain an
+ * attacker's text.
  */
 import { EXIT, type Io } from 'sui-enclave-cli/command';
 import { boundLines, escapeControls, printable } from 'sui-enclave-cli/printable';
@@ -33,11 +34,11 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   const write = (chunk: string | Uint8Array, encoding?: unknown, callback?: Callback) => {
     foreign(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
     const done = typeof encoding === 'function' ? (encoding as Callback) : callback;
-    // After what was written before.
+    // The callback must run after all earlier writes.
     return out?.('', () => done?.()) ?? true;
   };
   for (const stream of [process.stdout, process.stderr]) stream.write = write as typeof stream.write;
-  // Node's own listener writes them as they are.
+  // Node's own listener would write warnings unchanged.
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => foreign(`${name}: ${message}`));
   const childIo: Io = {
@@ -47,7 +48,7 @@ export function takeOutput(io: Io, asJson: boolean): Io {
   };
   let isEnding = false;
   process.on('uncaughtException', (fault) => {
-    // Such as one of writing the first.
+    // This may be an error of writing the first one.
     if (isEnding) process.exit(EXIT.notTried);
     isEnding = true;
     const { code, error: message } = { code: 'INTERNAL', error: printable(String(fault), MAX_LINE) };

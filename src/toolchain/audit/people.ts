@@ -20,16 +20,16 @@ export interface Holder {
   readonly could: string;
   /** The id of the capability; null where none is known. */
   readonly id: string | null;
-  /** An address, or what else has it. */
+  /** Address or other owner that has the capability. */
   readonly holder: string;
 }
 
 const MAKE_IMMUTABLE = `${normalizeSuiAddress('0x2')}::package::make_immutable`;
-/** Transactions of a capability that are looked through: the last one deleted it. */
+/** Maximum number of a capability's transactions that are read; the last one deleted it. */
 const MAX_CHANGES = 10;
 
 const REGISTER = 'register enclaves of the same image';
-/** A config may have thousands, which would push the rest of the report out of sight. */
+/** Maximum number of listed registrars: thousands would push the rest of the report out of sight. */
 const MAX_REGISTRARS = 50;
 
 const UPGRADE_CAP = normalizeStructTag('0x2::package::UpgradeCap');
@@ -74,7 +74,7 @@ export async function findHolders(
   ];
 }
 
-/** One after the other, which spares the node. */
+/** Reads one item after the other, which spares the node. */
 async function all<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (const item of items) results.push(await read(item));
@@ -171,7 +171,7 @@ type Commands = NonNullable<
 
 interface Publication {
   readonly commands: Commands;
-  /** Ids of the capabilities that it left on chain by themselves. */
+  /** Ids of the capabilities that the transaction left on chain as objects of their own. */
   readonly capabilities: readonly string[];
 }
 

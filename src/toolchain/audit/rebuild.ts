@@ -57,7 +57,7 @@ export const rebuild: Rebuild = async (source, { work, cache, inputs, env, log }
   const dir = join(work, 'image');
   mkdirSync(dir);
   try {
-    // The trial would run the author's code.
+    // The trial is left out since it would run the author's code.
     const build = { cache, mirrors, dir, registry, withoutTrial: true };
     const output = await buildApart(source, source.inputs, build, log);
     return { eif: readFileSync(join(output, 'image.eif')), relay: readFileSync(join(output, 'relay')) };
@@ -137,9 +137,7 @@ export function compareMeasurements(
   );
 }
 
-/**
- * Returns the files in which an image that the auditor has differs from the one of the sources, a line each.
- */
+/** Lists the files in which the auditor's image differs from that of the sources, a line each. */
 export function listDifferences({ eif }: Rebuilt, local: Buffer): string[] {
   try {
     return compareEifs(eif, local).map((line) => printable(line, 300));

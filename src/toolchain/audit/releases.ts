@@ -1,4 +1,4 @@
-/** The releases of `move/enclave`: whatever else has its name on chain is a stranger's. */
+/** The releases of `move/enclave`. Any other package of that name on chain is a stranger's. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,8 +37,8 @@ function ownPackageVersion(): bigint {
 }
 
 /**
- * Returns the release whose modules a package has, each of them. If it has others too, these can't call what
- * is internal to the release: its modules name their friends.
+ * Returns the release of which a package has every module. If the package has other modules too, these can't
+ * call internal functions of the release, whose modules name their friends.
  */
 export function releaseIn(modules: Modules, releases: readonly Release[]): Release | undefined {
   return releases.find(({ modules: digests }) =>

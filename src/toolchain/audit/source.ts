@@ -36,7 +36,10 @@ export interface OwnFramework {
   readonly packages: KnownPackages;
 }
 
-/** Packing writes what it knows; a clone has packed nothing. */
+/**
+ * Returns the framework of this program. Packing records the integrity of packages; a clone has no such
+ * record.
+ */
 export function ownFramework(): OwnFramework {
   const file = join(FRAMEWORK, 'packages.json');
   const packages = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
@@ -113,7 +116,7 @@ export function readSource(tree: Tree, folder: string, framework: OwnFramework):
     }
     checkOmitted(tree, isApart ? folder : '');
     const source = isApart ? readApart(app, framework) : readInClone(root, folder, framework);
-    // Refused here, and not after the minutes of a build.
+    // Invalid files are refused here, not after the minutes of a build.
     readFiles(app, source.manifest);
     return { ...source, environment: readEnvironment(source), movePackages: movePackagesIn(root) };
   } catch (error) {
@@ -187,7 +190,9 @@ function readApart(app: string, framework: OwnFramework): Read {
   return { ...source, inputs: imageInputs(source) };
 }
 
-/** Wherever the lock file has a package of the framework, since an application imports it by its name. */
+/**
+ * Checks the framework's packages wherever the lock file has them, since an application imports them by name.
+ */
 function checkKnown({ packages }: NpmLock, framework: OwnFramework): void {
   const isThere = packages['node_modules/sui-enclave-server'] !== undefined;
   if (!isThere) throw unknown('has no sui-enclave-server');
@@ -213,8 +218,8 @@ const unknown = (problem: string) => new AuditError('FRAMEWORK_UNKNOWN', `packag
 
 /** Returns an application in a clone of the framework: the framework of the commit must be the auditor's. */
 function readInClone(root: string, appDir: string, framework: OwnFramework): Read {
-  // The build lays it out at this path, beside the framework: anywhere else it could be in the place of a
-  // tool.
+  // The build lays the application out at this path, beside the framework. At another path, it could replace
+  // a tool.
   if (!/^src\/apps\/[a-z][a-z0-9_-]{0,63}$/.test(appDir)) {
     throw invalid(
       `the application of a clone must be in src/apps, not in ${printable(appDir) || 'its root'}`,
@@ -246,7 +251,9 @@ function readInClone(root: string, appDir: string, framework: OwnFramework): Rea
   return { ...source, inputs: { needed: theirs, packages } };
 }
 
-/** Returns whether code of the framework would import a package from there, where it has none. */
+/**
+ * Returns whether code of the framework would import a package from this path, where the framework has none.
+ */
 function isShadow(path: string, appDir: string, ours: readonly string[]): boolean {
   if (ours.includes(path) || path.startsWith(`${appDir}/node_modules/`)) return false;
   const [top = ''] = /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
@@ -284,7 +291,7 @@ function otherState(problem: string): AuditError {
   );
 }
 
-/** As the image's build reads its settings. */
+/** Reads the settings as the image's build does. */
 function readEnvironment({ framework, app, name, manifest }: Read): Readonly<Record<string, string>> {
   const texts = [join(framework, 'enclave/server.env'), join(app, 'server.env')]
     .filter((file) => existsSync(file))

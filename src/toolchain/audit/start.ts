@@ -1,6 +1,6 @@
 /**
- * Finds the config from anything that a stranger has of an application. Nothing here is trusted: the audit is
- * of the config.
+ * Finds the config from anything that a stranger knows of an application. The result is not trusted: the
+ * audit examines it.
  */
 import { bcs } from '@mysten/sui/bcs';
 import { normalizeSuiAddress } from '@mysten/sui/utils';
@@ -33,7 +33,7 @@ export interface Start {
   readonly urls: readonly string[];
 }
 
-/** More than any application has. */
+/** Maximum number of configs, more than any application has. */
 const MAX_CONFIGS = 200;
 /** Maximum number of objects of a transaction that are read. */
 const MAX_OBJECTS = 500;
@@ -146,7 +146,7 @@ async function configsOfObjects(ids: string[], chain: Chain): Promise<string[]> 
   const { objects } = await fromNode(chain.client.core.getObjects({ objectIds: ids }));
   const configs: string[] = [];
   for (const object of objects) {
-    // One that has ended since.
+    // The object may have been deleted since.
     if (object instanceof Error || object.type === 'package') continue;
     configs.push(...(await configsOfObject(object.objectId, object.type, chain)));
   }
@@ -175,9 +175,9 @@ async function configsOfPackage(packageId: string, chain: Chain): Promise<Iterab
       for await (const { application, data } of iterateEvents(chain.client, query)) {
         const [address = ''] = application.split('::');
         // A type has the id of the version that introduced it.
-        const of = originals.get(address) ?? (await chain.originalPackage(address));
-        originals.set(address, of);
-        if (of === original || enclavePackage === original) ids.add(data.configId);
+        const typeOriginal = originals.get(address) ?? (await chain.originalPackage(address));
+        originals.set(address, typeOriginal);
+        if (typeOriginal === original || enclavePackage === original) ids.add(data.configId);
         if (ids.size > MAX_CONFIGS) throw unknown(`${packageId} leads to more than ${MAX_CONFIGS} configs`);
       }
     } catch (error) {

@@ -82,8 +82,8 @@ function joinPath(folder: string, name: string): string {
 }
 
 /**
- * Returns the error of a commit whose names this file system can't have, such as two that differ in case
- * alone.
+ * Returns the error for a commit with names that this file system can't have, such as two that differ only in
+ * case.
  */
 function toAuditError(error: unknown): unknown {
   if (error instanceof AuditError) return error;
@@ -121,7 +121,7 @@ function* readEntries(tree: Buffer, idBytes: number): Generator<Entry> {
   }
 }
 
-/** One step of a path, which means the same to every program. */
+/** Returns whether a name is one step of a path, with the same meaning to every program. */
 function isPlainName(name: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a name must not have
   return !['', '.', '..'].includes(name) && !/[\x00-\x1f\x7f/]/.test(name) && !/^\.git$/i.test(name);

@@ -22,7 +22,7 @@ export interface ConsoleOptions {
   readonly port: number;
   /** Fragment with which the page begins, such as `#/enclave?url=…`. */
   readonly link: string;
-  /** What the page takes from here, its own origin. Read at each request. */
+  /** Data that the page fetches from its own origin. Read at each request. */
   readonly development: () => Development;
   readonly log: (line: string) => void;
 }
@@ -45,7 +45,7 @@ export function startConsole(options: ConsoleOptions): { readonly settled: Promi
     ({ code }: NodeJS.ErrnoException) =>
       log(`There is no console: it can't listen on CONSOLE_PORT: ${code}.`),
   );
-  // It must not keep a process alive whose server has ended.
+  // The console must not keep a process alive whose server has ended.
   server.unref();
   return {
     settled,
@@ -83,7 +83,10 @@ function sendDevelopment(response: ServerResponse, { command, started, files }: 
     .end(JSON.stringify({ command, started: urls, files }));
 }
 
-/** Root and registers of an emulated NSM, as far as they are there. @param folder with a slash at its end */
+/**
+ * Reads root and registers of an emulated NSM, as far as the files exist. @param folder with a slash at its
+ * end
+ */
 export function developmentFiles(folder: URL, names: readonly string[]): Record<string, string> {
   const there = names.filter((name) => existsSync(new URL(name, folder)));
   return Object.fromEntries(there.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')]));

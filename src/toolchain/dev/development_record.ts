@@ -22,7 +22,7 @@ export function writeDevelopmentRecord(
   pcrsName: string,
   pcrs: string,
 ): void {
-  // An audit has nothing to compare without one.
+  // Without a lock file, an audit has nothing to compare.
   if (!isClone && !existsSync(join(folder, 'package-lock.json'))) return;
   const source = {
     framework: FRAMEWORK,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 const SERVE = fileURLToPath(new URL('serve.ts', import.meta.url));
 
-/** It listens. */
+/** Message that the server listens. */
 export interface ListeningMessage {
   readonly port: string;
   /** The name of its registers' file, if it attests. */
@@ -13,7 +13,7 @@ export interface ListeningMessage {
   readonly signs: string;
 }
 
-/** It loads a file; or it listens. */
+/** Message that the server has loaded a file, or that it listens. */
 export type ServerMessage = { readonly file: string } | ListeningMessage;
 
 type Output = 'all' | 'errors' | 'none';
@@ -51,7 +51,7 @@ export function forkServer(
   });
   server.stderr?.pipe(process.stderr);
   server.on('message', (message: ServerMessage | { readonly wants: 'seed' }) => {
-    // With a callback, since it may have ended meanwhile, which is not an error of this process.
+    // The callback takes the error if the server has ended meanwhile, which is not an error of this process.
     if ('wants' in message) server.send({ seed }, () => {});
     else onMessage(message, server);
   });

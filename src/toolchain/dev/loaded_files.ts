@@ -14,7 +14,7 @@ registerHooks({
       report(resolved.url);
       return resolved;
     } catch (error) {
-      // It may be created later, or get its name back.
+      // The missing file may be created later, or get its name back.
       if (/^(\.|file:)/.test(specifier)) report(new URL(specifier, context.parentURL).href);
       throw error;
     }

@@ -32,7 +32,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 invalid command line`,
     const { root } = findProject();
     const folder = pathToFileURL(`${resolve(env['OUT'] || join(root, 'out'))}/`);
     const port = consolePort(env);
-    // It outlives restarts of the server.
+    // The console outlives restarts of the server.
     let console: { close(): void } | undefined;
     const server = new RestartedServer({
       root,

@@ -43,7 +43,7 @@ async function write(name: string, template: ApplicationTemplate): Promise<strin
   );
   if (existing !== undefined) throw new ExistsError(`${existing} exists already: choose another name`);
   writeFiles(CLONE, files);
-  // Names of another length break lines elsewhere.
+  // Names of another length change where lines must break.
   const code = paths.filter((path) => path.endsWith('.ts'));
   const options: ExecFileSyncOptions = { cwd: CLONE, stdio: ['ignore', 'ignore', 'inherit'] };
   execFileSync(

@@ -12,7 +12,7 @@ import { WatchedFiles } from './watched_files.ts';
 const LOADED_FILES = new URL('loaded_files.ts', import.meta.url).href;
 /** One save may be several events. */
 const SETTLE_MS = 100;
-/** Requests in flight may finish in this time. */
+/** Time within which requests in flight may finish, in milliseconds. */
 const STOP_MS = 2000;
 
 export interface RestartedServerOptions {
@@ -86,7 +86,7 @@ export class RestartedServer {
       this.#port = message.port;
       this.#files.finishRound();
       onListening(message);
-      // It may have loaded the file as it was before.
+      // The server may have loaded the file as it was before the change.
       if (this.#changedEarly !== undefined) this.#onChange(this.#changedEarly);
     });
     child.on('exit', (code, signal) => {

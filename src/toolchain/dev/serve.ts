@@ -45,7 +45,7 @@ async function main(): Promise<void> {
   const childEnvironment = { ...logLevel, ...process.env, APP: app };
   const out = pathToFileURL(`${resolve(process.env['OUT'] || join(project.root, 'out'))}/`);
   const here = process.cwd();
-  // As in the image, where the application's folder is /app.
+  // The image does the same, with /app as the application's folder.
   process.chdir(folder);
   reportFile(fileIn(folder, 'app.yaml'));
   const application = await loadForAuthor(folder, app);
@@ -73,7 +73,8 @@ async function main(): Promise<void> {
     ...(signingSeed && { signingSeed }),
   });
   signingSeed?.fill(0);
-  // Written only now: earlier, they would replace the files of a server that already runs on this port.
+  // The files are written only now: earlier, they would replace those of a server that already runs on this
+  // port.
   if (trust) {
     console.log(trust.save());
     writeDevelopmentRecord(project, { name: app, folder }, out, trust.pcrsName, trust.nsm.pcrsFile());
@@ -89,7 +90,7 @@ async function main(): Promise<void> {
   endOnSignal(end);
   // The parent process has ended without sending a signal.
   process.on('disconnect', () => process.exit(1));
-  // Only now: an error before this ends the start, with its stack.
+  // Errors are handled from now on: an earlier one ends the start with its stack.
   handleUncaught()(log, (error) => server.onUncaught(error));
 }
 
@@ -118,7 +119,7 @@ function deviceOrAdvice(path: string): NsmTransport {
     transact: (request) =>
       device.transact(request).catch((error: unknown) => {
         if (!(error instanceof NsmError && error.code === 'NSM_UNAVAILABLE')) throw error;
-        // Without the cause, whose stack the log would print.
+        // The error has no cause, since the log would print the cause's stack.
         throw new NsmError(
           'NSM_UNAVAILABLE',
           `${error.message} For documents of an emulated NSM, start ${DEV_EMULATED}.`,
@@ -128,7 +129,7 @@ function deviceOrAdvice(path: string): NsmTransport {
   };
 }
 
-/** pino's lines of JSON as a person reads them. */
+/** Formats pino's lines of JSON for people. */
 function readableLines() {
   return pretty({
     colorize: process.stdout.isTTY ?? false,

@@ -1,6 +1,6 @@
 /**
- * Answers that an application signed, as Move modules for the tests of its contract: a test that reads them
- * needs no bytes that somebody copied, and fails when the two sides differ.
+ * Writes answers that an application signed as Move modules, for the tests of its contract. Such a test needs
+ * no copied bytes, and fails when the two sides differ.
  */
 import { toHex } from '@mysten/sui/utils';
 import { ConfigError } from 'sui-enclave/errors';
@@ -51,7 +51,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
     const env = {
       ...settingsInImage(folder, manifest.secrets),
       ...fakes.settings,
-      // A caller's rules are of no interest here.
+      // The limits on callers must not matter here.
       APP: name,
       PORT: '0',
       REQUESTS: 'any',
@@ -64,7 +64,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
         module.create({
           ...context,
           sign(type, timestampMs, data) {
-            // First, since it refuses what the type can't represent.
+            // Signing comes first, since it refuses data that the type can't represent.
             const answer = context.sign(type, timestampMs, data);
             const declared = module.signs.find(({ intent }) => intent === type.intent);
             const { intent, message } = type;
@@ -92,7 +92,7 @@ export async function signedAnswers({ name, folder }: ApplicationFolder): Promis
       for (const [request, example] of Object.entries({ answer: fakes.example, ...fakes.answers })) {
         const { status, signature } = await ask(server.url, example);
         const last = recorded.pop();
-        // An example that is not signed is enough for dev: the tests need the other requests then.
+        // `dev` may have an example whose answer is not signed; the tests then use the other requests.
         if (example === fakes.example && fakes.answers !== undefined && signature === undefined) continue;
         if (last === undefined || signature === undefined) {
           throw new ConfigError(
@@ -146,7 +146,7 @@ export function signedModules(
 export const HEADER =
   '// Written by `sui-enclave test` from an answer of the application: do not edit, do not commit.';
 
-/** A field of such a name gets another. */
+/** A field with the name of one of these functions gets another name. */
 const OWN_FUNCTIONS = new Set(['public_key', 'signature', 'signed_bytes', 'timestamp_ms']);
 
 function formatModule(name: string, publicKey: string, signed: Signed): string {

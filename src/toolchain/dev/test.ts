@@ -1,6 +1,6 @@
 /**
- * `sui-enclave test`: the types and the tests of an application, what other commands wrote of it, and the
- * tests of its Move packages with answers that the application itself signed.
+ * `sui-enclave test`: checks the types of an application and the files that other commands generated from it,
+ * and runs its tests. Runs the tests of its Move packages with answers that the application itself signed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -96,7 +96,8 @@ interface Step {
 }
 
 /**
- * Compares what `schema` and `gen` wrote of an application, where it is there: an application may do without.
+ * Compares the files that `schema` and `gen` wrote of an application, where they exist: an application may do
+ * without.
  *
  * @throws EnclaveError that names what would be written, or why nothing can be
  */
@@ -184,7 +185,7 @@ exit codes: 0 passed; 1 failed; 2 invalid command line`,
   },
 });
 
-/** The folder of a clone's application; an author's repository has no others. */
+/** Lists the tests to run: those in the folder of a clone's application, or all of an author's repository. */
 function listTests(project: Project, { folder }: ApplicationFolder): string[] {
   return project.isClone ? [relative(project.root, folder)] : [];
 }

@@ -25,7 +25,10 @@ export class WatchedFiles {
     this.#onChange = onChange;
   }
 
-  /** The files that are added from now on replace the present ones, as soon as `finishRound` is called. */
+  /**
+   * Begins a round: files that are added from now on replace the present ones as soon as `finishRound` is
+   * called.
+   */
   beginRound(): void {
     this.#round += 1;
     this.#added = new Set();
@@ -39,7 +42,7 @@ export class WatchedFiles {
     while (!existsSync(folder)) folder = dirname(folder);
     const watched = this.#folders.get(folder);
     if (watched?.round === this.#round) return;
-    // Also where one watches it already: the folder may have been deleted and created again.
+    // A new watcher is made even if the folder has one: the folder may have been deleted and created again.
     const watcher = watch(folder, (event, name) => {
       if (name !== null) this.#notice(event, join(folder, name));
     });

@@ -36,7 +36,7 @@ function computeDigest(content: string): string {
  * @throws GenError: GEN_FOREIGN_FILE, GEN_EDITED, GEN_OUTDATED
  */
 export function writeGenerated(files: ReadonlyMap<string, string>, check: boolean): string[] {
-  const changed = [...files].filter(([path, content]) => requireOwn(path) !== content);
+  const changed = [...files].filter(([path, content]) => readUnedited(path) !== content);
   if (check && changed.length > 0) {
     const paths = changed.map(([path]) => path).join(', ');
     throw new GenError('GEN_OUTDATED', `${paths}: run sui-enclave gen, and look at what changed`);
@@ -48,13 +48,13 @@ export function writeGenerated(files: ReadonlyMap<string, string>, check: boolea
   return changed.map(([path]) => path);
 }
 
-/** Whether the command wrote the file, edited since or not. */
+/** Returns whether the command wrote the file, even if it was edited since. */
 export function isGenerated(path: string): boolean {
   return existsSync(path) && HEADER.test(readFileSync(path, 'utf8'));
 }
 
-/** Returns the present content; undefined if there is no file. */
-function requireOwn(path: string): string | undefined {
+/** Reads the file, which `gen` must have written and nobody edited; undefined if it does not exist. */
+function readUnedited(path: string): string | undefined {
   if (!existsSync(path)) return undefined;
   const present = readFileSync(path, 'utf8');
   const [header = '', digest] = HEADER.exec(present) ?? [];

@@ -83,7 +83,7 @@ function valueType(field: SchemaField): string {
   return PLAIN.get(leaf)?.[1] ?? leaf;
 }
 
-/** What does not depend on the types. Its exported names are those of `RESERVED_STRUCTS`. */
+/** The part that does not depend on the types. Its exported names are in `RESERVED_STRUCTS`. */
 const RUNTIME = `// Package signed has the types that the application signs, and verifies its answers.
 //
 // It needs Go 1.21 or later, and no other module.

@@ -35,7 +35,7 @@ export function pythonModule({ signed, all }: SignedStructs): string {
   return `${RUNTIME}\n\n${all.map(structText).join('\n\n')}\n\n_SIGNED: dict[type, tuple[int, _Struct]] = {\n${intents.join('')}}\n`;
 }
 
-/** PEP 8 adds an underscore to a name that is a keyword. */
+/** Adds an underscore to a name that is a keyword, as PEP 8 says. */
 function pythonName(name: string): string {
   return KEYWORDS.has(name) ? `${name}_` : name;
 }
@@ -79,7 +79,9 @@ function valueType(field: SchemaField): string {
   return PLAIN.get(leaf)?.[1] ?? pythonName(leaf);
 }
 
-/** What does not depend on the types. Its names begin with an underscore, as no name of a struct does. */
+/**
+ * The part that does not depend on the types. Its names begin with an underscore; names of structs never do.
+ */
 const RUNTIME = String.raw`"""The types that the application signs, and how to verify its answers.
 
 Needs Python 3.9 or later and the package cryptography.

@@ -25,7 +25,7 @@ export interface Vector {
   readonly bytes: string;
 }
 
-/** Kinds of values. Only the second shows a field that took the place of another. */
+/** Kinds of values. Only the second kind reveals swapped fields. */
 const KINDS = ['zeros', 'different', 'largest'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -34,7 +34,7 @@ const TIMES: Readonly<Record<Kind, string>> = {
   different: '1700000000000',
   largest: String(2n ** 64n - 1n),
 };
-/** Its length in BCS has two bytes. */
+/** Length that takes two bytes in BCS. */
 const LONG = 130;
 
 export function createVectors(signed: readonly DeclaredStruct[]): Vector[] {

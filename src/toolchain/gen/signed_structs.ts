@@ -10,7 +10,7 @@ import { GenError } from './errors.ts';
 
 export interface SignedStructs {
   readonly signed: readonly SchemaType[];
-  /** Each once, those within others before them; the signed ones too. */
+  /** All structs, including the signed ones: each once, and inner ones before those that contain them. */
   readonly all: readonly SchemaStruct[];
 }
 
@@ -24,7 +24,7 @@ const RESERVED_FIELDS = new Set(
     ' ',
   ),
 );
-/** They would hide another type, in Move, TypeScript, Python or Go. */
+/** Names of structs that would hide another type in Move, TypeScript, Python or Go. */
 const RESERVED_STRUCTS = new Set([
   ...['Option', 'SIGNED', 'Self', 'String', 'Uint8Array'],
   ...['SignedError', 'SignedMessage', 'SuiAddress'],

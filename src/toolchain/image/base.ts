@@ -31,7 +31,7 @@ export async function makeBase(
   const packages: { name: string; deb: string }[] = [];
   for (const lock of locks.map(readLock)) {
     const debs = await fetchAll(lock.packages, lock, mirrors, cache);
-    // base-files first: it has the links that everything else is found through.
+    // base-files comes first: it has the links through which everything else is found.
     const first = lock.packages.findIndex(({ name }) => name === 'base-files');
     const order = [...debs.keys()].sort((a, b) => Number(b === first) - Number(a === first) || a - b);
     for (const at of order) {

@@ -134,7 +134,7 @@ from (measurements.json), what is in it (sbom.json, CycloneDX; licenses.txt), an
       [eifFile, 'image.eif'],
       [relay, 'relay'],
     ] as const) {
-      // In place of a file that may be in use.
+      // The copy replaces the file as a whole, since a program may be using the old one.
       replaceBy(file, (fresh) => copyFileSync(join(output, built), fresh, constants.COPYFILE_EXCL));
     }
     writeFileSync(join(out, `${name}.pcrs`), registers);
@@ -191,10 +191,10 @@ export function exitOfBuild(error: EnclaveError): number | undefined {
 }
 
 export interface EifBuild {
-  /** Has the packages that were fetched before. */
+  /** Folder with the packages that were fetched before. */
   readonly cache: string;
   readonly mirrors: Mirrors;
-  /** Folder for intermediate files, which then has the context. */
+  /** Folder for intermediate files, into which the context is written. */
   readonly dir: string;
   readonly fresh?: boolean;
   /** Further locks, from the folder of the framework. */
@@ -236,7 +236,7 @@ export function createRecipe(
   return { file: join(framework, 'Containerfile'), args };
 }
 
-/** @throws ImageError: INPUTS_GONE, with the packages of npm that are not to be had; PACKAGE_CHANGED */
+/** @throws ImageError: INPUTS_GONE, with the packages of npm that could not be fetched; PACKAGE_CHANGED */
 export async function layContext(
   source: ImageSource,
   inputs: ImageInputs,

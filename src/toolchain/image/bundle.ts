@@ -18,8 +18,8 @@ import { readImageVersion } from './version.ts';
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * Relative paths of an application begin in its folder. Loaded first: its modules may use such a path at
- * once.
+ * Makes relative paths of an application begin in its folder. This module is loaded first, since others may
+ * use such a path at once.
  */
 const FOLDER = 'process.chdir(import.meta.dirname);';
 
@@ -56,7 +56,7 @@ export async function bundle(
   appDir: string,
   stage: string,
 ): Promise<string[]> {
-  // No such file: its imports are resolved as if it were there.
+  // This file does not exist; its imports are resolved as if it did.
   const entry = join(root, 'entry.js');
   const folder = join(root, 'folder.js');
   const sources = new Map([
@@ -76,7 +76,7 @@ export async function bundle(
   for (const lazyPackage of LAZY_PACKAGES)
     packages.set(lazyPackage, await bundleFile(root, join(root, lazyPackage.module), []));
   let server = await bundleServer(LAZY_PACKAGES);
-  // Each module is there once: a package stays in server.js where the application uses a module of it.
+  // Each module is bundled once: a package stays in server.js if the application uses one of its modules.
   for (let shared = sharing(server, packages); shared.length > 0; shared = sharing(server, packages)) {
     for (const lazyPackage of shared) packages.delete(lazyPackage);
     server = await bundleServer([...packages.keys()]);
@@ -87,9 +87,9 @@ export async function bundle(
   return [server, ...packages.values()].flatMap(({ modules }) => modules);
 }
 
-/** The packages of which the server has a module, beside the one that stands for the package. */
+/** Returns the packages of which the server contains a module besides the one that stands for the package. */
 function sharing(server: BundledFile, packages: ReadonlyMap<LazyPackage, BundledFile>): LazyPackage[] {
-  // Not the bundler's own, which each file has.
+  // The bundler's own modules, which each file has, do not count.
   const inServer = new Set(server.modules.filter(isAbsolute));
   return [...packages].flatMap(([lazyPackage, { modules }]) =>
     modules.some((path) => inServer.has(path) && !path.endsWith(`/${lazyPackage.module}`))
@@ -103,10 +103,11 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
   const bundler = await rolldown({
     cwd: root,
     input,
-    // Neither paths nor comments: a file may move, or a comment change, and the registers stay.
+    // The bundle contains neither paths nor comments, so that the registers stay if a file moves or a comment
+    // changes.
     experimental: { attachDebugInfo: 'none' },
     platform: 'node',
-    // Nor the settings of a compiler that happen to lie in a folder above.
+    // A compiler's settings that happen to lie in a folder above must not matter either.
     tsconfig: false,
     // The bundler leaves a dependency that it can't find to be loaded at run time, but the image has no
     // node_modules.
@@ -119,8 +120,8 @@ async function bundleFile(root: string, input: string, plugins: Plugin[]): Promi
   const {
     output: [{ code, moduleIds }],
   } = await bundler.generate({
-    // Not ESM: an import of node:http reads each of its exports, and one of them loads all of fetch, a
-    // seventh of the start.
+    // The format is not ESM: an import of node:http would read each of its exports, and one of them loads all
+    // of fetch, a seventh of the start.
     format: 'cjs',
     strict: true,
     codeSplitting: false,

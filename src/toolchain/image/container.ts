@@ -94,7 +94,7 @@ export function findBuilder(): Builder {
  */
 export function buildContainer(build: ContainerBuild): void {
   const builder = findBuilder();
-  // podman was tried for the files of an image, not for images that it keeps.
+  // podman was tested with the files of an image, not with images that it keeps.
   const isTested =
     builder.name === 'buildah' || (builder.name === 'podman' && typeof build.output === 'string');
   console.error(`Building with ${builder.name}${isTested ? '' : ', which was never tested for this'}.`);

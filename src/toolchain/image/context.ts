@@ -117,7 +117,8 @@ export function imageInputs(source: ImageSource, tools = true): ImageInputs {
  * Finds the dependencies of an application in a repository of its own, beside the framework. A package that
  * the framework has at the same place, with the same bytes, is the framework's.
  *
- * @throws ImageError: LOCK_INVALID where it would have another copy of what it shares with the framework
+ * @throws ImageError: LOCK_INVALID if the application would have another copy of a package that it shares
+ * with the framework
  */
 function ownPackages(
   { packages: locked }: NpmLock,
@@ -245,9 +246,9 @@ export function makeContext(
   linkWorkspaces(needed, context);
 }
 
-/** Its own modules may be anywhere, but not in these folders. */
+/** Copies an application, whose own modules may be anywhere but in these folders. */
 function copyApplication(from: string, to: string): void {
-  // The folder of the build may be in it.
+  // The folder of the build may be in this folder.
   for (const name of readdirSync(from).filter((entry) => !BESIDE.has(entry))) {
     cpSync(join(from, name), join(to, name), { recursive: true, preserveTimestamps: true });
   }
@@ -255,14 +256,14 @@ function copyApplication(from: string, to: string): void {
 
 /**
  * Copies a file or folder, without packages that are installed in it, such as the tools of zkLogin's circuit.
- * A layer is found again by its files and their times.
+ * Times are kept: a builder finds a layer again by its files and their times.
  */
 export function copySources(from: string, to: string): void {
   const filter = (path: string) => basename(path) !== 'node_modules';
   cpSync(from, to, { recursive: true, preserveTimestamps: true, filter });
 }
 
-/** The workspaces among each other. */
+/** Links the workspaces to each other. */
 export function linkWorkspaces({ links }: Needed, to: string): void {
   for (const [link, workspace] of Object.entries(links)) {
     mkdirSync(join(to, dirname(link)), { recursive: true });
@@ -272,8 +273,7 @@ export function linkWorkspaces({ links }: Needed, to: string): void {
 
 /**
  * Finds the packages that these workspaces need, by npm's own lock file: their dependencies and what these
- * need in turn. What a package expects of its user, its peers, counts for the workspaces that are named: they
- * are the users.
+ * need in turn. Peer dependencies count only for the named workspaces, which are the users of the packages.
  *
  * @param tools other packages that are needed
  */

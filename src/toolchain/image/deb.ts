@@ -42,7 +42,10 @@ function decompress(name: string, data: Buffer): Buffer {
   }
 }
 
-/** Node can't decompress xz; every Linux that can make a Debian system has a program for it. */
+/**
+ * Decompresses by a program, since Node can't decompress xz. Every Linux that can make a Debian system has
+ * that program.
+ */
 function decompressXz(data: Buffer): Buffer {
   const { status, stdout, error } = spawnSync('xz', ['-dc'], { input: data, maxBuffer: MAX_DATA_BYTES });
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {

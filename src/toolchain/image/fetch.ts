@@ -44,7 +44,7 @@ async function fetchOne(
   cache: string,
 ): Promise<{ readonly path: string } | { readonly path?: undefined; readonly reason: string }> {
   const path = join(cache, file.sha256);
-  // Checked again: a cache may have been changed since it was written.
+  // The digest is checked again: the cache may have changed since it was written.
   if (existsSync(path) && sha256(readFileSync(path)) === file.sha256) return { path };
   const sources = archives[file.archive].map((base) => `${base}/${file.path}`);
   if (snapshot) sources.push(`${snapshot}/archive/${file.archive}/${archive_time}/${file.path}`);

@@ -77,7 +77,7 @@ export function readFiles(app: string, { files = [] }: Pick<Manifest, 'files'>):
     if (BESIDE.has(top) || RESERVED.includes(top) || folder.split('/').includes('node_modules')) {
       throw refuse(folder, 'is a name that no folder of files can have: rename it');
     }
-    // Each folder above it too: a link there leads out of the application.
+    // Each folder above is checked too: a link among them could point out of the application.
     for (const [at] of folder.split('/').entries()) {
       const above = folder
         .split('/')

@@ -84,7 +84,10 @@ export function formatLicenses(packages: readonly PackageLicense[]): string {
   return `The server contains code of these packages, in its bundle or, of node-addon-api, in its addon.\n\n${entries.join('\n')}`;
 }
 
-/** The same of the programs and libraries beside the bundle. @param deb the archive of a package of Debian */
+/**
+ * Formats the licences of the programs and libraries beside the bundle. @param deb the archive of a package
+ * of Debian
+ */
 export function systemLicenses(
   node: PackageLicense,
   debian: readonly LockedFile[],

@@ -49,7 +49,7 @@ export function makeMeasurements(source: BuildSource, built: Built): object {
   const { root, isApart } = source;
   return createMeasurements(source, built, {
     ...readOrigin(source),
-    // That of the installed framework can't be changed without another version.
+    // The lock file of an installed framework changes only with its version.
     hasCommittedLock: isApart ? null : isUnchanged(root, built.lock),
   });
 }
@@ -114,7 +114,7 @@ export interface BuildOrigin {
   readonly hasCommittedLock: boolean | null;
 }
 
-/** The same image of the same commit has the same measurements, in the channel that its builder chose. */
+/** Creates the measurements: always the same ones for the same image, commit and channel. */
 export function createMeasurements(
   { name, isApart, app }: Pick<BuildSource, 'name' | 'isApart' | 'app'>,
   { channel, lock, packages, eif, relay, node }: Built,
@@ -126,7 +126,8 @@ export function createMeasurements(
     application: name,
     folder,
     framework_version: readVersion(),
-    // As the application's lock file has it; null in a clone, whose commit is that of the framework.
+    // The value is that of the application's lock file; null in a clone, whose commit is that of the
+    // framework.
     framework_integrity: isApart ? readIntegrity(app) : null,
     commit,
     unchanged_tree: isSame,
@@ -166,7 +167,7 @@ export function checkChannel(root: string, channel: Channel, sources: readonly s
   }
   const changes = git(root, 'status', '--porcelain');
   if (changes !== '') throw new ConfigError(`CHANNEL=stable needs a tree without changes:\n${changes}`);
-  // They get into the image as they are on the disk, including the files that git ignores.
+  // The sources get into the image as they are on the disk, including files that git ignores.
   const ignored = git(root, 'status', '--porcelain', '--ignored', '--', ...sources);
   if (ignored !== '') {
     throw new ConfigError(`CHANNEL=stable needs the sources of the image without ignored files:\n${ignored}`);

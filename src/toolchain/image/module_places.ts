@@ -15,9 +15,9 @@ const LANGUAGES: Readonly<Record<string, 'ts' | 'tsx' | 'jsx'>> = {
 };
 
 /**
- * A plugin for the bundler: `import.meta` of a module below the folder of the application is that of a file
- * at the same path below /app, where the image has the folders of app.yaml's `files`. Modules of packages
- * stay as they are.
+ * Returns a plugin for the bundler. It gives a module below the folder of the application the `import.meta`
+ * of a file at the same path below /app, where the image has the folders of app.yaml's `files`. Modules of
+ * packages stay as they are.
  *
  * @param appDir absolute
  */

@@ -78,7 +78,10 @@ function packByNpm(packages: readonly NpmPackage[], cache: string): readonly Npm
   }
 }
 
-/** Checked again: a cache may have been changed since it was written. */
+/**
+ * Returns whether the cache has the package. The digest is checked again: the cache may have changed since it
+ * was written.
+ */
 function isCached({ sha512 }: NpmPackage, cache: string): boolean {
   const path = join(cache, sha512);
   return existsSync(path) && computeDigest(path) === sha512;

@@ -17,7 +17,7 @@ export interface NpmPackage {
 /** The registry of the builder, without the settings and tokens of the builder's npm. */
 export interface NpmRegistry {
   readonly url: string;
-  /** Empty, for what pacote keeps. */
+  /** Empty folder for what pacote stores. */
   readonly folder: string;
 }
 

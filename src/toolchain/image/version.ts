@@ -1,4 +1,6 @@
-/** The version in a bundle. Inside the image's build, too, which has no more than this needs. */
+/**
+ * The version in a bundle. This also runs inside the image's build, which has only the modules that it needs.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ImageError } from 'sui-enclave-cli/image/errors';

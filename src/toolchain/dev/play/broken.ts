@@ -115,7 +115,7 @@ function changeSigned(body: Buffer): Buffer {
   return Buffer.from(JSON.stringify(answer));
 }
 
-/** Another value of the same type, so that only the signature can tell. */
+/** Returns another value of the same type, so that only the signature reveals the change. */
 function changeValue(value: unknown): unknown {
   if (typeof value === 'number') return value + 1;
   if (typeof value === 'boolean') return !value;

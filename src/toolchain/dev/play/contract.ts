@@ -57,7 +57,8 @@ export class Contract {
   /** Publishes the package, and creates a config that allows the image. @throws ConfigError */
   async publish(): Promise<void> {
     const { admin, application, pcrs } = this.#options;
-    // Before the command: what does not compile is not tried again until it changes.
+    // The digest is set before the command: sources that do not compile are not tried again until they
+    // change.
     this.#digest = this.#computeDigest();
     const { package: packageId = '' } = await admin('publish', this.#name, '--again');
     const { config: configId = '' } = await this.#run('create_config', application, '--pcrs', pcrs[0]);

@@ -2,7 +2,7 @@
 import type { ReadStream } from 'node:tty';
 
 export interface Key {
-  /** What it does, as a verb and its object. */
+  /** Purpose of the key, as a verb and its object. */
   readonly purpose: string;
   run(): Promise<void> | void;
 }

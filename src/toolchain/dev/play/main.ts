@@ -30,7 +30,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or a part of it has ended; 2 
   async run(_, { env, io }) {
     const ports = playPorts(env);
     io.log('Starting a model of a Sui node, two emulated enclaves, and pages ...');
-    // With the Move compiler and a whole node, it takes a second to load.
+    // Loading the Move compiler and a whole node takes a second.
     const { Play } = await import('./play.ts');
     const onEnd = (reason: string) => {
       io.error(`sui-enclave play: ${reason}`);

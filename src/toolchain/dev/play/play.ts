@@ -156,7 +156,7 @@ export class Play {
       faucetPort: ports.faucet,
       folder: this.#outUrl(),
       env: {},
-      // The deployment file keeps entries of its own chain: those that play did not make stay.
+      // The deployment file keeps entries of its own chain, so those that play did not make stay.
       chain: this.deployments.read()?.chain,
     });
     this.#closers.push(sui.close);
@@ -200,7 +200,10 @@ export class Play {
     return server;
   }
 
-  /** Nothing waits for the two servers among them: they are for later. */
+  /**
+   * Starts the broken counterparts. Nothing waits for the two servers among them, which are needed only
+   * later.
+   */
   async #startCounterparts(enclaveUrl: string): Promise<Readonly<Record<Counterpart, string>>> {
     const { changed, replayed, other_image, unregistered } = this.#options.ports.counterparts;
     this.#startServer({ port: other_image, name: 'The server with another image', image: 2 });

@@ -24,7 +24,7 @@ export class PlayServer {
 
   constructor({ root, application, out, port, name, image = 1, log, onListening }: PlayServerOptions) {
     this.url = `http://127.0.0.1:${port}`;
-    // Who waits for a start that failed is told; nobody may wait.
+    // Callers that wait for a failed start get the error; it is not uncaught if nobody waits.
     this.#listening.promise.catch(() => {});
     this.#server = new RestartedServer({
       root,

@@ -41,7 +41,7 @@ export const main = command({
 exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 invalid command line`,
   async run({ options }, { env, io }) {
     const { size, port, issuer: issuerUrl, LOG_LEVEL } = readSettings(env);
-    // Before the circuit is built: a mistake must not be found after minutes.
+    // `--check-only` runs before the circuit is built, so that a mistake is not found only after minutes.
     if (options['check-only']) return { json: {} };
     const artifacts = builtArtifacts(size);
     const issuer = await (issuerUrl ? discover(issuerUrl) : startDevelopmentIssuer());
@@ -64,7 +64,7 @@ exit codes: 0 ended by a signal; 1 it can't start, or the backend ended; 2 inval
     await backend.died;
     return { json: {} };
   },
-  // As make calls the command, and the setting.
+  // Messages name the command and the setting as make does.
   report: (error, failure) =>
     isEnclaveError(error) && failure
       ? { ...failure, text: `make prover: ${error.message.replaceAll('PROVER_PORT', 'PORT')}` }

@@ -19,14 +19,14 @@ const LOCAL_HOST = 'issuer.localhost';
 
 export interface ProverOptions {
   readonly artifacts: Artifacts;
-  /** Accepted besides the known providers, with every client. */
+  /** Issuer that is accepted besides the known providers, with every client. */
   readonly issuer: LocalIssuer;
   readonly log: Logger;
   /** Gets the backend's log, line by line. */
   readonly onBackendLine: (line: string) => void;
   /** The port of the front end. Default: the system chooses. */
   readonly port?: number;
-  /** Settings of both. Those that must fit the development key are not read. */
+  /** Settings of front end and backend. Those that must fit the development key are ignored. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -118,7 +118,7 @@ async function startBackendProcess({
     if (isClosing) return;
     throw new ConfigError(`the backend ended: ${(await said).trim() || (signal ?? `exit code ${code}`)}`);
   });
-  // For callers who don't wait for it.
+  // Callers need not wait for it.
   died.catch(() => {});
   const url = await Promise.race([awaitUrl(child, onBackendLine), died]);
   const close = async () => {

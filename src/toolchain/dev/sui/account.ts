@@ -43,7 +43,7 @@ function readKey(file: string): Ed25519Keypair | undefined {
   try {
     return Ed25519Keypair.fromSecretKey(decodeSuiPrivateKey(text).secretKey);
   } catch {
-    // Without the cause, whose message could hold the key.
+    // The error has no cause, whose message could contain the key.
     throw new ConfigError(`${file} holds no ed25519 key of Sui (suiprivkey1…): delete it for a new one`);
   }
 }

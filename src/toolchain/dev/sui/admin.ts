@@ -39,7 +39,7 @@ export async function runProgram(
   return JSON.parse(stdout);
 }
 
-/** What a command says of its failure in JSON; undefined if it ended before it could. */
+/** Reads the failure that a command printed as JSON; undefined if it ended before it could. */
 function readFailure(stdout: string): string | undefined {
   try {
     const { code, error } = JSON.parse(stdout);
@@ -50,7 +50,7 @@ function readFailure(stdout: string): string | undefined {
 }
 
 /**
- * Returns the published weather contract, and the config that it trusts. @param pcrs the file of the
+ * Publishes the weather contract, and creates the config that it trusts. @param pcrs the file of the
  * registers
  */
 export async function publishWeather(

@@ -35,7 +35,7 @@ exit codes: 0 ended by a signal; 1 it can't start; 2 the command line can't be u
     const pagePort = consolePort(env);
     const lagMs = integer(env, 'LAG_MS', { from: 0, to: 60_000, default: 300 });
     const folder = resolve(env['OUT'] || 'out');
-    // With the Move compiler and a whole node, it takes most of a second to load.
+    // Loading the Move compiler and a whole node takes most of a second.
     const { startDevSui } = await import('./service.ts');
     const service = await startDevSui({
       port,

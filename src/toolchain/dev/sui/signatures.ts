@@ -51,7 +51,7 @@ export function signatureChecks(
       await ofKey(...signed);
       return;
     }
-    // A proof is of one size of the circuit, and nothing in it says of which.
+    // A proof fits one size of the circuit, but does not say which.
     const checks = ofZkLogin.map((check) => check.call(node, ...signed));
     await Promise.any(checks).catch(({ errors: [first] }: AggregateError) => {
       throw first;

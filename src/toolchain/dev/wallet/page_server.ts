@@ -17,7 +17,7 @@ export interface WalletEnclave {
   readonly rootPem: string;
 }
 
-/** A client at the provider, and how it gets its answers. */
+/** Client at the provider, with the way in which it gets its answers. */
 export interface Way {
   readonly how: string;
   readonly title: string;
@@ -31,7 +31,7 @@ export interface Settings {
   readonly issuer: string;
   readonly saltUrl: string;
   readonly proverUrl: string;
-  /** Whether its proofs are of the login that asks, and the node checks them. */
+  /** Whether the prover proves the login that asks for it, and the node checks the proof. */
   readonly provesReally: boolean;
   readonly nodeUrl: string;
   readonly faucetUrl: string;
@@ -42,7 +42,7 @@ export interface Settings {
 }
 
 const SOURCE = 'examples/wallet';
-/** The path of redirects is the page too. */
+/** Paths of the page, including that of redirects. */
 const PAGE = ['index.html', 'back'];
 /** Maximum size of a form_post in bytes: far more than a token. */
 const MAX_POSTED = 65_536;
@@ -66,7 +66,7 @@ export function createPageServer(
       const isPost = request.method === 'POST';
       if (isPost && path !== 'back') return void response.writeHead(405).end();
       if (PAGE.includes(path)) {
-        // Without a length it is not a browser's form.
+        // A body without a length is not a browser's form.
         const length = Number(request.headers['content-length']);
         if (isPost && !(length <= MAX_POSTED)) return void response.writeHead(413).end();
         const posted = isPost ? await text(request) : null;

@@ -14,8 +14,8 @@ export function seedFolder(env: Env): string {
 }
 
 /**
- * The seed in this folder; writes both where there is none. The file says that the seed is one for
- * development, by which the salt service refuses it.
+ * Reads the seed in this folder, and creates folder and seed if there is none. The file marks the seed as one
+ * for development, so that the salt service refuses it.
  *
  * @returns 64 hex characters, without that mark
  * @throws ConfigError if others can read file or folder, or the file holds something else
@@ -29,7 +29,7 @@ export function developmentSeed(folder: string): string {
   const text = readFileSync(file, 'utf8');
   const seed = text.startsWith(DEVELOPMENT_SEED_MARK) ? text.slice(DEVELOPMENT_SEED_MARK.length).trim() : '';
   if (/^[0-9a-f]{64}$/.test(seed)) return seed;
-  // Without quoting it: it may be a seed of another kind.
+  // The message does not quote the content, which may be a seed of another kind.
   throw new ConfigError(
     `${file} holds no seed of make dev-wallet: delete it for a new one, which gives all users other addresses`,
   );
@@ -40,7 +40,7 @@ function requirePrivate(path: string, remedy: string): void {
   throw new ConfigError(`others have access to ${path}: ${remedy}, or delete it for a new seed`);
 }
 
-/** Complete or absent at any time. */
+/** Writes the file so that it is complete or absent at any time. */
 function writeSeed(folder: string, file: string): void {
   const fresh = join(folder, `seed.${randomUUID()}`);
   const text = `${DEVELOPMENT_SEED_MARK}${randomBytes(32).toString('hex')}\n`;

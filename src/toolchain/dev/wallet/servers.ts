@@ -47,7 +47,7 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   const server = createServer((request, response) => handle?.(request, response));
   const issuer = await listen(server, port);
   const common = {
-    // It requires one, but every one of loopback is accepted: see below.
+    // The provider requires a URI, but accepts every one of loopback: see below.
     redirect_uris: ['http://127.0.0.1/back'],
     application_type: 'native',
     token_endpoint_auth_method: 'none',
@@ -99,7 +99,9 @@ export async function startProvider(port = 0): Promise<{ server: Server; issuer:
   return { server, issuer };
 }
 
-/** The provider warns against its adapter in memory and its own pages, which are right for a fake. */
+/**
+ * Drops the provider's warnings about its adapter in memory and its own pages, which are right for a fake.
+ */
 function withoutWarnings<T>(create: () => T): T {
   const { warn } = console;
   console.warn = () => {};
@@ -129,7 +131,7 @@ export function createFakeProver(broken: () => boolean): Server {
   return createServer(async (request, response) => {
     if (answersPreflight(request, response)) return;
     if (broken()) return void response.writeHead(500).end();
-    // It may break off.
+    // The request may break off.
     const body = await readBody(request, response, MAX_REQUEST).catch(() => null);
     if (body === null) return;
     const jwt = tokenIn(body);

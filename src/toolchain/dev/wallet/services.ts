@@ -53,7 +53,7 @@ export interface WalletOptions {
   readonly ports?: Ports;
   /** Artifacts for the real proving service. Default: a fake of it. */
   readonly prover?: Artifacts;
-  /** Its node is set to check what this prover proves. Default: a node of its own. */
+  /** Node that is set to check this prover's proofs. Default: a node of its own. */
   readonly chain?: WalletChain;
   /** The enclave that the page asks, at each load of the page. Default: none. */
   readonly enclave?: () => WalletEnclave;
@@ -186,7 +186,7 @@ async function startSalt({
   const env = {
     APP: 'salt',
     PORT: String(port),
-    // The service accepts no other setting that names no origins; replaced below.
+    // The service accepts no other setting without origins; the value is replaced below.
     CORS_ORIGINS: 'none',
     SALT_CLIENTS: JSON.stringify(clients),
   };
