@@ -2,8 +2,8 @@ import react from '@vitejs/plugin-react';
 import { defineConfig, type Plugin } from 'vite';
 
 /**
- * No code, style or frame but its own: any script in this page has the user's zkLogin session. Name your
- * enclave, node and services in connect-src, in place of every origin.
+ * The page gets no code, style or frame but its own: any script in it would have the user's zkLogin session.
+ * Name your enclave, node and services in connect-src, in place of every origin.
  */
 const POLICY = [
   "default-src 'none'",

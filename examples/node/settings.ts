@@ -52,7 +52,7 @@ function readId(name: string): string {
 /** Returns the enclave, and the registers of the images that may answer there. */
 export function readEnclave() {
   const images = [read('ENCLAVE_PCRS', (path) => parsePcrs(readFileSync(path, 'utf8')))];
-  // Without it, AWS's root: a development root signs whatever its owner likes.
+  // Without this setting, AWS's root is trusted. A development root signs whatever its owner likes.
   const roots = process.env['ENCLAVE_ROOT'] ? certificatesFromPem(readFile('ENCLAVE_ROOT')) : undefined;
   if (roots) console.warn('ENCLAVE_ROOT is set: emulated enclaves are trusted. For development only.');
   return { url: readUrl('ENCLAVE_URL'), options: { policy: { images }, ...(roots && { roots }) } };
@@ -73,7 +73,7 @@ export function readSigner(): Ed25519Keypair {
     try {
       return Ed25519Keypair.fromSecretKey(process.env['SUI_PRIVATE_KEY'] ?? '');
     } catch {
-      // Without the parser's message, which may quote the key.
+      // The error has not the parser's message, which may quote the key.
       throw new Error('it must be an Ed25519 key as suiprivkey…');
     }
   });

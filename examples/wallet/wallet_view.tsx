@@ -56,7 +56,7 @@ export function WalletView({ session, login }: Props) {
   const sender: Sender = {
     isBusy: job.step !== undefined,
     send(description, transaction, done) {
-      // Another job would replace the one that runs, whose transaction is sent nonetheless.
+      // A second job would replace the running one, whose transaction would be sent nonetheless.
       if (job.step !== undefined) return;
       failures.clear();
       job.start(async ({ step }) => {

@@ -109,7 +109,7 @@ async function execute({ probe, ids }: Side, plan: Plan) {
     ...kept.map((object, index) => `object ${index}: ${effects[index]} ${object.text}`),
     ...made.map((object) => `new: ${object.text}`),
   ];
-  // From the last to the first, so that each can be taken out.
+  // The indexes go from the last to the first, so that each object can be taken out.
   const removed = kept.flatMap((object, index) => (object.text === GONE ? index : [])).reverse();
   return { outcome, made, kept, removed, text: lines.join('\n') };
 }
@@ -135,7 +135,7 @@ async function show(probe: Probe, ids: readonly string[]): Promise<Shown[]> {
   return objects.map((object, index): Shown => {
     const id = ids[index] ?? '';
     if (object instanceof Error) return { id, text: GONE };
-    // What follows the object's own id and, of a box, that of the thing in it.
+    // The content begins after the object's own id and, for a box, after the id of the thing in it.
     const content = Buffer.from(object.content ?? []).subarray(object.type.endsWith('::Box') ? 64 : 32);
     return { id, text: `${nameType(object.type, probe)} ${object.owner?.$kind} ${content.toString('hex')}` };
   });
@@ -145,9 +145,9 @@ function nameType(type: string, { packageId }: Probe): string {
   return type.replaceAll(packageId, 'own');
 }
 
-type Given = Parameters<typeof openNode>[0];
+type NodeOptions = Parameters<typeof openNode>[0];
 
-async function withNode<T>(options: Given, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
+async function withNode<T>(options: NodeOptions, run: (urls: NodeUrls) => Promise<T>): Promise<T> {
   const node = await openNode(options);
   try {
     return await run(node.urls);

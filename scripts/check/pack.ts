@@ -65,7 +65,7 @@ function pack(channel: Channel): Result {
   const version = formatVersion(readManifest('library').version, channel, readSource());
   compile([...serverEntries(), ...cliEntries(), ...toolchainEntries(), CREATE_ENTRY]);
   const [inServer, inCli] = [layOutServer(), layOutCli()];
-  // What both have is the server's: applications, which the toolchain runs, import that.
+  // Modules of both belong to the server, since applications, which the toolchain runs, import its package.
   const internal = layOutToolchain(new Map([...inCli, ...inServer]));
   const tarballs = [
     packLibrary(version, channel),

@@ -73,7 +73,7 @@ function lowest(range: string): string {
 
 /**
  * Writes each snippet of the installed READMEs that has imports to a file. Snippets without imports are
- * fragments; those that are files of a page are built as such: see `package/wallet_page.ts`.
+ * fragments. Snippets that are files of a page are built as a page: see `package/wallet_page.ts`.
  */
 function writeSnippets(): string[] {
   return ['', ...ENTRIES].flatMap((entry) => {

@@ -95,7 +95,8 @@ export function command<const A extends Arguments, const O extends Options>(spec
       io.log(formatHelp(spec));
       return EXIT.done;
     }
-    // Not from the parsed options: an error in the command line is reported as JSON too.
+    // The option is not read from the parsed ones, since an error in the command line is reported as JSON
+    // too.
     const asJson = argv.includes('--json');
     try {
       const parsed = parseCommandLine(spec, argv, env);
@@ -165,14 +166,15 @@ export async function runAsProcess(main: Main): Promise<void> {
     stdin: () => readFileSync(0, 'utf8'),
     ...(process.stdin.isTTY && process.stderr.isTTY && { ask: askOnTerminal }),
   });
-  // What a service had started before it failed must not keep the process. The output is written first.
+  // Parts that a service started before it failed must not keep the process alive. The output is written
+  // first.
   if (process.exitCode !== EXIT.done) process.stdout.write('', () => process.exit());
 }
 
 /** Returns an empty line at the end of input. */
 async function askOnTerminal(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
-  // Without line editing of its own, Ctrl-C still ends the process.
+  // Ctrl-C still ends the process if the interface has no line editing of its own.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {

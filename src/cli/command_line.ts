@@ -194,9 +194,9 @@ function parseOption(name: string, option: Option | Flag, optionValue: Value, en
   const label = `--${name}`;
   if (repeated) return check(label, schema, (optionValue ?? []) as string[]);
   if (optionValue !== undefined) return check(label, schema, optionValue as string);
-  const named = variable === undefined ? undefined : env[variable];
-  if (named === '') throw new UsageError(`${variable} is set but empty: give it a value or unset it`);
-  if (named !== undefined) return check(`${variable}`, schema, named);
+  const variableText = variable === undefined ? undefined : env[variable];
+  if (variableText === '') throw new UsageError(`${variable} is set but empty: give it a value or unset it`);
+  if (variableText !== undefined) return check(`${variable}`, schema, variableText);
   return check(label, schema, option.default);
 }
 
@@ -244,7 +244,7 @@ function formatWord(name: string, argument: Argument | undefined): string {
   return `<${argument?.label ?? name}>`;
 }
 
-/** Such as `<a> <b>`. */
+/** Formats arguments as `<a> <b>`. */
 function formatWords(args: Arguments, names: readonly string[] = Object.keys(args)): string {
   return names.map((name) => formatWord(name, args[name])).join(' ');
 }

@@ -17,7 +17,7 @@ export interface Release {
   readonly pcr1: string;
 }
 
-/** Written when the package is packed. */
+/** File that packing writes into the package. */
 export const RELEASE_FILE = 'release.json';
 
 const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'));

@@ -55,7 +55,8 @@ export class ToolchainError extends EnclaveError {
  */
 export async function loadToolchain(): Promise<Toolchain> {
   const version = readVersion();
-  // From files: no registry has the name yet, and anyone who claimed it there would run code here.
+  // The packages are installed from files: no registry has the name yet, and anyone who claimed it there
+  // would run code here.
   const files = [TOOLCHAIN, 'sui-enclave-server'].map((name) => `<folder>/${name}-${version}.tgz`);
   const advice = `npm install --save-dev ${files.join(' ')}`;
   const manifest = findManifest();

@@ -7,7 +7,7 @@ export const text = v.string();
 
 export const path = v.pipe(v.string(), v.nonEmpty('must be the path of a file'));
 
-/** An integer in decimal. */
+/** Returns the schema of an integer in decimal. */
 export function integer(from: number, to: number) {
   const message = `must be an integer from ${from} to ${to}`;
   return v.pipe(
@@ -65,7 +65,7 @@ export const secureUrl = v.pipe(
 export const time = v.pipe(
   v.string(),
   v.transform((isoText) => {
-    // How Date parses other strings depends on the platform.
+    // The platform decides how Date parses other strings.
     const iso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
     const at = /^\d+$/.test(isoText) ? Number(isoText) : iso.test(isoText) ? Date.parse(isoText) : Number.NaN;
     return new Date(at).getTime();

@@ -5,7 +5,7 @@ import { useRoute } from './lib/use_route.ts';
 import { Failure } from './parts/failure.tsx';
 
 const CallView = lazy(() => import('./call/view.tsx'));
-/** It brings the client of Sui, which nobody needs before. */
+/** This view loads the client of Sui, which no other view needs. */
 const ChainView = lazy(() => import('./chain/view.tsx'));
 
 const NAMES: Readonly<Record<View, string>> = { enclave: 'Enclave', call: 'Call', chain: 'Chain' };

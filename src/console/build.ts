@@ -61,9 +61,9 @@ async function buildPage(folder: string, source: string): Promise<void> {
         // Inlined files would be data: URLs, and its polyfill requests modules that nobody asked for.
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
-        // In KB: Poseidon's constants, which zkLogin needs, are most of a wallet.
+        // The limit is in KB. Poseidon's constants, which zkLogin needs, are most of a wallet.
         chunkSizeWarningLimit: 2000,
-        // Of the packages in it, whose comments it leaves out.
+        // The file has the licences of the bundled packages, whose comments the bundle leaves out.
         license: { fileName: LICENSES },
       },
     });
@@ -93,7 +93,7 @@ function replace(folder: string, fresh: string): void {
       renameSync(fresh, folder);
       return;
     } catch (error) {
-      // Another build has put its own there.
+      // Another build has put its own files there.
       if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY') throw error;
     } finally {
       rmSync(old, { recursive: true, force: true });

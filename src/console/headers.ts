@@ -7,7 +7,8 @@ export interface Headers {
 }
 
 /**
- * No code, style or font but its own files, no code from text, no frame.
+ * Returns headers by which the page gets no code, style or font but its own files, runs no code from text,
+ * and is in no frame.
  *
  * @param targets where it may send requests, as `connect-src` has it
  */

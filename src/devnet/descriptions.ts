@@ -125,13 +125,13 @@ export function findFunction(
 }
 
 function listAbilities(bits: number): GrpcTypes.Ability[] {
-  const named = [
+  const abilityBits = [
     [ABILITY.copy, Ability.COPY],
     [ABILITY.drop, Ability.DROP],
     [ABILITY.store, Ability.STORE],
     [ABILITY.key, Ability.KEY],
   ] as const;
-  return named.flatMap(([bit, ability]) => ((bits & bit) === 0 ? [] : ability));
+  return abilityBits.flatMap(([bit, ability]) => ((bits & bit) === 0 ? [] : ability));
 }
 
 /** @throws Refusal: NOT_FOUND; UNIMPLEMENTED for an enum */
@@ -139,8 +139,8 @@ export function findDatatype(
   { packages }: Ledger,
   { packageId = '', moduleName = '', name = '' }: GrpcTypes.GetDatatypeRequest,
 ): GrpcTypes.DatatypeDescriptor {
-  const some = packages.get(packageId);
-  const face = some && loadModules(some).get(`${some.original}::${moduleName}`)?.face;
+  const movePackage = packages.get(packageId);
+  const face = movePackage && loadModules(movePackage).get(`${movePackage.original}::${moduleName}`)?.face;
   const datatype = face?.datatypes.get(name);
   if (!datatype) throw new Refusal('NOT_FOUND', `Datatype ${packageId}::${moduleName}::${name} not found`);
   const layout = parseLayout(datatype);

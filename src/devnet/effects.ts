@@ -22,7 +22,7 @@ interface Change {
   readonly id: string;
   readonly before: LedgerObject | undefined;
   readonly after: LedgerObject | undefined;
-  /** Neither: it was changed, or went into another object, or came out of one. */
+  /** Operation on the id. `none`: the object was changed, or went into another object, or came out of one. */
   readonly operation: 'created' | 'deleted' | 'none';
 }
 
@@ -84,7 +84,7 @@ function listChanges({ written, deleted, created, destroyed }: Changes, { object
   });
   const removed = [...new Set([...deleted, ...destroyed])].flatMap((id): Change[] => {
     const before = objects.get(id);
-    // One that comes out of another object only to be deleted was not on the ledger.
+    // An object that comes out of another object only to be deleted was not on the ledger.
     const isThere = before !== undefined || (destroyed.has(id) && !created.has(id));
     if (written.has(id) || !isThere) return [];
     return [{ id, before, after: undefined, operation: destroyed.has(id) ? 'deleted' : 'none' }];

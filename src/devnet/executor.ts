@@ -102,8 +102,8 @@ export class Executor {
     if (kind?.data.oneofKind !== 'programmableTransaction') {
       throw new Refusal('INVALID_ARGUMENT', 'only programmable transactions on loopback');
     }
-    const { inputs, commands: named } = kind.data.programmableTransaction;
-    const commands = named.map(grpcCommand);
+    const { inputs, commands: callerCommands } = kind.data.programmableTransaction;
+    const commands = callerCommands.map(grpcCommand);
     const changed = changedInputs(this.#ledger.packages, commands);
     const resolved = inputs.map((input, index) =>
       input.kind === undefined ? resolveInput(input, sender, this.#find, changed.has(index)) : input,
@@ -136,7 +136,7 @@ export class Executor {
         kind: {
           data: {
             oneofKind: 'programmableTransaction',
-            programmableTransaction: { inputs: resolved, commands: named },
+            programmableTransaction: { inputs: resolved, commands: callerCommands },
           },
         },
         gasPayment: {
@@ -153,7 +153,7 @@ export class Executor {
     };
   }
 
-  /** One that needs no resolution. */
+  /** Simulates a transaction that needs no resolution. */
   async #simulateBytes(bytes: Uint8Array): Promise<Simulated> {
     const { V1: data } = bcs.TransactionData.parse(bytes);
     const { sender, gasData } = data;
@@ -183,9 +183,9 @@ export class Executor {
     const { status, changes, published, events, gas } = await this.#run(run);
     const packages = new Map(this.#ledger.packages);
     if (published !== undefined) {
-      const { id, ...some } = published;
-      packages.set(id, some);
-      this.published.push([...some.modules]);
+      const { id, ...movePackage } = published;
+      packages.set(id, movePackage);
+      this.published.push([...movePackage.modules]);
     }
     const effects = createEffects(changes, this.#ledger, {
       status,
@@ -196,7 +196,7 @@ export class Executor {
       gasUsed: gas,
       gasCoin: payment[0] ?? '',
     });
-    for (const [id, some] of packages) this.#ledger.packages.set(id, some);
+    for (const [id, movePackage] of packages) this.#ledger.packages.set(id, movePackage);
     this.#ledger.commit(digest, changes);
     return { effects, events };
   }

@@ -195,7 +195,7 @@ export function failure(error: unknown, command: bigint): Status {
   if (error instanceof PrimitiveError) {
     const { location } = error;
     const cause = `MovePrimitiveRuntimeError(MoveLocationOpt(Some(${locationText(location)})))`;
-    // It has a location, and no code of an abort.
+    // The error has a location, but no code of an abort.
     const abort = GrpcTypes.MoveAbort.create({ location });
     return failed(Kind.MOVE_PRIMITIVE_RUNTIME_ERROR, cause, command, { oneofKind: 'abort', abort });
   }

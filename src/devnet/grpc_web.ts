@@ -21,8 +21,8 @@ export function frame(flag: number, data: Uint8Array): Buffer {
 
 /** Returns the end of an answer. A node leaves out a message that is empty. */
 export function trailer(status: GrpcStatusCode, message = ''): Buffer {
-  const said = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
-  return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${said}`));
+  const messageField = message === '' ? '' : `grpc-message:${encodeURIComponent(message)}\r\n`;
+  return frame(0x80, Buffer.from(`grpc-status:${status}\r\n${messageField}`));
 }
 
 /** Maximum size of a request in bytes: a transaction has at most 128 KiB. */

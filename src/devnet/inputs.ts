@@ -141,7 +141,7 @@ export function checkTransaction(
   checkRandom(inputs, commands);
 }
 
-/** Else a transaction could undo what it drew. */
+/** Checks the commands after a use of randomness: otherwise a transaction could undo what it drew. */
 function checkRandom(inputs: Inputs, commands: readonly Command[]): void {
   const random = inputs.findIndex((input) => !(input instanceof Uint8Array) && input.object.id === RANDOM);
   const first = commands.findIndex((command) => listArguments(command).some(isInput(random)));

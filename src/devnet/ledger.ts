@@ -132,7 +132,7 @@ export class Ledger {
   copy(): Ledger {
     const copy = new Ledger();
     for (const [id, object] of this.objects) copy.objects.set(id, object);
-    for (const [id, some] of this.packages) copy.packages.set(id, some);
+    for (const [id, movePackage] of this.packages) copy.packages.set(id, movePackage);
     for (const id of this.locked) copy.locked.add(id);
     copy.executed.push(...this.executed);
     copy.clock = this.clock;

@@ -52,16 +52,16 @@ const PackageObject = bcs.enum('Data', {
 const loaded = new WeakMap<Package, ReadonlyMap<string, LoadedModule>>();
 
 /** Returns the modules of a package by address and name. @throws RangeError for what is not a module */
-export function loadModules(some: Package): ReadonlyMap<string, LoadedModule> {
-  const cached = loaded.get(some);
+export function loadModules(movePackage: Package): ReadonlyMap<string, LoadedModule> {
+  const cached = loaded.get(movePackage);
   if (cached !== undefined) return cached;
-  const modules = some.modules.map((bytes) => ({
-    code: readCode(bytes, some.original),
-    face: readModule(bytes, some.original),
+  const modules = movePackage.modules.map((bytes) => ({
+    code: readCode(bytes, movePackage.original),
+    face: readModule(bytes, movePackage.original),
   }));
-  const named = new Map(modules.map((module) => [module.code.module, module]));
-  loaded.set(some, named);
-  return named;
+  const modulesByName = new Map(modules.map((module) => [module.code.module, module]));
+  loaded.set(movePackage, modulesByName);
+  return modulesByName;
 }
 
 export function isSystem(id: string): boolean {
@@ -75,7 +75,7 @@ export function originalOf(packages: Packages, id: string): string {
 
 /** Returns the ids of a package's versions, the oldest first. */
 export function listVersions(packages: Packages, original: string): string[] {
-  return [...packages].filter(([, some]) => some.original === original).map(([id]) => id);
+  return [...packages].filter(([, movePackage]) => movePackage.original === original).map(([id]) => id);
 }
 
 /** Returns the version of a package, which counts from 1. */
@@ -88,8 +88,8 @@ export function findTypeOrigins(packages: Packages, id: string): ReadonlyMap<str
   const versions = listVersions(packages, originalOf(packages, id));
   const origins = new Map<string, string>();
   for (const version of versions.slice(0, versions.indexOf(id) + 1)) {
-    const some = packages.get(version);
-    for (const { face } of some === undefined ? [] : loadModules(some).values()) {
+    const movePackage = packages.get(version);
+    for (const { face } of movePackage === undefined ? [] : loadModules(movePackage).values()) {
       for (const name of face.datatypes.keys()) {
         const type = `${face.name}::${name}`;
         if (!origins.has(type)) origins.set(type, version);
@@ -116,14 +116,16 @@ export function findLinkage(packages: Packages, id: string): ReadonlyMap<string,
 
 /** Returns a package as an object in BCS. */
 export function packageBytes(packages: Packages, id: string): Uint8Array {
-  const some = packages.get(id);
-  const modules = some === undefined ? [] : [...loadModules(some).values()];
-  const named = modules.map(({ face }, index) => [face.name, some?.modules[index] ?? []] as const);
+  const movePackage = packages.get(id);
+  const modules = movePackage === undefined ? [] : [...loadModules(movePackage).values()];
+  const namedModules = modules.map(
+    ({ face }, index) => [face.name, movePackage?.modules[index] ?? []] as const,
+  );
   return PackageObject.serialize({
     Package: {
       id,
       version: versionOf(packages, id),
-      modules: new Map(named),
+      modules: new Map(namedModules),
       typeOrigins: [...findTypeOrigins(packages, id)].map(([type, origin]) => {
         const [module = '', name = ''] = type.split('::');
         return { module, name, package: origin };

@@ -18,7 +18,9 @@ export interface ProofTrust {
   fetchKey(issuer: string, kid: string): Promise<Pick<RsaKey, 'n'>>;
 }
 
-/** Returns the published keys of these issuers, which it asks each time. @param jwksUrls by issuer */
+/**
+ * Returns a function that fetches the published keys of these issuers each time. @param jwksUrls by issuer
+ */
 export function issuerKeys(jwksUrls: Readonly<Record<string, string>>): ProofTrust['fetchKey'] {
   return async (issuer, kid) => {
     const url = jwksUrls[issuer];
@@ -44,7 +46,7 @@ export function zkLoginVerifier(trust: ProofTrust): LoopbackNode['verify'] {
     const modulus = BigInt(`0x${Buffer.from(n, 'base64url').toString('hex')}`);
     // Both sizes of the circuit have the same public input.
     const publicInput = computePublicInput({ ...parts, modulus }, PROFILES.full);
-    // In the words of validators (fastcrypto-zkp).
+    // The message has the words of validators (fastcrypto-zkp).
     if (!isValid(trust.verifyingKey, inputs.proofPoints as Groth16Proof, publicInput)) {
       throw new Error('Signature is not valid: General cryptographic error: Groth16 proof verify failed');
     }

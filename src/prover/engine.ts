@@ -99,7 +99,7 @@ const Refusal = v.object({
   message: v.pipe(v.string(), v.maxLength(1024)),
 });
 
-interface Asked {
+interface PendingRequest {
   readonly type: number;
   answer(body: unknown): void;
   fail(error: EngineError): void;
@@ -116,7 +116,7 @@ export class EngineWorker {
   readonly #stdin: Writable;
   #received = Buffer.alloc(0);
   /** Requests without an answer, by id: a load or a proof, and a status. */
-  readonly #asked = new Map<number, Asked>();
+  readonly #pendingRequests = new Map<number, PendingRequest>();
   /** The answer that several callers wait for. */
   #status: Promise<EngineStatus> | undefined;
   #lastId = 0;
@@ -210,12 +210,14 @@ export class EngineWorker {
     leaving?: AbortSignal,
   ): Promise<Answer> {
     if (this.#fault) throw this.#fault;
-    const isBusy = [...this.#asked.values()].some((pendingRequest) => pendingRequest.type !== STATUS);
+    const isBusy = [...this.#pendingRequests.values()].some(
+      (pendingRequest) => pendingRequest.type !== STATUS,
+    );
     if (isBusy && type !== STATUS) throw new EngineError('refused', 'the engine is busy');
     this.#lastId = this.#lastId === MAX_ID ? 1 : this.#lastId + 1;
     const id = this.#lastId;
     const answered = new Promise<unknown>((answer, fail) => {
-      this.#asked.set(id, { type, answer, fail });
+      this.#pendingRequests.set(id, { type, answer, fail });
     });
     const late = () =>
       this.#stop(new EngineError('late', `the engine did not answer within ${timeoutMs} ms`));
@@ -259,7 +261,7 @@ export class EngineWorker {
   }
 
   #take(type: number, id: number, body: Buffer): void {
-    const pendingRequest = this.#asked.get(id);
+    const pendingRequest = this.#pendingRequests.get(id);
     const isAnswer =
       pendingRequest !== undefined && (type === pendingRequest.type + ANSWER || type === REFUSED);
     const json = isAnswer ? parse(body) : undefined;
@@ -268,7 +270,7 @@ export class EngineWorker {
       this.#stop(new EngineError('invalid', `the engine sent ${problem}`));
       return;
     }
-    this.#asked.delete(id);
+    this.#pendingRequests.delete(id);
     if (type === REFUSED) pendingRequest.fail(parseRefusal(json, pendingRequest.type));
     else pendingRequest.answer(json);
   }
@@ -277,8 +279,8 @@ export class EngineWorker {
   #stop(fault: EngineError): EngineError {
     this.#fault ??= fault;
     this.#received = Buffer.alloc(0);
-    for (const pendingRequest of this.#asked.values()) pendingRequest.fail(this.#fault);
-    this.#asked.clear();
+    for (const pendingRequest of this.#pendingRequests.values()) pendingRequest.fail(this.#fault);
+    this.#pendingRequests.clear();
     this.#child.kill('SIGKILL');
     return this.#fault;
   }

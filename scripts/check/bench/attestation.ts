@@ -89,7 +89,7 @@ export const main = command({
   async run(_given, { io }) {
     const webCrypto = await measureVerification(ROUNDS);
     io.log(format('Web Crypto', webCrypto));
-    // As in a page that was loaded over plain http.
+    // A page that was loaded over plain http has no `crypto.subtle` either.
     Object.defineProperty(globalThis, 'crypto', { value: { subtle: undefined } });
     const noble = await measureVerification(NOBLE_ROUNDS);
     io.log(format('@noble/curves', noble));

@@ -79,7 +79,8 @@ ours where they are set
 exit codes: 0 done; 1 failed; 2 invalid command line`,
   async run({ options: { requests: more } }, { env }) {
     const { name, load } = findLoad();
-    // First: they are measured in this process, which the others fill with objects and code.
+    // The library comes first: it is measured in this process, which the other measurements fill with objects
+    // and code.
     const library = await benchLibrary();
     const signing = await benchSigning();
     const { rows, peers } = await benchServers(load, more, env);

@@ -40,7 +40,7 @@ function sample({ pid }: ChildProcess): { cpuSeconds: number; peakMegabytes: num
   try {
     return { cpuSeconds: cpuSeconds(pid), peakMegabytes: statusMegabytes(pid, 'VmHWM') };
   } catch {
-    // It has ended.
+    // The process has ended.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Other servers for enclaves, where they are present, asked the same requests as ours. They would ask the
- * real weather service, which a benchmark must not reach: proxy.ts leads them to the fake. A peer that
- * ignores the proxy, or does not trust its authority, has no answer to /process_data, and its line says so.
+ * Sends other servers for enclaves, if they are present, the same requests as ours. They would call the real
+ * weather service, which a benchmark must not reach, so proxy.ts sends them to the fake. If a peer ignores
+ * the proxy or does not trust its authority, its line says that it has no answer to /process_data.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

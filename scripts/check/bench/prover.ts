@@ -150,7 +150,7 @@ function provers(
     snarkjs: [process.execPath, SNARKJS, 'groth16', 'prove', ...bare],
     ...(rapidsnark && { rapidsnark: [rapidsnark, ...bare] }),
     "the library's engine": [ENGINE, 'prove', '--engine', 'gnark', ...files],
-    // Last, so that its proof is the one that is verified.
+    // Our engine comes last, so that its proof is the one that is verified.
     ours: [ENGINE, 'prove', '--engine', 'own', ...files],
   };
 }
@@ -192,7 +192,7 @@ interface EngineBench {
   readonly peakMB: number;
 }
 
-/** Both engines with the key loaded already, as a service has it. */
+/** Measures both engines with the key already loaded, as in a service. */
 function benchPhases(
   { zkey }: Artifacts,
   { witness }: Files,

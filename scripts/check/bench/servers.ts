@@ -71,16 +71,19 @@ export function compareRates(
   turns: readonly Turn[],
   atLeast?: number,
 ): Comparison {
-  const of = (who: keyof Turn, figure: keyof Cost) => median(turns.map((turn) => turn[who][figure]));
-  const both = (figure: keyof Cost) => ({ ours: of('ours', figure), floor: of('floor', figure) });
+  const medianOf = (who: keyof Turn, figure: keyof Cost) => median(turns.map((turn) => turn[who][figure]));
+  const medians = (figure: keyof Cost) => ({
+    ours: medianOf('ours', figure),
+    floor: medianOf('floor', figure),
+  });
   const hasLatency = turns.every(({ ours, floor }) => !Number.isNaN(ours.p99 + floor.p99));
   return {
     ...names,
     unit: '/s',
-    ...both('perSecond'),
+    ...medians('perSecond'),
     ratio: median(turns.map(({ ours, floor }) => ours.perSecond / floor.perSecond)),
-    ...(hasLatency && { p99: both('p99') }),
-    cpu: both('cpu'),
+    ...(hasLatency && { p99: medians('p99') }),
+    cpu: medians('cpu'),
     ...(atLeast !== undefined && { target: { of: 'ratio', bound: 'at least', value: atLeast } }),
   };
 }

@@ -86,7 +86,7 @@ export function layOut({ folder, entries, declared = [], elsewhere = new Map() }
   function link(specifier: string, file: string): string {
     const isRelative = specifier.startsWith('.');
     const source = isRelative ? join(dirname(file), specifier) : MODULES.get(specifier);
-    // Of npm or of Node.
+    // The module is of npm or of Node.
     if (source === undefined) return specifier;
     const module = withoutExtension(source);
     const name = elsewhere.get(module);
@@ -135,7 +135,7 @@ export function withoutExtension(path: string): string {
 const moduleFile = (module: string) => `${module}.js`;
 const declarationFile = (module: string) => `${module}.d.ts`;
 
-/** As the compiler writes them, also within types; not what looks like one in a comment. */
+/** Imports as the compiler writes them, also within types, but not text in comments that looks like one. */
 const IMPORTS = /(^(?:import|export)\b(?:[^;'"]*?\bfrom)?\s*|\bimport\()(['"])([^'"\n]+)\2/gm;
 
 /** Modules that are started or bundled by their path. */

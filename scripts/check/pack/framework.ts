@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { imageSources, type NpmLock, neededByImage, readLock } from '../../../src/toolchain/image/context.ts';
 import { ROOT, type Tarball } from './tarball.ts';
 
-/** Beside the sources: the recipe, and what `verify-build` adds to a base. */
+/** Files besides the sources: the recipe, and the lock file of what `verify-build` adds to a base. */
 const FILES = ['Containerfile', 'test/src/toolchain/image/clock.lock.json'];
 
 /**

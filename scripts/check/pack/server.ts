@@ -7,13 +7,13 @@ import { internalEntries, type Manifest, makeTarball, ROOT, readManifest, type T
 
 const FOLDER = join(ROOT, 'build/package-server');
 
-/** It names a file of a checkout. */
+/** Module that names a file of a checkout. */
 const ONLY_IN_A_CHECKOUT = './built_addon';
 
 /** The first Node 22 that runs TypeScript, in which applications are written. */
 export const NODE = '>=22.18';
 
-/** Its public entries, and their modules from `src`, without extension. */
+/** Lists the public entries, and their modules from `src`, without extension. */
 function listEntries({ exports }: Manifest): [entry: string, module: string][] {
   return Object.entries(exports)
     .filter(([entry]) => entry !== ONLY_IN_A_CHECKOUT)

@@ -290,7 +290,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       const node = start(['dev-sui'], { PORT: '0', FAUCET_PORT: '0' });
       await timed(() => node.until(READY));
       [nodeUrl = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(node.printed()) ?? [];
-      // As the author's book has them, but for the ports.
+      // The requests are those of the author's book, except for the ports.
       const book = readFileSync(join(ROOT, 'src/apps/README.md'), 'utf8');
       const lines = [
         ...book.matchAll(
@@ -338,7 +338,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       await git('commit', '-q', '-m', 'all');
       const pcrs = join(project, `out/dev-${NAME}.pcrs`);
       const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8'));
-      // As dev records it, of a repository that has commits.
+      // dev records it in this way for a repository that has commits.
       const noted = pcrs.replace(/pcrs$/, 'measurements.json');
       const record = {
         ...JSON.parse(readFileSync(noted, 'utf8')),
@@ -425,7 +425,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       for (const file of globSync('{app.yaml,schema.json,*.ts}', { cwd: WEATHER })) {
         cpSync(join(WEATHER, file), join(folder, file));
       }
-      // With another lock file than here.
+      // The lock file differs from the one here.
       rmSync(join(folder, 'server.env'));
       for (const file of ['package.json', 'package-lock.json']) {
         const json = JSON.parse(readFileSync(join(folder, file), 'utf8'));
@@ -434,7 +434,7 @@ export function authorSteps(work: string, tarball: (name: string) => string): St
       }
       symlinkSync(resolve(project, 'node_modules'), join(folder, 'node_modules'));
       const cache = join(ROOT, 'build/packages');
-      // Its minutes are those of the container.
+      // Most of its minutes pass in the container.
       const options = { cwd: folder, env: environment(), maxBuffer: 16 << 20 };
       await run(program, ['build', '--cache', cache], options);
       const registers = readFileSync(join(folder, 'out/nitro.pcrs'), 'utf8');

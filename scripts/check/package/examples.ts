@@ -35,7 +35,7 @@ async function freePort(): Promise<number> {
 /** @param tarball the path of the packed library, once it is packed */
 export function exampleSteps(work: string, tarball: () => string): Steps {
   const folder = join(work, 'examples');
-  // Where a clone has them: examples look there.
+  // The examples look for the files where a clone has them.
   const out = join(work, 'out');
   const deployments = join(work, 'deployments');
   const children: ChildProcess[] = [];
@@ -47,7 +47,7 @@ export function exampleSteps(work: string, tarball: () => string): Steps {
 
   /** Starts a server of development, and returns what it has printed when it answers. */
   async function start(name: string, more: Readonly<Record<string, string>>): Promise<string> {
-    // Without the prover that may be built here: proofs are of a fake, and not checked.
+    // The prover that may be built here is not used: a fake makes the proofs, and nobody checks them.
     const env = environment({ PORT: '0', CONSOLE_PORT: '0', CACHE: '/nonexistent', OUT: out, ...more });
     const child = spawn(process.execPath, ['src/cli/main.ts', name], { cwd: ROOT, env, stdio: 'pipe' });
     children.push(child);

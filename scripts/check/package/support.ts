@@ -12,7 +12,10 @@ export const run = promisify(execFile);
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Steps in order by what they show: each needs the result of the one before it, and says what it found. */
+/**
+ * Steps in order, named by what they show. Each step needs the result of the one before it, and returns its
+ * finding.
+ */
 export type Steps = Record<string, () => Promise<string>>;
 
 export interface Published {
@@ -45,7 +48,7 @@ export function expectEqual(received: unknown, expected: unknown): void {
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    // Its own sandbox does not start for root; the pages are this project's.
+    // Chromium's own sandbox does not start for root. The pages are this project's, so it is not needed.
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   });
 }

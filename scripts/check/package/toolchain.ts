@@ -54,7 +54,7 @@ export function toolchainSteps(work: string, tarball: (name: string) => string):
   return {
     async 'the toolchain ships as compiled JavaScript, without source or a module of the server or the program'() {
       await unpack(tarball('sui-enclave-toolchain'), join(work, 'toolchain'));
-      // But for what images are built from.
+      // Files that images are built from are excluded.
       const exclude = ['framework/**', 'console/**'];
       const sources = globSync('**/*.{ts,cts,tsx}', { cwd: shipped, exclude });
       expectEqual(

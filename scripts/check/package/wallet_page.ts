@@ -10,7 +10,7 @@ import { expectEqual, launchBrowser, ROOT, run, type Steps } from './support.ts'
 /** A snippet that is a file: its path begins the paragraph above it. */
 export const README_FILE = /^`([\w./]+)` [^\n]*:\n\n```\w+\n(.*?)^```$/gms;
 
-/** As Vite's template vanilla-ts has it, and with the options that find more. */
+/** Options of Vite's template vanilla-ts, and options that find more. */
 const COMPILER_OPTIONS = {
   target: 'es2023',
   module: 'esnext',
@@ -36,7 +36,7 @@ const INDEX = `<!doctype html>
   <body><script type="module" src="/src/main.ts"></script></body>
 </html>
 `;
-/** What a page loads before it shows anything, gzipped, in bytes. */
+/** Maximum size of the files that a page loads before it shows anything, gzipped, in bytes. */
 const MAX_FIRST_PAINT = 200_000;
 
 /** @param parent a folder of a project that has Vite, TypeScript and the packed library */

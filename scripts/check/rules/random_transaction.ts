@@ -90,9 +90,9 @@ export function randomPlan(random: Random, pool: readonly Kind[]): Plan {
     );
   const choose = (taken: Taken): Source => {
     if (taken === 'u64' && random(4) > 0) return { number: random(4) };
-    // One in 30 is any value, also one that is gone.
-    const some = random(30) === 0 ? values : fitting(taken);
-    return some[random(some.length)]?.source ?? { number: random(4) };
+    // One of 30 choices is any value, even one that no longer exists.
+    const candidates = random(30) === 0 ? values : fitting(taken);
+    return candidates[random(candidates.length)]?.source ?? { number: random(4) };
   };
   const chooseCall = () => {
     const possible = NAMES.filter((name) =>

@@ -19,7 +19,7 @@ export interface Forward {
   readonly port: number;
 }
 
-/** One for each endpoint of app.yaml, in its order. */
+/** Lists one forward for each endpoint of app.yaml, in its order. */
 export function listForwards({ endpoints }: Manifest): Forward[] {
   return endpoints.map((host, at) => ({
     host,

@@ -53,7 +53,10 @@ export function formatLine({ code, subject, message }: Alert): string {
   return `${ALERTS[code][0]} ${code} ${subject}: ${message}`;
 }
 
-/** One fault, such as in what an enclave sent, must not end the round of the others. */
+/**
+ * Finds code and reason of a fault. A fault of one enclave, such as in its answer, must not end the round of
+ * the others.
+ */
 export function findCause(error: unknown): { readonly code: string; readonly reason: string } {
   // The message of any other error may contain anything.
   if (!isEnclaveError(error)) return { code: 'INTERNAL', reason: 'an internal error' };

@@ -25,7 +25,7 @@ export interface SigningRecord {
 /** The record of a process that signs nothing. */
 export const NO_RECORD: SigningRecord = { signed: [], replace() {} };
 
-/** One more transaction would exceed `gas_a_day`. */
+/** Error for a transaction that would exceed `gas_a_day`. */
 export class GasADayError extends EnclaveError {
   readonly code = 'GAS_A_DAY';
 }

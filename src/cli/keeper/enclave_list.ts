@@ -54,7 +54,7 @@ export class EnclaveList {
   ): Promise<Pick<Registered, 'enclaves' | 'destroyed'>> {
     const last = this.#last;
     this.forget();
-    // Without a version there is nothing to compare.
+    // Lists without a version can't be compared.
     const isSame = /^\d+$/.test(version) && last?.configVersion === version;
     const isFresh = last !== undefined && this.#clock() - last.readAt < MAX_AGE_MS;
     if (last && isSame && isFresh && last.isSettled) {

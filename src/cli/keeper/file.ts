@@ -82,7 +82,7 @@ export interface KeeperFile {
   readonly urls: readonly string[];
   /** Absolute path of a PEM file with the roots to trust in place of AWS's. */
   readonly root: string | undefined;
-  /** Between two rounds, in milliseconds. */
+  /** Pause between two rounds, in milliseconds. */
   readonly intervalMs: number;
   /** The longest pause after failures, in milliseconds. */
   readonly maxPauseMs: number;

@@ -25,7 +25,7 @@ export async function repeat(loop: Loop, stop: AbortSignal): Promise<void> {
       // A round that was stopped early has not looked at everything: its alerts would seem to be over.
       if (!stop.aborted) saidOf(report.alerts);
     } catch {
-      // Its message may contain anything.
+      // The error's message may contain anything, so it is not logged.
       loop.log('alert INTERNAL: an internal error');
     }
     loop.note(report);

@@ -18,7 +18,7 @@ import type { KeeperFile } from './file.ts';
 /** The end of an action without an error: `theirs` if another keeper had done it before. */
 export type Done = 'done' | 'theirs' | 'simulated';
 
-/** Through what the chain is seen. */
+/** A node through which the keeper sees the chain. */
 export interface KeeperNode {
   /** Its host, for people. */
   readonly name: string;
@@ -64,7 +64,7 @@ export async function createWorld(
   };
   const connectTo = (node: string | undefined) =>
     new Chain({ ...options, ...(node !== undefined && { 'rpc-url': node }) }, env);
-  // Undefined: the network's own. The first one sends transactions.
+  // Undefined stands for the network's own node. The first node sends transactions.
   const [first, ...further] = file.nodes;
   const nodes = [first, ...further];
   const connect = () => connectTo(first);
@@ -82,7 +82,7 @@ export async function createWorld(
     try {
       return await run(chain);
     } finally {
-      // Also where the chain was in another state than the lists.
+      // The lists are also dropped if the chain was in another state than they show.
       for (const list of lists) list.forget();
     }
   }
@@ -93,7 +93,7 @@ export async function createWorld(
       async read(signal) {
         const chain = connectTo(url);
         const { client } = chain;
-        // First: a registration that comes in between is then read in the next round.
+        // The config is read first: a registration that comes in between is then read in the next round.
         const { object } = await fromNode(client.core.getObject({ objectId: configId, signal }));
         const config = await readConfig(client, configId, { signal });
         await checkContract(chain, config, { enclavePackage });

@@ -1,7 +1,7 @@
 /**
  * Users and folders of the units: who may write where. The relay is reached from the network. It writes
- * reports, and the ports that it serves, to folders of its own, in which no other program opens files. It can
- * only read the other folders.
+ * reports, and the ports that it serves, to folders of its own, in which the commands open no other files. It
+ * can only read the other folders.
  */
 import { lstatSync, mkdirSync, readdirSync, renameSync, type Stats } from 'node:fs';
 import { dirname, join } from 'node:path';

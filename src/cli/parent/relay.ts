@@ -119,11 +119,11 @@ export function readConf(env: Environment, name: string): RelayConf | undefined 
     throw error;
   }
   const lines = text.split('\n').map((line) => line.split(' '));
-  const of = (word: string) => lines.filter(([first]) => first === word);
+  const findLines = (word: string) => lines.filter(([first]) => first === word);
   return {
-    cid: Number(of('cid')[0]?.[1]),
-    upstreams: of('upstream').map(([, port, host = '']) => ({ port: Number(port), host })),
-    listens: of('listen').map(([, listen = '', vsockPort]) => {
+    cid: Number(findLines('cid')[0]?.[1]),
+    upstreams: findLines('upstream').map(([, port, host = '']) => ({ port: Number(port), host })),
+    listens: findLines('listen').map(([, listen = '', vsockPort]) => {
       const at = listen.lastIndexOf(':');
       return {
         address: listen.slice(0, at),

@@ -16,7 +16,7 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
  * may allow reading.
  */
 function readPrivateFile(path: string, env: Environment, code: ProvisionFileCode): Buffer {
-  // Not repeated: it would be in logs, too.
+  // The message does not repeat the path, which may be a secret and would be logged.
   if (/^\s*[{"]|PRIVATE KEY|^[0-9a-f]{64}$/i.test(path)) {
     throw new ProvisionFileError(
       code,
@@ -43,7 +43,7 @@ export function readSecretsFile(path: string, env: Environment): Record<string, 
 }
 
 /**
- * One JSON object, with a string that is not empty for each name.
+ * Parses a JSON object that has a non-empty string for each name.
  *
  * @throws ProvisionFileError: SECRETS_FILE
  */

@@ -125,7 +125,8 @@ async function provision(options: Options, url: string | undefined, context: Con
   const work = await prepare(options, url, context);
   if (options.watch) return await watchEnclave(work, options, context);
   const names = Object.keys(work.secrets);
-  // First, so that wrong registers are reported even if the enclave has its secrets already.
+  // The attestation comes first, so that wrong registers are reported even if the enclave has its secrets
+  // already.
   const recipient = await attest(work.http, work.requirements);
   if (!(await needsSecrets(work.http))) {
     const text =

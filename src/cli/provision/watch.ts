@@ -3,8 +3,8 @@ import { isEnclaveError } from 'sui-enclave/errors';
 import { pause } from '../pause.ts';
 
 /**
- * Result of a poll: an enclave that claims to have secrets; one that got them; one that lacks them, and did
- * not get them; none that answers.
+ * Result of a poll: the enclave claims to have its secrets, has got them, lacks them and did not get them, or
+ * does not answer.
  */
 export type Found = 'claim' | 'provisioned' | 'refused' | 'unreachable';
 
@@ -18,26 +18,26 @@ export interface Watched {
   note?(pollResult: Found): void;
 }
 
-/** Anyone on the path can forge it. */
+/** Line about an answer that anyone on the path can forge. */
 const CLAIM = 'unconfirmed: /readyz reports that the enclave has secrets';
 
 /** The longest pause after failures, as a multiple of the interval. */
 const MAX_BACKOFF = 30;
 
 /**
- * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread; after a failure of
- * provisioning twice as late each time. Logs each state once. An enclave that can't be reached is asked at
- * the same pace, for its next start.
+ * Asks every `intervalMs`, up to a fifth more or less, so that watchers spread. Each failure of provisioning
+ * doubles the pause. Logs each state once. An enclave that can't be reached is asked at the same pace, for
+ * its next start.
  *
  * @returns how often it has provisioned, when `stop` is aborted
  */
 export async function watch(watched: Watched, intervalMs: number, stop: AbortSignal): Promise<number> {
   let provisioned = 0;
   let failures = 0;
-  let said: string | undefined;
+  let lastLine: string | undefined;
   const logOnce = (line: string) => {
-    if (line !== said) watched.log(line);
-    said = line;
+    if (line !== lastLine) watched.log(line);
+    lastLine = line;
   };
   while (!stop.aborted) {
     let needs = false;
@@ -47,8 +47,8 @@ export async function watch(watched: Watched, intervalMs: number, stop: AbortSig
         await watched.provision();
         provisioned += 1;
         watched.log('provisioned');
-        // The receipt has proved more than that.
-        said = CLAIM;
+        // The receipt has proved more than this claim.
+        lastLine = CLAIM;
       } else logOnce(CLAIM);
       watched.note?.(needs ? 'provisioned' : 'claim');
       failures = 0;

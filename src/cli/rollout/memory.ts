@@ -51,9 +51,10 @@ export interface Memory {
 }
 
 /**
- * Returns the steps that the file has of this rollout. Those of another one that has ended count as none.
+ * Returns the steps that the file has of this rollout. Steps of another rollout, which has ended, do not
+ * count.
  *
- * @param rollout the digest of what it is from and to
+ * @param rollout the digest of the images and enclaves that it leads from and to
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
 export function openMemory(path: string, rollout: string): Memory {
@@ -106,7 +107,7 @@ function read(path: string): Remembered | undefined {
   );
 }
 
-/** A reader sees the old content or the new one. */
+/** Replaces the file in one step: a reader sees the old content or the new one. */
 function write(path: string, remembered: Remembered): void {
   mkdirSync(dirname(path), { recursive: true });
   replaceFile(path, `${JSON.stringify(remembered, null, 2)}\n`);

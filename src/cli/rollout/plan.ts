@@ -20,7 +20,10 @@ export class RolloutPlanError extends YamlFileError {
   readonly code = 'ROLLOUT_PLAN';
 }
 
-/** One transaction registers all of them: it has 128 KiB at most, and a document about 5 KiB. */
+/**
+ * Maximum number of enclaves of a side. One transaction registers all of them: it has 128 KiB at most, and a
+ * document about 5 KiB.
+ */
 const MAX_ENCLAVES = 16;
 const MAX_COMMANDS = 64;
 const MAX_WORDS = 64;

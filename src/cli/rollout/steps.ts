@@ -82,7 +82,8 @@ export function stepsForward(rollout: Rollout): Step[] {
         const overlap = ['--overlap', `${plan.overlap}`];
         const command = world.adminCommand('update_pcrs', ...imageOptions(plan, 'new'), ...overlap);
         await awaitAdmin(rollout, command, isAllowed);
-        // With the version that allows it: the next process must not take an older one for the latest.
+        // The version that allows the image is remembered too: the next process must not take an older one
+        // for the latest.
         memory.remember(memory.steps);
         if (isOverlapping(await readConfig(rollout), world.now())) return;
         world.log('WARNING: contracts accept no old enclave, since the transaction began no overlap.');
@@ -140,7 +141,7 @@ export function stepsForward(rollout: Rollout): Step[] {
 export function stepsBack(rollout: Rollout): Step[] {
   const { plan, world, memory } = rollout;
   return [
-    // Where the admin has allowed the old image again without its enclaves.
+    // This step is needed if the admin has allowed the old image again without its enclaves.
     registration(rollout, 'old'),
     {
       name: 'switch_back',
@@ -169,7 +170,7 @@ export function stepsBack(rollout: Rollout): Step[] {
             `Contracts accept the old enclaves until ${formatEnd(config)}, unless the admin acts before.`,
           );
         }
-        // Also those that contracts accept no longer: the transaction registers them again.
+        // Enclaves that contracts no longer accept are included: the transaction registers them again.
         const urls = await running(world, 'old');
         if (urls.length === 0) throw notServing('old', ['none of them answers']);
         const command = world.adminCommand('rotate', ...urls, ...imageOptions(plan, 'old'));

@@ -108,7 +108,7 @@ export async function createWorld({
 }: Surroundings): Promise<World> {
   const connectTo = (node: string | undefined) =>
     new Chain({ ...signing, network: plan.network, ...(node !== undefined && { 'rpc-url': node }) }, env);
-  // Undefined: the network's own. The first one sends transactions.
+  // Undefined stands for the network's own node. The first node sends transactions.
   const [first, ...further] = plan.nodes;
   const connect = () => connectTo(first);
   const chain = connect();
@@ -196,7 +196,7 @@ export async function createWorld({
       return await needsSecrets(enclaveAt(url)).then(
         (needs) => !needs,
         (error) => {
-          // Nothing answers, or something else than an enclave with or without its secrets.
+          // Nothing answers, or the answer is not that of an enclave with or without its secrets.
           if (isEnclaveError(error)) return false;
           throw error;
         },
@@ -253,7 +253,7 @@ function isNoAnswer(error: unknown): error is ClientError {
 
 const STDERR = 2;
 
-/** The operator's commands need no key of the rollout. */
+/** Returns the environment without the key, which the operator's commands do not need. */
 function withoutKey({ SUI_PRIVATE_KEY: _, ...safeEnvironment }: Environment): NodeJS.ProcessEnv {
   return safeEnvironment;
 }

@@ -61,7 +61,7 @@ function readText(path: string): string {
   }
 }
 
-/** Never overwrites a file: it may be the only copy of a seed. */
+/** Writes a new file, and never overwrites one, which may be the only copy of a seed. */
 function writeNew(path: string, text: string): void {
   try {
     writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });

@@ -27,7 +27,7 @@ type ConfigInput = Pick<
 >;
 
 /** An application, as the package's types name it on chain and as the deployment file does. */
-interface Named {
+interface ApplicationIds {
   /** The type `T`, by the id of the version that introduced it. */
   readonly application: string;
   /** The first version of its package. */
@@ -42,7 +42,7 @@ interface Named {
 async function readEntry(
   { deployments, ids: { module, witness } }: ConfigInput,
   chain: Chain,
-  { original }: Named,
+  { original }: ApplicationIds,
 ): Promise<Application | undefined> {
   const noted = [...(deployments?.read()?.applications.values() ?? [])].find(
     (app) => app.original === original && app.module === module && app.witness === witness,
@@ -56,7 +56,7 @@ async function present(
   { deployments }: ConfigInput,
   chain: Chain,
   noted: Application | undefined,
-  { application }: Named,
+  { application }: ApplicationIds,
   image: Image,
 ): Promise<Outcome | undefined> {
   if (deployments === undefined || noted?.config === undefined) return undefined;
@@ -84,7 +84,7 @@ async function note(
   input: ConfigInput,
   chain: Chain,
   outcome: Outcome,
-  { original }: Named,
+  { original }: ApplicationIds,
   signer: DeploymentSigner | undefined,
 ): Promise<void> {
   await input.deployments?.note(chain, outcome, (applications) => {
@@ -155,8 +155,8 @@ export const main = suiCommand({
     const application = await readApplicationType(chain.client, ids.appPackage, ids.module, ids.witness);
     const applied = { application, original: await chain.originalPackage(ids.appPackage) };
     const noted = await readEntry(input, chain, applied);
-    const there = options.again ? undefined : await present(input, chain, noted, applied, image);
-    if (there !== undefined) return there;
+    const existing = options.again ? undefined : await present(input, chain, noted, applied, image);
+    if (existing !== undefined) return existing;
     const call = { enclavePackage, application };
     const tx = new Transaction();
     const capId =

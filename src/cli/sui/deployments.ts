@@ -151,9 +151,10 @@ export class Deployments {
       );
     }
     const all = [...file.applications];
-    const named = this.app === undefined ? all : all.filter(([name]) => name === this.app);
+    const candidates = this.app === undefined ? all : all.filter(([name]) => name === this.app);
     // A library such as move/enclave is published, but has no enclaves.
-    const fitting = named.length > 1 ? named.filter(([, { module }]) => module !== undefined) : named;
+    const fitting =
+      candidates.length > 1 ? candidates.filter(([, { module }]) => module !== undefined) : candidates;
     const [only, ...moreFitting] = fitting;
     if (only !== undefined && moreFitting.length === 0) return only;
     const names = all.map(([name]) => name).join(', ') || 'none';

@@ -24,8 +24,8 @@ export function createResult(
   plan: readonly string[] | null,
 ): Result {
   const head = { status, ...(plan && { plan }), ...(notes.length > 0 && { notes }) };
-  const whole = [title, ...formatLines(fields)];
-  const lines = summary === undefined ? whole : [summary, ...(isWhole ? ['', ...whole] : [])];
+  const allLines = [title, ...formatLines(fields)];
+  const lines = summary === undefined ? allLines : [summary, ...(isWhole ? ['', ...allLines] : [])];
   if (plan) {
     if (plan.length > 0) lines.unshift('It would send:', ...plan.map((line) => `  - ${line}`), '');
     lines.push('', 'Nothing was signed or sent.');

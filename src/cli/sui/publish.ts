@@ -140,8 +140,8 @@ compiled for --network, which is required with --rpc-url too.`,
     const { args, options, env } = input;
     const { package: name } = args;
     const { again, immutable: isImmutable } = options;
-    const there = again ? undefined : await present(input, chain);
-    if (there !== undefined) return there;
+    const existing = again ? undefined : await present(input, chain);
+    if (existing !== undefined) return existing;
     const compiled = await loadBytecode(name, options, env, chain);
     const { modules, dependencies, title, framework, bytes } = compiled;
     const linkedEnclave = await findLinkedEnclave(chain, dependencies);

@@ -111,7 +111,8 @@ async function allowAndRegister(
   const documents = candidates.map(({ document }) => loadAttestation(tx, document));
   if (untilMs !== undefined) beginOverlap(tx, { ...call, image, source, untilMs });
   for (const [index, document] of documents.entries()) {
-    // The first registration is part of the rotation; after it, the config allows the image of the others.
+    // The first registration finishes the rotation. After it, the config allows the image, so the others
+    // register as usual.
     if (index > 0 || untilMs !== undefined) registerEnclave(tx, { ...call, attestation: document });
     else {
       const rotation = beginRotation(tx, { ...call, image, source });

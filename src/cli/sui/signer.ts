@@ -31,15 +31,19 @@ interface SignerOptions {
  * @throws SuiCommandError: NO_SENDER or SIGNER; SuiError
  */
 export function findSender(env: Environment, { address }: SignerOptions): string {
-  const named = address === undefined ? undefined : checkAddress('--address', address);
+  const optionAddress = address === undefined ? undefined : checkAddress('--address', address);
   const environmentAddress = environmentKey(env)?.toSuiAddress();
-  if (environmentAddress !== undefined && named !== undefined && environmentAddress !== named) {
+  if (
+    environmentAddress !== undefined &&
+    optionAddress !== undefined &&
+    environmentAddress !== optionAddress
+  ) {
     throw new SuiCommandError(
       'SIGNER',
-      `SUI_PRIVATE_KEY is the key of ${environmentAddress}, not of --address ${named}: unset one of them`,
+      `SUI_PRIVATE_KEY is the key of ${environmentAddress}, not of --address ${optionAddress}: unset one of them`,
     );
   }
-  const sender = environmentAddress ?? named;
+  const sender = environmentAddress ?? optionAddress;
   if (sender === undefined) {
     throw new SuiCommandError('NO_SENDER', 'no sender: set SUI_PRIVATE_KEY, or name the sender by --address');
   }

@@ -176,8 +176,8 @@ function findApplication(
 function echoes(body: unknown, fields: readonly string[]): Record<string, unknown> {
   const isObject = (value: unknown): value is Record<string, unknown> =>
     typeof value === 'object' && value !== null;
-  const whole = isObject(body) ? body : {};
-  const payload = isObject(whole['payload']) ? whole['payload'] : whole;
+  const requestBody = isObject(body) ? body : {};
+  const payload = isObject(requestBody['payload']) ? requestBody['payload'] : requestBody;
   return Object.fromEntries(Object.entries(payload).filter(([name]) => fields.includes(name)));
 }
 

@@ -54,7 +54,7 @@ function areDifferent(urls: readonly string[]): boolean {
   return new Set(urls.map((url) => new URL(url).href)).size === urls.length;
 }
 
-/** The base URLs of different enclaves. */
+/** Returns the schema of a list of base URLs of different enclaves. */
 export function enclaveUrls(most: number) {
   return v.pipe(
     v.array(v.pipe(v.string('must be a URL'), enclaveUrl), 'must be a list of URLs'),

@@ -147,7 +147,8 @@ function report(error: unknown, failure: Failure | undefined): Failure {
 }
 
 /**
- * A mistake in the options is not a verdict; an answer that holds no document, or a policy of zeros, is one.
+ * Returns whether an error is a verdict. A mistake in the options is not one; an answer without a document,
+ * or a policy of zeros, is one.
  */
 function isVerdict(error: unknown): boolean {
   if (error instanceof AttestationError) return error.code !== 'POLICY_INVALID';
@@ -196,7 +197,7 @@ async function ask(url: string) {
 }
 
 /**
- * Returns a saved document in any of its three forms. A binary one starts with a byte that the others can't
+ * Reads a saved document in any of its three forms. The binary form starts with a byte that the others can't
  * start with.
  */
 async function readDocument(file: string): Promise<Uint8Array> {

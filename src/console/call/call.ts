@@ -94,7 +94,7 @@ async function otherKeyIn(seen: readonly Observed[], type: SchemaType): Promise<
     );
     return isSigned ? last.key : undefined;
   } catch {
-    // No answer of this type, or no Ed25519 in this browser: then nothing is known of a key.
+    // The answer is not of this type, or the browser has no Ed25519, so nothing is known of a key.
     return undefined;
   }
 }

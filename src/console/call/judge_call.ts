@@ -35,7 +35,7 @@ const REFUSALS: Readonly<Partial<Record<ClientCode, Words>>> = {
  *   known
  */
 export function judgeCall({ result, request }: CallOutcome, difference: string | undefined): Judgement {
-  if ('error' in result) return ofError(result.error, result.otherKey);
+  if ('error' in result) return judgeError(result.error, result.otherKey);
   if (difference !== undefined) {
     return {
       tone: 'danger',
@@ -66,17 +66,18 @@ export function judgeCall({ result, request }: CallOutcome, difference: string |
   };
 }
 
-function ofError(error: unknown, otherKey: string | undefined): Judgement {
+function judgeError(error: unknown, otherKey: string | undefined): Judgement {
   const tone = 'danger';
   if (error instanceof AttestationError) {
     return { tone, ...refusal(error.code), code: formatCode(error) };
   }
   if (error instanceof EnclaveRefusedError) {
-    const said = [error.serverCode, error.serverMessage].filter((text) => text !== null).join(': ');
+    const reason = [error.serverCode, error.serverMessage].filter((text) => text !== null).join(': ');
     return {
       tone: 'warning',
       title: `The enclave refused it, with status ${error.status}`,
-      text: said === '' ? 'It gave no reason.' : `Its reason, which nobody signed: ${visibleText(said, 400)}`,
+      text:
+        reason === '' ? 'It gave no reason.' : `Its reason, which nobody signed: ${visibleText(reason, 400)}`,
     };
   }
   if (error instanceof ClientError) {

@@ -56,7 +56,7 @@ async function readStart(response: Response): Promise<Uint8Array> {
     chunks.push(chunk.value);
     size += chunk.value.length;
   }
-  // Not awaited: a copy is not cancelled before the client has cancelled its own.
+  // This is not awaited: a copy is not cancelled before the client has cancelled its own.
   reader?.cancel().catch(() => {});
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

@@ -31,7 +31,7 @@ export function Seen({ seen, isSealed }: Props) {
   );
 }
 
-/** A client repeats what fails, and attests again: those are one entry. */
+/** Groups requests by path: a client repeats failed requests and attests again, which makes one entry. */
 function byPath(seen: readonly Observed[]): Observed[][] {
   const groups = new Map<string, Observed[]>();
   for (const item of seen) {
@@ -44,7 +44,7 @@ function byPath(seen: readonly Observed[]): Observed[][] {
 function SeenRequests({ requests }: { readonly requests: readonly Observed[] }) {
   const last = requests.at(-1);
   if (!last) return null;
-  const sum = (of: (item: Observed) => number) => requests.reduce((total, item) => total + of(item), 0);
+  const sum = (count: (item: Observed) => number) => requests.reduce((total, item) => total + count(item), 0);
   const times = requests.length === 1 ? '' : `${requests.length} times, `;
   const isAttestation = last.path === '/get_attestation';
   return (

@@ -81,7 +81,7 @@ export function LedgerPanels({ ledger, host, node, renderLink }: Props) {
   );
 }
 
-/** What only some want to read, on demand. */
+/** Shows details on demand, which only some readers need. */
 function Ids({ rows }: { readonly rows: Readonly<Record<string, string>> }): ReactNode {
   return (
     <details className="ids">

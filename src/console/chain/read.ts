@@ -50,7 +50,7 @@ const EVENT_NAMES = Object.keys(ENCLAVE_EVENTS) as EnclaveEventName[];
 
 export function nodeAt(url: URL): SuiGrpcClient {
   return new SuiGrpcClient({
-    // Only names of packages depend on it, and this page uses none.
+    // Only names of packages depend on the network, and this page uses none.
     network: 'custom',
     baseUrl: url.href.replace(/\/$/, ''),
     fetchInit: { credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' },

@@ -1,4 +1,4 @@
-/** Names as one reads them: without the addresses of packages, which links and details have. */
+/** Shortens names for readers: leaves out the addresses of packages, which links and details have. */
 import { visibleText } from '../lib/visible_text.ts';
 
 /** `0x2::coin::Coin<0x2::sui::SUI>` as `Coin<SUI>`. */

@@ -8,7 +8,7 @@ export interface ModuleName {
   readonly moduleName: string;
 }
 
-/** More than any contract has in one signed type. */
+/** Maximum number of structs, more than any contract has in one signed type. */
 const MAX_STRUCTS = 16;
 
 /** @returns undefined if they are equal. @throws Error of the client; the signal's reason */

@@ -16,7 +16,7 @@ interface Props {
 /** Takes the expected registers from a config on Sui, as the named node gives them. */
 export function ConfigFields({ fields, onGiven }: Props) {
   const { config = '', node = '' } = fields;
-  // Only at first: typing in it must not open or close it.
+  // The initial value decides alone: typing in the field must not open or close the panel.
   const [isOpen] = useState(config !== '');
   const [problem, setProblem] = useState<string>();
   const job = useJob((error) => setProblem(error instanceof Error ? error.message : 'It failed.'));

@@ -63,7 +63,10 @@ export async function examine(
   return { subject, expectation, explanation, now };
 }
 
-/** No register of an image: a debug enclave has none, and must not be accepted. */
+/**
+ * A value that no register of an image has. The registers of a debug enclave are zero, and must not be
+ * accepted.
+ */
 const NO_REGISTER = 'f'.repeat(96);
 
 /**

@@ -16,7 +16,7 @@ interface Props {
 
 /** The document's claims about the enclave. */
 export function Identity({ document, now, trust }: Props) {
-  const said = readUserDataOrNull(document);
+  const userData = readUserDataOrNull(document);
   const { publicKey } = document;
   return (
     <Panel
@@ -35,14 +35,14 @@ export function Identity({ document, now, trust }: Props) {
         rows={[
           [
             'Application',
-            said ? `${visibleText(said.application)} ${visibleText(said.version)}` : 'not named',
+            userData ? `${visibleText(userData.application)} ${visibleText(userData.version)}` : 'not named',
           ],
           ['Module', <code key="module">{visibleText(document.moduleId, 120)}</code>],
           ['Made', `${timestamp(document.timestamp)}, ${formatAge(document.timestamp, now)}`],
           ['Signing key', publicKey ? <Bytes key="key" hex={toHex(publicKey)} name="signing key" /> : 'none'],
           [
             'Sealing key',
-            said ? <Bytes key="seal" hex={toHex(said.sealingKey)} name="sealing key" /> : 'none',
+            userData ? <Bytes key="seal" hex={toHex(userData.sealingKey)} name="sealing key" /> : 'none',
           ],
         ]}
       />

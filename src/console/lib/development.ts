@@ -1,6 +1,6 @@
 /**
- * What the server of this page says of the emulated enclaves that it has started, where it is one of
- * `sui-enclave dev`, `dev-sui` or `play`: it names the file in the page. Any other server names none.
+ * Reads the list of the emulated enclaves that the server of this page has started. Only the servers of
+ * `sui-enclave dev`, `dev-sui` and `play` name such a file in the page.
  */
 import { requestJson } from './request.ts';
 

@@ -9,7 +9,8 @@ const UNITS = [
 ] as const;
 
 /**
- * Such as `2 h 5 min`: the two greatest units, rounded down. A year is the mean one of the calendar.
+ * Formats a duration such as `2 h 5 min`: the two greatest units, rounded down. A year has the calendar's
+ * mean length.
  *
  * @param ms not negative
  */

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 
 /** A long work that a click began, and a click may end. */
 export interface Job {
-  /** Its present step in words; undefined between jobs. */
+  /** Present step of the job in words; undefined between jobs. */
   readonly step: string | undefined;
   /** Ends the job before it, if that still runs. */
   start(work: (job: { signal: AbortSignal; step: (words: string) => void }) => Promise<void>): void;

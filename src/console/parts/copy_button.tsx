@@ -2,7 +2,7 @@ import { useState } from 'react';
 
 /** @param name what is copied, for those who hear the page */
 export function CopyButton({ text, name }: { readonly text: string; readonly name: string }) {
-  const [said, setSaid] = useState('');
+  const [message, setSaid] = useState('');
   const copy = () =>
     navigator.clipboard.writeText(text).then(
       () => setSaid('Copied'),
@@ -16,7 +16,7 @@ export function CopyButton({ text, name }: { readonly text: string; readonly nam
       onClick={copy}
       onBlur={() => setSaid('')}
     >
-      <span role="status">{said === '' ? 'Copy' : said}</span>
+      <span role="status">{message === '' ? 'Copy' : message}</span>
     </button>
   );
 }

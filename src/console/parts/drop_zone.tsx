@@ -38,7 +38,7 @@ export function DropZone({ label, children, onFiles }: Props) {
         multiple
         onChange={(event) => {
           onFiles([...(event.target.files ?? [])]);
-          // So that choosing the same file again is a change.
+          // The value is cleared, so that choosing the same file again is a change.
           event.target.value = '';
         }}
       />

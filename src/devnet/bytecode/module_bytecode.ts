@@ -86,7 +86,8 @@ export function readModule(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Mod
     return { handle, visibility, isEntry: (flags & ENTRY) !== 0, packed };
   });
   const [address = '', name = ''] = entry(handles.modules, tables.self).split('::');
-  const byName = (some: typeof definitions) => new Map(some.map(({ handle }) => [handle.name, handle]));
+  const byName = (functionList: typeof definitions) =>
+    new Map(functionList.map(({ handle }) => [handle.name, handle]));
   return {
     address,
     name,

@@ -77,8 +77,8 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
     });
   });
   const enumInstances = tables.read(TABLE.enumInstances, (at) => entry(enums, instance(at)[0]));
-  const variant = (of: readonly (readonly number[])[]) => (at: Reader) => {
-    const variants = entry(of, at.index());
+  const variant = (table: readonly (readonly number[])[]) => (at: Reader) => {
+    const variants = entry(table, at.index());
     const tag = at.index();
     return { tag, fields: entry(variants, tag) };
   };
@@ -97,8 +97,8 @@ export function readCode(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): Modul
     functions: new Map(definitions.map((definition, index) => [definition.name, { ...definition, index }])),
     calls,
     genericCalls: tables.read(TABLE.functionInstances, (at) => {
-      const [of, types] = instance(at);
-      return { ...entry(calls, of), types };
+      const [index, types] = instance(at);
+      return { ...entry(calls, index), types };
     }),
     structs,
     structInstances,

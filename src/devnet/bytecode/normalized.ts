@@ -7,7 +7,7 @@ import { readModule } from './module_bytecode.ts';
 import { OPCODE } from './opcodes.ts';
 import { DECLARED, entry, type Handles, type Reader, readHandles, TABLE, Tables } from './tables.ts';
 
-/** Their operands are types of elements. */
+/** Opcodes whose operands are types of elements. */
 const VECTOR = [
   OPCODE.vecPack,
   OPCODE.vecUnpack,
@@ -72,7 +72,7 @@ function listBodies(bytes: Uint8Array, self = `0x${'0'.repeat(64)}`): ReadonlyMa
   return new Map(definitions);
 }
 
-/** Names what the operand of an instruction points to. */
+/** Returns a function that names the target of an instruction's operand. */
 function operandNames(
   tables: Tables,
   { functions, signatures, datatypes, type }: Handles,
@@ -95,10 +95,10 @@ function operandNames(
   const enumInstances = tables.read(TABLE.enumInstances, (at) => entry(enums, at.index()) + types(at));
   const fields = tables.read(TABLE.fields, (at) => `${entry(structs, at.index())}.${at.index()}`);
   const calls = functions.map(({ module, name }) => `${module}::${name}`);
-  const generic = (of: readonly string[]) => (at: Reader) => entry(of, at.index()) + types(at);
-  const variant = (of: readonly string[]) => (at: Reader) => `${entry(of, at.index())}#${at.index()}`;
+  const generic = (table: readonly string[]) => (at: Reader) => entry(table, at.index()) + types(at);
+  const variant = (table: readonly string[]) => (at: Reader) => `${entry(table, at.index())}#${at.index()}`;
   const fieldInstances = tables.read(TABLE.fieldInstances, generic(fields));
-  const names: readonly (readonly [codes: readonly number[], named: readonly string[]])[] = [
+  const names: readonly (readonly [codes: readonly number[], table: readonly string[]])[] = [
     [
       [OPCODE.ldConst],
       tables.read(TABLE.constants, (at) => `${type(at)} ${bytesToHex(at.take(at.index()))}`),
@@ -113,9 +113,9 @@ function operandNames(
     [VARIANT, tables.read(TABLE.variants, variant(enums))],
     [GENERIC_VARIANT, tables.read(TABLE.variantInstances, variant(enumInstances))],
   ];
-  const byCode = new Map(names.flatMap(([codes, named]) => codes.map((code) => [code, named] as const)));
+  const byCode = new Map(names.flatMap(([codes, table]) => codes.map((code) => [code, table] as const)));
   return ({ code, operand }) => {
-    const named = byCode.get(code);
-    return named === undefined ? String(operand) : entry(named, operand);
+    const table = byCode.get(code);
+    return table === undefined ? String(operand) : entry(table, operand);
   };
 }

@@ -49,8 +49,8 @@ export class ChainCode {
 
   /** @param id normalized @param name of the module */
   module(id: string, name: string): LoadedModule | undefined {
-    const some = this.#package(id);
-    return some && loadModules(some).get(`${originalOf(this.packages, id)}::${name}`);
+    const movePackage = this.#package(id);
+    return movePackage && loadModules(movePackage).get(`${originalOf(this.packages, id)}::${name}`);
   }
 
   /** @param id normalized @throws TypeError for an unknown function */

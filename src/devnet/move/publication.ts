@@ -119,7 +119,7 @@ function isPolicy(policy: number): boolean {
 
 /** `check_compatibility` of Sui's execution layer. */
 function isAllowed(old: Package, next: Package, policy: number): boolean {
-  const faces = (some: Package) => [...loadModules(some).values()].map(({ face }) => face);
+  const faces = (movePackage: Package) => [...loadModules(movePackage).values()].map(({ face }) => face);
   if (policy === POLICY.compatible) return incompatibilities(faces(old), faces(next)).length === 0;
   const [before, after] = [declarationsIn(old), declarationsIn(next)];
   const isSuperset = [...before].every(([name, text]) => after.get(name) === text);
@@ -127,6 +127,8 @@ function isAllowed(old: Package, next: Package, policy: number): boolean {
   return isSuperset && (policy === POLICY.additive || before.size === after.size);
 }
 
-function declarationsIn(some: Package): ReadonlyMap<string, string> {
-  return new Map(some.modules.flatMap((module) => [...listDeclarations(module, some.original)]));
+function declarationsIn(movePackage: Package): ReadonlyMap<string, string> {
+  return new Map(
+    movePackage.modules.flatMap((module) => [...listDeclarations(module, movePackage.original)]),
+  );
 }

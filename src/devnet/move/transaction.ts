@@ -273,9 +273,9 @@ class Transaction {
     return [new Composite([uid, new Composite([id]), u64(1), new Int(8, 0n)])];
   }
 
-  #upgrade(upgrade: Upgrade, { items: [cap, of, policy, digest] }: Composite): Value {
+  #upgrade(upgrade: Upgrade, { items: [cap, upgradedPackage, policy, digest] }: Composite): Value {
     const ticket = {
-      packageId: idOf(of),
+      packageId: idOf(upgradedPackage),
       policy: Number(int(policy).value),
       digest: toBytes(digest as Value),
     };

@@ -172,7 +172,7 @@ export class Datatypes {
       .flatMap((parameter, index) => (parameter.endsWith('phantom') ? [] : (type.args[index] ?? [])))
       .map((argument) => this.abilitiesOf(argument));
     const held = inner.reduce((all, abilities) => all & abilities, VALUE);
-    // A struct has `key` only if its fields have `store`.
+    // An instance has `key` only if its type arguments have `store`.
     const key = (held & ABILITY.store) === 0 ? 0 : ABILITY.key;
     return abilities & (held | key);
   }

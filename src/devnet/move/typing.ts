@@ -95,7 +95,7 @@ export class Typing {
   readonly #inputs: readonly (Uint8Array | ObjectInput)[];
   readonly #objectTypes = new Map<number, MoveType>();
   readonly #results: (readonly MoveType[])[] = [];
-  /** Types of inputs that can't have another one any more, since a command changed them. */
+  /** Types of the inputs that a command has changed. Such an input can't be used as another type any more. */
   readonly #fixed = new Map<number, MoveType>();
   readonly #pure = new Map<string, PureUse>();
   #command = 0;

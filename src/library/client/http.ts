@@ -60,8 +60,12 @@ export function refusedError(
   name: string,
   { status, text, retryAfterSeconds }: Pick<TextAnswer, 'status' | 'text' | 'retryAfterSeconds'>,
 ): EnclaveRefusedError {
-  const said = { serverCode: serverCode(text), serverMessage: serverMessage(text) };
-  return new EnclaveRefusedError(name, { status, ...said, retryAfterSeconds: retryAfterSeconds ?? null });
+  const serverReason = { serverCode: serverCode(text), serverMessage: serverMessage(text) };
+  return new EnclaveRefusedError(name, {
+    status,
+    ...serverReason,
+    retryAfterSeconds: retryAfterSeconds ?? null,
+  });
 }
 
 /** @param name of the endpoint, without its query, for the message */

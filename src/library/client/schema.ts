@@ -127,7 +127,7 @@ function parseSignedType(value: unknown, index: number): SchemaType {
   if (typeof intent !== 'number' || !Number.isInteger(intent) || intent < 0 || intent > 255) {
     throw invalidSchema(`${where}.intent is not an integer from 0 to 255`);
   }
-  return { intent, name: named(name, STRUCT_NAME, `${where}.name`), fields: parseFields(fields, where) };
+  return { intent, name: readName(name, STRUCT_NAME, `${where}.name`), fields: parseFields(fields, where) };
 }
 
 function parseFields(value: unknown, where: string): SchemaField[] {
@@ -144,7 +144,7 @@ function parseFields(value: unknown, where: string): SchemaField[] {
 
 function parseField(value: unknown, where: string): SchemaField {
   const field = record(value, where, FIELD_KEYS);
-  const name = named(field['name'], FIELD_NAME, `${where}.name`);
+  const name = readName(field['name'], FIELD_NAME, `${where}.name`);
   const { type } = field;
   if (typeof type !== 'string') throw invalidSchema(`${where}.type is not a type`);
   const { wrappers, leaf } = unwrapped(type);
@@ -152,7 +152,7 @@ function parseField(value: unknown, where: string): SchemaField {
     throw invalidSchema(`${where}.type is an Option of an Option`);
   }
   const isPlain = isPlainType(leaf);
-  if (!isPlain) named(leaf, STRUCT_NAME, `${where}.type`);
+  if (!isPlain) readName(leaf, STRUCT_NAME, `${where}.type`);
   if (isPlain && 'fields' in field) throw invalidSchema(`${where} has fields, but is not a struct`);
   const fields = isPlain ? undefined : parseFields(field['fields'], where);
   const width = widthOf(type, fields);
@@ -165,7 +165,7 @@ function parseEndpoint(value: unknown, index: number): SchemaEndpoint {
   const { method, path, idempotent } = record(value, where, ['method', 'path', 'idempotent']);
   if (method !== 'GET' && method !== 'POST') throw invalidSchema(`${where}.method is neither GET nor POST`);
   if (typeof idempotent !== 'boolean') throw invalidSchema(`${where}.idempotent is not true or false`);
-  return { method, path: named(path, PATH, `${where}.path`), idempotent };
+  return { method, path: readName(path, PATH, `${where}.path`), idempotent };
 }
 
 function parseInputs(value: unknown): Record<string, JsonSchema> {
@@ -195,7 +195,7 @@ function list(value: unknown, where: string): readonly unknown[] {
   return value;
 }
 
-function named(value: unknown, form: RegExp, where: string): string {
+function readName(value: unknown, form: RegExp, where: string): string {
   if (typeof value !== 'string' || !form.test(value)) throw invalidSchema(`${where} is not of its form`);
   return value;
 }

@@ -31,9 +31,9 @@ export interface KeyChange {
 
 interface AtAnyTime {
   /**
-   * Another key was attested, or has signed an answer that the client accepted. It stays until `acknowledge`
-   * is called, also while the enclave is attested again, and where that fails. Of several changes, the
-   * earliest comes first.
+   * Change to another key, which was attested or has signed an answer that the client accepted. The change
+   * stays until `acknowledge` is called, even while the enclave is attested again, and if that fails. Of
+   * several changes, the earliest comes first.
    */
   readonly changed: KeyChange | undefined;
   /** Accepts the key in `changed`, which is then no news any more. Does nothing without one. */
@@ -168,7 +168,7 @@ export class AttestedEnclave {
     }
   }
 
-  /** A change to a key stays until it is acknowledged: no key that comes later hides it. */
+  /** Records a change of the key. It stays until it is acknowledged: no later key hides it. */
   #meet(publicKey: Uint8Array): void {
     const hex = bytesToHex(publicKey);
     const before = this.#latest;

@@ -62,15 +62,15 @@ function parse(bytes: Uint8Array): typeof Structure.$inferType {
   const malformed = 'it is not the structure UserData in BCS';
   if (bytes.length > MAX_SIZE) throw unusable(malformed);
   let fields: typeof Structure.$inferType;
-  let again: Uint8Array;
+  let reencoded: Uint8Array;
   try {
     fields = Structure.parse(bytes);
-    again = Structure.serialize(fields).toBytes();
+    reencoded = Structure.serialize(fields).toBytes();
   } catch {
     throw unusable(malformed);
   }
   // BCS has one encoding of each value: bytes after it, long lengths and invalid UTF-8 end here.
-  if (!equalBytes(again, bytes)) throw unusable(malformed);
+  if (!equalBytes(reencoded, bytes)) throw unusable(malformed);
   return fields;
 }
 

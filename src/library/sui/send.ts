@@ -37,7 +37,7 @@ const LOOK_UP_MS = 10_000;
 const WAIT_MS = 60_000;
 /** The maximum delay of timers (WHATWG HTML, "Timers"). */
 const MAX_MS = 2_147_483_647;
-/** Between the first two looks for an object; then twice as long each time. */
+/** Pause between the first two looks for an object, in milliseconds. Each further pause is twice as long. */
 const FIRST_PAUSE_MS = 100;
 
 /**

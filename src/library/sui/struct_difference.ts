@@ -75,7 +75,7 @@ function describeDifference(
   nested: readonly OnChainStruct[],
   depth: number,
 ): string | undefined {
-  const chainName = named(onChain.name);
+  const chainName = formatName(onChain.name);
   if (chainName !== name) return `the signed type is ${name}, and the struct on chain ${chainName}`;
   if (onChain.kind !== undefined && onChain.kind !== STRUCT_KIND) return `${name} on chain is not a struct`;
   if (onChain.typeParameters.length > 0) return `${name} on chain has type parameters`;
@@ -86,7 +86,7 @@ function describeDifference(
     const chainField = there[index];
     const place = `field ${index + 1} of ${name}`;
     if (chainField === undefined) return `${place}, ${field.name}, is not on chain`;
-    const otherName = named(chainField.name);
+    const otherName = formatName(chainField.name);
     if (otherName !== field.name)
       return `${place} is signed as ${field.name}, and on chain it is ${otherName}`;
     const otherType = formatType(chainField.type, MAX_NESTING);
@@ -97,7 +97,7 @@ function describeDifference(
     if (difference !== undefined) return difference;
   }
   const extra = there[fields.length];
-  return extra === undefined ? undefined : `${name} on chain has one more field, ${named(extra.name)}`;
+  return extra === undefined ? undefined : `${name} on chain has one more field, ${formatName(extra.name)}`;
 }
 
 function nestedDifference(
@@ -125,14 +125,14 @@ function formatType(type: OnChainType | undefined, depth: number): string {
   if (full === '0x1::string::String') return 'String';
   if (full === '0x2::object::ID') return 'address';
   if (full === '0x1::option::Option') return `Option<${items.join(', ')}>`;
-  const name = named(path.split('::').at(-1));
+  const name = formatName(path.split('::').at(-1));
   // A struct of the framework, of a contract's own called String, or with parameters: no signed type has it.
   const isForeign = address === '1' || address === '2' || isPlainType(name) || items.length > 0;
   return isForeign ? bounded(items.length > 0 ? `${full}<${items.join(', ')}>` : full) : name;
 }
 
 /** Returns a node's text, as a name. */
-function named(name: string | undefined): string {
+function formatName(name: string | undefined): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name ?? '') ? bounded(name ?? '') : 'unknown';
 }
 

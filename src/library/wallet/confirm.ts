@@ -4,7 +4,7 @@ import type { IdentifierString } from '@mysten/wallet-standard';
 import { abortable, pause } from '../waiting.ts';
 import { ZkLoginError } from '../zklogin/errors.ts';
 
-interface Asked {
+interface Question {
   /** The name of the wallet. */
   readonly wallet: string;
   readonly address: string;
@@ -12,7 +12,7 @@ interface Asked {
   readonly chain: IdentifierString;
 }
 
-export interface ConfirmTransaction extends Asked {
+export interface ConfirmTransaction extends Question {
   /** Kind of the request: a transaction to sign or execute. */
   readonly kind: 'transaction';
   /** BCS of the transaction's data: exactly what is signed. */
@@ -21,7 +21,7 @@ export interface ConfirmTransaction extends Asked {
   readonly transaction: ReturnType<Transaction['getData']>;
 }
 
-export interface ConfirmMessage extends Asked {
+export interface ConfirmMessage extends Question {
   /** Kind of the request: a personal message. */
   readonly kind: 'message';
   /** Exactly what is signed: often text in UTF-8. */

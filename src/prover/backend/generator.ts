@@ -15,7 +15,7 @@ export interface Generator {
 }
 
 /** The properties of a generator that its files contain. */
-interface Found extends Omit<Generator, 'size'> {
+interface GeneratorFiles extends Omit<Generator, 'size'> {
   /** Returns the number of elements of an input signal, 0 if the circuit has no such signal. */
   sizeOf(signal: string): number;
   /** Number of elements of all input signals. */
@@ -41,7 +41,7 @@ export async function findGenerator(folder: string): Promise<Generator> {
   return { command: generator.command, canMake: generator.canMake, size };
 }
 
-function fits({ sizeOf, inputs }: Found, signals: Signals): boolean {
+function fits({ sizeOf, inputs }: GeneratorFiles, signals: Signals): boolean {
   const counts = Object.entries(signals);
   return (
     inputs === counts.reduce((sum, [, count]) => sum + count, 0) &&
@@ -87,7 +87,7 @@ function read(path: string): Buffer {
 const ENTRIES = 256;
 const ENTRY_SIZE = 24;
 
-function findNative(folder: string): Found {
+function findNative(folder: string): GeneratorFiles {
   const program = join(folder, 'zkLogin');
   try {
     accessSync(program, constants.X_OK);
@@ -139,7 +139,7 @@ interface CircomExports {
   getInputSignalSize(hashHigh: number, hashLow: number): number;
 }
 
-async function findWasm(folder: string): Promise<Found> {
+async function findWasm(folder: string): Promise<GeneratorFiles> {
   const script = join(folder, 'generate_witness.js');
   const wasm = join(folder, 'circuit.wasm');
   for (const file of [script, join(folder, 'witness_calculator.js'), wasm]) {

@@ -145,7 +145,7 @@ export class Proofs {
       const turn = performance.now();
       try {
         const publicInput = input[PUBLIC_SIGNAL] as string;
-        const signals = { wait: signal, gone: leaving };
+        const signals = { wait: signal, leaving };
         return await this.#waitFor(request, () => supervisor.prove(witness, publicInput, signals));
       } finally {
         endProofTurn();

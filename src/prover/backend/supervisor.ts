@@ -99,7 +99,7 @@ export class Supervisor {
   async prove(
     witness: Uint8Array,
     publicInput: string,
-    { wait, gone: leaving }: { readonly wait: AbortSignal; readonly gone: AbortSignal },
+    { wait, leaving }: { readonly wait: AbortSignal; readonly leaving: AbortSignal },
   ): Promise<Groth16Proof> {
     const worker = await this.#ready(wait);
     this.#proving = true;

@@ -105,8 +105,8 @@ export class Backend {
     });
     if (answer === undefined) return undefined;
     // HAProxy and other kinds of backends answer with text.
-    const said = parseJson(answer.data) as { key?: { network?: unknown } } | null | undefined;
-    const network = said?.key?.network;
+    const healthAnswer = parseJson(answer.data) as { key?: { network?: unknown } } | null | undefined;
+    const network = healthAnswer?.key?.network;
     // The name is logged, so only the form that a backend of this project gives it is accepted.
     const isNamed = typeof network === 'string' && /^[a-z ]{1,40}$/.test(network);
     return { status: answer.status, network: isNamed ? network : undefined };

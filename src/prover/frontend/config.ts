@@ -236,9 +236,11 @@ function readClients(json: string | undefined, network: NetworkName): ProverClie
     ({ client }) => client,
   );
   const names = clients.map(({ issuer, clientId }) => JSON.stringify([issuer, clientId]));
-  const again = names.findIndex((name, index) => names.indexOf(name) < index);
-  if (again !== -1) {
-    throw new ConfigError(`CLIENTS, entry ${again}: repeats the issuer and client id of an earlier entry`);
+  const repeatedIndex = names.findIndex((name, index) => names.indexOf(name) < index);
+  if (repeatedIndex !== -1) {
+    throw new ConfigError(
+      `CLIENTS, entry ${repeatedIndex}: repeats the issuer and client id of an earlier entry`,
+    );
   }
   return clients;
 }

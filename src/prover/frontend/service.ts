@@ -208,14 +208,17 @@ export class ProvingService {
    * @returns whether it said its network
    */
   async checkNetwork(): Promise<boolean> {
-    const ours = this.#config.keys.own.network;
-    const theirs = (await this.#backend.health())?.network;
-    this.#wrongNetwork = theirs === ours ? undefined : theirs;
-    if (theirs === undefined) return false;
-    if (theirs === ours) {
-      this.#log.info({ network: ours }, 'the backend has the key of this network');
+    const serviceNetwork = this.#config.keys.own.network;
+    const backendNetwork = (await this.#backend.health())?.network;
+    this.#wrongNetwork = backendNetwork === serviceNetwork ? undefined : backendNetwork;
+    if (backendNetwork === undefined) return false;
+    if (backendNetwork === serviceNetwork) {
+      this.#log.info({ network: serviceNetwork }, 'the backend has the key of this network');
     } else {
-      this.#log.error({ backend: theirs, service: ours }, wrongNetwork(theirs, ours).message);
+      this.#log.error(
+        { backend: backendNetwork, service: serviceNetwork },
+        wrongNetwork(backendNetwork, serviceNetwork).message,
+      );
     }
     return true;
   }
@@ -233,13 +236,13 @@ export class ProvingService {
       this.#health = this.#backend.health();
     }
     const health = await untilGone(this.#health, leaving);
-    const ours = this.#config.keys.own.network;
+    const serviceNetwork = this.#config.keys.own.network;
     if (health === undefined) throw notReady('the backend does not answer');
     if (health.status >= 500)
       throw notReady('no backend is ready: the key is being loaded, or none is in service');
-    if (health.network === undefined) return { ready: true, network: ours, backend: null };
-    if (health.network !== ours) throw wrongNetwork(health.network, ours);
-    return { ready: true, network: ours, backend: health.network };
+    if (health.network === undefined) return { ready: true, network: serviceNetwork, backend: null };
+    if (health.network !== serviceNetwork) throw wrongNetwork(health.network, serviceNetwork);
+    return { ready: true, network: serviceNetwork, backend: health.network };
   }
 
   /** @throws FrontendError: PROVER_WRONG_NETWORK */

@@ -95,7 +95,7 @@ export class JsonBodies {
    * Reads a body of one media type.
    *
    * @param mediaType in lower case
-   * @param label the name of the format, for the error
+   * @param label the expected content of the body, for the error
    * @throws as `read`, without MALFORMED_JSON
    */
   async readOfType(request: IncomingMessage, mediaType: string, label: string): Promise<Buffer> {

@@ -87,14 +87,14 @@ export async function runApart(
     ...(bounds !== undefined && { env: {} }),
   });
   const clock = new WorkClock(bounds?.ms, () => child.kill('SIGKILL'));
-  let said: Extract<FromChild, { outcome: Outcome }> | undefined;
+  let outcomeMessage: Extract<FromChild, { outcome: Outcome }> | undefined;
   const last: string[] = [];
   const send = (message: ToChild) => {
     // The process may have ended.
     child.send(message as object, () => undefined);
   };
   child.on('message', (message: FromChild) => {
-    if ('outcome' in message) said = message;
+    if ('outcome' in message) outcomeMessage = message;
     else {
       clock.stop();
       void answered(message.request, answer).then((outcome) => {
@@ -118,11 +118,14 @@ export async function runApart(
     });
     const tooLarge = (why: string) => new AuditError('SOURCE_TOO_LARGE', `${subject} takes ${why}`);
     if (clock.isOver) throw tooLarge(`longer than ${clock.seconds} s`);
-    if (bounds !== undefined && (said?.isLimit === true || (said === undefined && signal !== null))) {
+    if (
+      bounds !== undefined &&
+      (outcomeMessage?.isLimit === true || (outcomeMessage === undefined && signal !== null))
+    ) {
       throw tooLarge(`more memory than ${bounds.megabytes} MB, or more steps in each other than fit into it`);
     }
-    if (said === undefined) throw new Error(`${subject} ended without a result: ${last.join(' ')}`);
-    return said.outcome;
+    if (outcomeMessage === undefined) throw new Error(`${subject} ended without a result: ${last.join(' ')}`);
+    return outcomeMessage.outcome;
   } finally {
     clock.stop();
     child.kill('SIGKILL');
@@ -222,8 +225,8 @@ export function serve(run: (order: unknown, ask: Ask) => Promise<unknown>): void
   };
   process.on('message', (message: ToChild) => {
     if ('order' in message) {
-      void runToOutcome(async () => await run(message.order, ask)).then((said) => {
-        process.send?.(said satisfies FromChild, undefined, undefined, () => process.exit());
+      void runToOutcome(async () => await run(message.order, ask)).then((outcomeMessage) => {
+        process.send?.(outcomeMessage satisfies FromChild, undefined, undefined, () => process.exit());
       }, fail);
     } else {
       waiting.get(message.id)?.(message.outcome);

@@ -216,7 +216,7 @@ export class Lineages {
     }
     const modules = new Map<string, Uint8Array>();
     const datatypes: string[] = [];
-    const named = new Set<string>();
+    const linkedNames = new Set<string>();
     try {
       for (const bytes of await this.#modules(id, version)) {
         const { address, module } = withoutSelfAddress(bytes);
@@ -226,7 +226,7 @@ export class Lineages {
         }
         modules.set(face.name, module);
         datatypes.push(...[...face.datatypes.keys()].map((type) => `${face.name}::${type}`));
-        for (const dependency of face.dependencies) named.add(dependency);
+        for (const dependency of face.dependencies) linkedNames.add(dependency);
       }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
@@ -234,7 +234,7 @@ export class Lineages {
     }
     for (const type of datatypes) if (!origins.has(type)) origins.set(type, id);
     checkOrigins(name, described, new Map(datatypes.map((type) => [type, origins.get(type)])));
-    return { id, version, original, modules, linkage: readLinkage(name, described, named) };
+    return { id, version, original, modules, linkage: readLinkage(name, described, linkedNames) };
   }
 
   /** Reads the modules' bytecode, which `GetPackage` leaves out. */

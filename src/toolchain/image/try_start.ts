@@ -51,10 +51,10 @@ function start(node: string, server: string, environment: readonly string[]): Pr
     timeout: START_MS,
     killSignal: 'SIGKILL',
   });
-  let said = '';
+  let output = '';
   let started = false;
   child.stderr?.on('data', (chunk) => {
-    said += chunk;
+    output += chunk;
   });
   child.stdio[4]?.on('data', (chunk) => {
     started ||= String(chunk).startsWith('{"event":"boot"');
@@ -68,7 +68,7 @@ function start(node: string, server: string, environment: readonly string[]): Pr
         reject(
           new ImageError(
             'COMMAND_FAILED',
-            `the server does not start with its settings: ${said.trim() || 'no answer'}`,
+            `the server does not start with its settings: ${output.trim() || 'no answer'}`,
           ),
         );
     });

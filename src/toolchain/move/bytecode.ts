@@ -35,7 +35,7 @@ export async function compileForPublishing(
 
   async function compile(packageName: string): Promise<void> {
     const files = sourcesForDependents(packageName);
-    // With it, the compiler would give the modules the address of the published package.
+    // With this file, the compiler would give the modules the address of the published package.
     if (again && packageName === name) delete files['Published.toml'];
     if (isPublished(files, network)) {
       if (packageName === name) {
@@ -69,7 +69,7 @@ function isPublished(files: Readonly<Record<string, string>>, network: BuildNetw
   return new RegExp(`^\\s*\\[\\s*published\\.${network}\\s*\\]`, 'm').test(files['Published.toml'] ?? '');
 }
 
-/** Their names: a path that names no package does not compile. */
+/** Returns the names of local dependencies. A path that names no package does not compile. */
 function localDependencies(files: Readonly<Record<string, string>>): string[] {
   const paths = (files['Move.toml'] ?? '').matchAll(/\blocal\s*=\s*["']([^"']+)["']/g);
   return [...paths].flatMap(([, path = '']) => packageAtPath(path) ?? []);

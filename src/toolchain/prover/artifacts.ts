@@ -32,7 +32,7 @@ export interface Artifacts {
 
 export const isSize = (text: string): text is CircuitSize => text === 'small' || text === 'full';
 
-/** Beside the cached packages and the emulator, which also outlive a checkout. */
+/** Returns a folder beside the cached packages and the emulator, which also outlive a checkout. */
 export function defaultCache(): string {
   const base = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
   return process.env['CACHE'] || join(base, 'sui-enclave');

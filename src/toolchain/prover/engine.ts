@@ -31,7 +31,7 @@ export const main = command({
     if (options.test) {
       run(go, ['vet', './...']);
       run(go, ['test', './...']);
-      // Where the processor has no such path, the fastest runs once more.
+      // If the processor has no such path, the fastest one runs once more.
       for (const path of ['adx', 'portable']) run(go, ['test', ...FORCED], { PROVER_VECTORS: path });
       testForArm(go);
       return { json: { tested: true } };

@@ -29,7 +29,7 @@ exit codes: 0 done; 1 the archive is refused, or has no generator; 2 invalid com
       throw new ProverToolError('FOLDER_EXISTS', `${out} exists already: name another folder by --out`);
     }
     mkdirSync(dirname(folder), { recursive: true });
-    // Complete, or not there at all.
+    // The folder is complete or absent at any time.
     const fresh = mkdtempSync(`${folder}-`);
     try {
       const { digest, files } = await extractFromImage(archive, GENERATOR, fresh).catch((error) => {

@@ -47,7 +47,7 @@ const DECOMPRESSORS: Readonly<Record<string, 'none' | 'gzip' | 'zstd'>> = {
   'application/vnd.docker.image.rootfs.diff.tar.gzip': 'gzip',
 };
 
-export interface Wanted {
+export interface ExtractionTarget {
   /** Folder in the image, such as `app/binaries`. */
   readonly folder: string;
   /** Files in the folder, with the maximum size of each in bytes. */
@@ -66,7 +66,11 @@ const invalid = (problem: string) => new ProverToolError('ARCHIVE_INVALID', prob
  * @param out an empty folder, which gets the files
  * @throws ProverToolError
  */
-export async function extractFromImage(archive: string, target: Wanted, out: string): Promise<Extracted> {
+export async function extractFromImage(
+  archive: string,
+  target: ExtractionTarget,
+  out: string,
+): Promise<Extracted> {
   const status = statSync(archive);
   if (!status.isFile()) throw invalid('it is not a regular file');
   if (status.size > MAX_BYTES) throw tooLarge('the archive');
@@ -223,7 +227,7 @@ function tooLarge(label: string): ProverToolError {
 /** Changes of a layer to the wanted folder. */
 interface Layer {
   readonly files: Map<string, { readonly bytes: number; readonly sha256: string; readonly spool: string }>;
-  /** Names that it removes from the layers below. */
+  /** Names that this layer removes from the layers below. */
   readonly removed: Set<string>;
   /** Whether it hides the whole folder of the layers below. */
   hides: boolean;
@@ -232,7 +236,7 @@ interface Layer {
 async function readLayers(
   archive: string,
   layers: readonly Descriptor[],
-  target: Wanted,
+  target: ExtractionTarget,
   out: string,
 ): Promise<Layer[]> {
   const byPath = new Map(layers.map((layer) => [pathOfBlob(layer.digest), layer]));
@@ -252,7 +256,7 @@ async function readLayers(
 async function readLayer(
   blob: ReadEntry,
   { digest, mediaType }: Descriptor,
-  target: Wanted,
+  target: ExtractionTarget,
   out: string,
   total: { bytes: number },
 ): Promise<Layer> {
@@ -264,7 +268,7 @@ async function readLayer(
     if (/^(\.\/|\.|\/)$/.test(entry.path)) continue;
     await note(entry, normalizePath(entry), layer, target, out, digest);
   }
-  // What follows the end of the tar archive is part of the blob.
+  // The bytes after the end of the tar archive are part of the blob.
   for await (const chunk of blob) hash.update(chunk as Buffer);
   if (digest !== `sha256:${hash.digest('hex')}`) throw changed(digest);
   return layer;
@@ -312,7 +316,7 @@ async function note(
   entry: ReadEntry,
   path: string,
   layer: Layer,
-  { folder, files }: Wanted,
+  { folder, files }: ExtractionTarget,
   out: string,
   digest: string,
 ): Promise<void> {

@@ -30,7 +30,7 @@ const TIMEOUT_MS = 10_000;
 const PROOF_TIMEOUT_MS = 120_000;
 const MAX_ANSWER_BYTES = 65_536;
 
-/** One thing that was checked. */
+/** A check and its result. */
 interface Check {
   readonly name: string;
   readonly ok: boolean;
@@ -72,7 +72,7 @@ that the network accepts, and how fast. A request is private, and so is the proo
   },
   notes: `exit codes: 0 all is well; 1 a check failed; 2 invalid command line or file; 3 no check failed, but no proof was checked`,
   handlesSecrets: true,
-  // Nothing is asked before all files are read.
+  // All files are read before the first request.
   chooseExit: () => EXIT.notTried,
   report: (_error, failure) =>
     failure && { ...failure, text: failure.text.replaceAll('VERIFYING_KEY', '--key') },

@@ -34,10 +34,10 @@ export interface Metadata {
     readonly KernelVersion: string;
   };
   /**
-   * Any JSON. Here null; `nitro-cli build-enclave` writes what Docker says about the image that it converts.
+   * Any JSON, here null. `nitro-cli build-enclave` writes Docker's description of the image that it converts.
    */
   readonly DockerInfo: unknown;
-  /** Any JSON. Here null; nitro-cli copies a file of its user's. */
+  /** Any JSON, here null. nitro-cli copies a file of its user. */
   readonly CustomMetadata: unknown;
 }
 
@@ -59,7 +59,7 @@ export function checkParts({ kernel, cmdline, ramdisks }: ImageParts): void {
       'the command line must be 1 to 2048 printable ASCII characters on one line',
     );
   }
-  // With one ramdisk PCR1 repeats PCR0, and PCR2 is the hash of nothing.
+  // With only one ramdisk, PCR1 would repeat PCR0, and PCR2 would be the hash of nothing.
   if (ramdisks.length < 2) throw new ImageError('EIF_INVALID', 'an image needs two ramdisks or more');
   if (ramdisks.length > MAX_SECTIONS - 3)
     throw new ImageError('EIF_INVALID', 'an image has too many ramdisks');

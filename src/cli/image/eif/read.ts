@@ -24,7 +24,10 @@ export interface Eif extends ImageParts {
   readonly signature: Uint8Array | undefined;
 }
 
-/** Far above what Docker says about an image, with nitro-cli's 4 KiB for a file of its user's. */
+/**
+ * Maximum size of the metadata in bytes, far above Docker's description of an image with the 4 KiB that
+ * nitro-cli allows for a file of its user.
+ */
 const MAX_METADATA_BYTES = 1024 ** 2;
 /** Levels of lists and objects: what prints the metadata, such as JSON.stringify, fails at some thousand. */
 const MAX_DEPTH = 32;

@@ -111,12 +111,14 @@ async function startBackendProcess({
     // Ctrl-C in a terminal reaches a whole process group: the front end has requests to finish first.
     detached: true,
   });
-  const said = text(child.stderr as Readable);
+  const errorOutput = text(child.stderr as Readable);
   let isClosing = false;
   const ended = once(child, 'exit') as Promise<[number | null, string | null]>;
   const died = ended.then(async ([code, signal]) => {
     if (isClosing) return;
-    throw new ConfigError(`the backend ended: ${(await said).trim() || (signal ?? `exit code ${code}`)}`);
+    throw new ConfigError(
+      `the backend ended: ${(await errorOutput).trim() || (signal ?? `exit code ${code}`)}`,
+    );
   });
   // Callers need not wait for it.
   died.catch(() => {});

@@ -44,7 +44,7 @@ export function signatureChecks(
 ): Verify {
   const { verify: ofKey } = node;
   const verifiers = keys.map((verifyingKey) => zkLoginVerifier({ verifyingKey, fetchKey: issuers }));
-  const ofZkLogin = keys.length === 0 ? [verifyZkLogin] : verifiers;
+  const zkLoginChecks = keys.length === 0 ? [verifyZkLogin] : verifiers;
   return async (...signed) => {
     const [, signature] = signed;
     if (parseSerializedSignature(signature).signatureScheme !== 'ZkLogin') {
@@ -52,7 +52,7 @@ export function signatureChecks(
       return;
     }
     // A proof fits one size of the circuit, but does not say which.
-    const checks = ofZkLogin.map((check) => check.call(node, ...signed));
+    const checks = zkLoginChecks.map((check) => check.call(node, ...signed));
     await Promise.any(checks).catch(({ errors: [first] }: AggregateError) => {
       throw first;
     });

@@ -32,7 +32,7 @@ async function start(
   const prove = (publicInput: string, signal = NEVER, leaving = NEVER) => {
     const witness = Buffer.alloc(WITNESS_BYTES);
     witness.write(`wtns${publicInput} `);
-    return supervisor.prove(witness, publicInput, { wait: signal, gone: leaving });
+    return supervisor.prove(witness, publicInput, { wait: signal, leaving });
   };
   return { supervisor, prove, printed };
 }
