@@ -73,7 +73,7 @@ export function readSigner(): Ed25519Keypair {
     try {
       return Ed25519Keypair.fromSecretKey(process.env['SUI_PRIVATE_KEY'] ?? '');
     } catch {
-      // The error has not the parser's message, which may quote the key.
+      // The error leaves out the parser's message, which may quote the key.
       throw new Error('it must be an Ed25519 key as suiprivkey…');
     }
   });

@@ -174,7 +174,7 @@ export async function runAsProcess(main: Main): Promise<void> {
 /** Returns an empty line at the end of input. */
 async function askOnTerminal(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
-  // Ctrl-C still ends the process if the interface has no line editing of its own.
+  // The interface has no line editing of its own, so that Ctrl-C still ends the process.
   const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {

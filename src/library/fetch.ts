@@ -188,7 +188,7 @@ function toOutcome({ status, ok, headers }: Response): Outcome {
  */
 export async function withBoundedBody(response: Response, maxSize: number): Promise<Response> {
   const bytes = await readBody(response, maxSize);
-  // The constructor of a response knows neither every status nor a body beside each of them.
+  // The constructor of a response refuses some statuses, and a body for others.
   return Object.defineProperty(response, 'body', { value: new Response(bytes).body });
 }
 

@@ -110,8 +110,8 @@ function pinnedVersion(name: string): string {
 
 /**
  * npm makes the lockfile here, so that the author of a repository needs neither npm nor a network for it. It
- * starts from the lockfile of this repository: what both need has the same version. The tarballs are those
- * that are published, and their digests those of the registry.
+ * starts from the lockfile of this repository, so that shared packages have the same versions. The tarballs
+ * are those that are published, and their digests those of the registry.
  */
 function createLock(manifest: RepositoryManifest, tarballs: readonly Tarball[]): object {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-lock-'));

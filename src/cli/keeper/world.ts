@@ -40,11 +40,11 @@ export interface World {
 export type Signing = Pick<CommonOptions, 'address' | 'keystore' | 'dry-run'>;
 
 /**
- * The chain and the enclaves of a keeper's file. Asks nothing yet.
+ * Creates the world of a keeper's file: its chain and its enclaves. Sends no request yet.
  *
  * @param path of the file, for messages
- * @param beforeSigning is called with the gas budget, in MIST, of each transaction; what it throws keeps it
- *   from being signed
+ * @param beforeSigning is called with the gas budget, in MIST, of each transaction; if it throws, the
+ * transaction is not signed
  * @throws SuiCommandError: DEVELOPMENT_TRUST, NO_NETWORK; UnreadableFileError, AttestationError
  */
 export async function createWorld(

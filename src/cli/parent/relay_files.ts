@@ -1,7 +1,7 @@
 /**
  * Reads what the relay writes. The relay is reached from the network: if it was taken over, its files may be
- * links, FIFOs or without end. None of that may hold up or mislead a command, nor keep an enclave from being
- * stopped.
+ * links, FIFOs or without end. Such files must not hold up or mislead a command, or keep an enclave from
+ * being stopped.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ParentError } from './errors.ts';

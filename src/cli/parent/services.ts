@@ -51,7 +51,7 @@ export function stateFolder(env: Environment, name: string): string {
 }
 
 /**
- * Starts the services that do not run as they should, and replaces those that run with another command.
+ * Starts the services that do not run, and replaces those that run with another command.
  *
  * @returns for each service, whether it was started or ran already
  * @throws ParentError: PROGRAM_FAILED, naming a service that can't be started or ends at once; the others

@@ -16,9 +16,9 @@ export const LOOK_MS = 500;
 export const SHOWN_MS = 60_000;
 
 /**
- * Returns the config, unless it is older than one that the rollout has seen: behind the address of a node,
- * there may be several, of which one lags. The old state would read as if a step were done, or a later one
- * not begun.
+ * Returns the config, unless it is older than one that the rollout has seen: several nodes may share an
+ * address, and one of them may lag. The old state would read as if a step were done, or a later one not
+ * begun.
  *
  * @throws RolloutError: ROLLOUT_CONFIG if the node lags for longer than nodes do; as `World.config`
  */

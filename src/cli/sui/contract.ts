@@ -66,8 +66,7 @@ const Measurements = v.pipe(
 );
 
 /**
- * Returns the image of the PCR file. A note on the chain says what it was built from, as its build recorded
- * it.
+ * Returns the image of the PCR file. A note on the chain names its sources, as its build recorded them.
  *
  * @throws UnreadableFileError, AttestationError; SuiCommandError: DEVELOPMENT_TRUST
  */
@@ -273,9 +272,8 @@ export async function readRoots(
 const ASK_MS = 200;
 
 /**
- * Returns a config, by a node that shows at least the version that the deployment file has: behind the
- * address of a node, there may be several, of which one lags. In an older version, a change that is still due
- * could seem to be made already.
+ * Reads a config, at least in the version that the deployment file has. Several nodes may share an address,
+ * and one of them may lag. In an older version, a change that is still due could seem to be made already.
  *
  * @throws SuiCommandError: DEPLOYMENT if the node lags for longer than nodes do; SuiError
  */

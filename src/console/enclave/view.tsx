@@ -67,7 +67,7 @@ export function EnclaveView({ fields }: Props) {
     });
   };
 
-  /** Takes what was given now in place of what was given before of the same kind, and looks again. */
+  /** Replaces earlier files of the same kinds by the new ones, and examines the document again. */
   const give = (added: readonly Given[]) => {
     const all = expected.give(added.filter(({ kind }) => kind !== 'document'));
     const document = added.find((item) => item.kind === 'document');

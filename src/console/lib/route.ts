@@ -8,8 +8,8 @@ export type View = (typeof VIEWS)[number];
 
 /**
  * Fields that a link may fill in: the address of an enclave, a node, a config, and an object or transaction.
- * Neither roots nor registers: they decide whom to trust, so a link that named them would decide its own
- * verdict.
+ * Roots and registers are not among them: they decide whom to trust, so a link that named them would decide
+ * its own verdict.
  */
 export const FIELDS = ['url', 'node', 'config', 'id'] as const;
 export type Field = (typeof FIELDS)[number];

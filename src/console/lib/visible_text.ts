@@ -1,7 +1,7 @@
 /**
- * Returns a text of an enclave or a node as one can look at it: control, format and private characters, lone
- * surrogates and line ends are written as escapes, since they could hide or reorder what is around them.
- * React escapes the rest.
+ * Returns a text of an enclave or a node in a form that is safe to read. Control, format and private
+ * characters, lone surrogates and line ends become escapes, since they could hide or reorder the text around
+ * them. React escapes the rest.
  */
 export function visibleText(text: string, maxLength = 300): string {
   const cut = [...text.slice(0, 4 * maxLength)];

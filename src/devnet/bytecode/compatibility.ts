@@ -6,8 +6,8 @@ import type { Datatype, ModuleInterface, PublicFunction } from './module_bytecod
  * Sui's verifier for datatypes and public functions: nothing is removed, a datatype keeps its abilities,
  * parameters and layout, a function keeps its signature, and may at most require less of its type parameters.
  *
- * The stricter policies, which also fix what functions do, and what the verifier asks of any module, are left
- * to the node's simulation.
+ * The node's simulation checks the rest: the stricter policies, which also fix the code of functions, and the
+ * verifier's rules for any module.
  */
 export function incompatibilities(
   before: readonly ModuleInterface[],

@@ -157,7 +157,7 @@ function readType(at: Reader, handles: readonly { module: string; name: string }
   }
 }
 
-/** The handles of a module, by which its other tables name what they use. */
+/** The handles of a module. Its other tables name types and functions by them. */
 export interface Handles {
   readonly names: readonly string[];
   /** Modules by address and name. */

@@ -11,7 +11,10 @@ import { inputPlace, resultPlace, type TypedCommand, type TypedInputs } from './
 
 /** The values that were used together. */
 interface Clique {
-  /** The number of its values that have neither drop nor store. Infinity: it has taken a shared object. */
+  /**
+   * The number of its values that have neither drop nor store. Infinity means that the clique has taken a
+   * shared object.
+   */
   heat: number;
   merged: Clique | undefined;
 }
@@ -41,7 +44,7 @@ export function checkEntryRule(
   };
   for (const [index, command] of commands.entries()) {
     const { args, results } = command;
-    // A value that this command consumes no longer counts as one that the transaction has to get rid of.
+    // A value that this command consumes no longer counts among those that the transaction must consume.
     const cliques = args.map(({ place, use }) => {
       const { clique, heats } = findMember(place);
       if (use === 'move') {

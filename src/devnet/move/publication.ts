@@ -1,5 +1,5 @@
 /**
- * Publishes and upgrades packages, with the checks that Sui makes of what they replace and what they link to.
+ * Publishes and upgrades packages, with Sui's checks of the packages that they replace and that they link to.
  */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { toBase58 } from '@mysten/sui/utils';

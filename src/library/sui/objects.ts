@@ -277,8 +277,8 @@ export interface EnclaveList {
 }
 
 /**
- * Every enclave that was ever registered under a config: the existing ones, and the ids of those that were
- * destroyed. Needs no indexer, since the config itself holds a mark for each. An enclave that registers
+ * Lists every enclave that was ever registered under a config: the existing ones, and the ids of those that
+ * were destroyed. Needs no indexer, since the config itself holds a mark for each. An enclave that registers
  * meanwhile may be missing.
  *
  * @example

@@ -200,7 +200,7 @@ export class ZkLoginSession extends Signer {
     const sponsored =
       sponsor === undefined ? null : await this.#sponsorship(transaction, client, { sponsor, address });
     const bytes = sponsored?.transaction ?? (await built(transaction, client));
-    // A copy: what is signed must be what was approved.
+    // The transaction is copied: exactly the approved bytes must be signed.
     await approve?.(bytes.slice());
     const { signature } = await this.signTransaction(bytes);
     const signatures = sponsored === null ? [signature] : [signature, sponsored.signature];

@@ -35,8 +35,8 @@ const MAX_BACKOFF_MS = 30_000;
 const WITNESS_REFUSALS = ['PROVER_BAD_WITNESS', 'PROVER_UNSATISFIED'];
 
 /**
- * One worker at a time. When it ends, another is started and loads the key; requests wait for that. Each one
- * proves alone: the caller takes turns.
+ * Runs one worker at a time. When the worker ends, another is started and loads the key, and requests wait
+ * for that. The worker makes one proof at a time: the caller takes turns.
  */
 export class Supervisor {
   readonly #options: Required<SupervisorOptions>;

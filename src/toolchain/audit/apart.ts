@@ -69,7 +69,7 @@ type FromChild =
 
 /**
  * @param subject what the process does, for the message of an error
- * @throws AuditError: SOURCE_TOO_LARGE, beyond its bounds; Error, if it ended without an outcome
+ * @throws AuditError: SOURCE_TOO_LARGE, if it exceeds its bounds; Error, if it ended without an outcome
  */
 export async function runApart(
   subject: string,

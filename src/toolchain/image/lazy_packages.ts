@@ -1,6 +1,6 @@
 /**
- * Packages that a server needs late, or never. In an image each is a file of its own beside server.js, with
- * all that it needs itself: a start neither reads nor compiles it, and its first use loads it.
+ * Packages that a server needs late, or never. In an image, each is a file of its own beside server.js, with
+ * everything that it needs itself. A start does not read or compile the file; the first use loads it.
  */
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';

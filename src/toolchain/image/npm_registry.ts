@@ -42,7 +42,7 @@ const TIMEOUT_MS = 300_000;
 const RETRY = { retries: 2, minTimeout: 500, factor: 2 };
 
 /**
- * @param cache gets each package by its digest, or nothing of it
+ * @param cache gets each package by its digest, as a whole or not at all
  * @returns the packages that the registry does not give
  * @throws ImageError: LOCK_INVALID for what is not a version of a registry; PACKAGE_CHANGED
  */

@@ -1,6 +1,7 @@
 /**
- * JSON Schemas (draft 7) of valibot's: of what a caller may send, not of what a handler gets. A rule that
- * JSON Schema can't express stands in `description`, as the name of valibot's action and its message.
+ * Converts valibot's schemas to JSON Schemas (draft 7) of what a caller may send, not of what a handler gets.
+ * A rule that JSON Schema can't express becomes part of `description`, as the name of valibot's action and
+ * its message.
  */
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
@@ -41,10 +42,11 @@ export function inputSchema(schema: Schema): JsonSchema {
 }
 
 /**
- * The same schema up to its first transformation. What follows is about other values than the caller's: as
- * rules in words.
+ * Returns the same schema up to its first transformation. Later rules, which are about other values than the
+ * caller's, become words.
  *
- * @param converted those that were done, by the original: a lazy schema may contain itself
+ * @param converted the schemas that were converted already, by their originals: a lazy schema may contain
+ * itself
  */
 function inputOnly(schema: Schema, converted: Map<Schema, Schema>): Schema {
   const before = converted.get(schema);

@@ -1,6 +1,6 @@
 /**
- * Two hosts that lie, each a proxy in front of an emulated enclave of `play`: one changes what the enclave
- * signed, one repeats what it has signed before. Pages must refuse what they answer.
+ * Two lying hosts, each a proxy in front of an emulated enclave of `play`. One changes signed answers, the
+ * other repeats an earlier one. Pages must refuse their answers.
  */
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';

@@ -23,7 +23,7 @@ export function adminOn({ node, account }: DevSui, deployments: string): Admin {
  * Runs a command of the program in a process of its own.
  *
  * @param env in addition to the environment of this process
- * @returns what it prints with --json. @throws ConfigError with what the command has printed
+ * @returns the JSON that it prints with --json. @throws ConfigError with the output of the command
  */
 export async function runProgram(
   name: string,
