@@ -112,8 +112,8 @@ function readStatus(path: string): Stats | undefined {
 }
 
 /**
- * Restarts a relay that an older version started: it would write to folders in which it can no longer write.
- * A relay of this version has written a list of what is in effect.
+ * Restarts a relay that an older version started, since it would write to folders in which it can no longer
+ * write. A relay of this version has written a list of what is in effect.
  */
 function restartOlderRelay(host: Host): boolean {
   if (readStatus(join(host.root, FOLDERS.relayState, 'relay/in_effect')) !== undefined) return false;

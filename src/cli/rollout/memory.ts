@@ -58,8 +58,8 @@ export interface Memory {
  * @throws RolloutError: ROLLOUT_UNFINISHED
  */
 export function openMemory(path: string, rollout: string): Memory {
-  const { rollout: of, configVersion, ...noted } = read(path) ?? { rollout };
-  const isAnother = of !== rollout;
+  const { rollout: storedRollout, configVersion, ...noted } = read(path) ?? { rollout };
+  const isAnother = storedRollout !== rollout;
   // A file with the config's version alone is of a rollout that has changed nothing outside the chain.
   if (isAnother && Object.keys(noted).length > 0 && noted.stopped === undefined) {
     throw new RolloutError(

@@ -194,7 +194,8 @@ async function compareWithCommits(
   for await (const commit of comparison.commits) {
     for (const candidate of candidates.filter(isOpen)) {
       const result = await compareWithCommit(candidate, commit, comparison);
-      // The sources that the config names matter most for the present versions.
+      // A later fault does not replace the one of the config's own sources, which say most about the present
+      // versions.
       if (names.length === 0 || result.source !== null) results.set(candidate, result);
     }
     names.push(commit.name);

@@ -116,7 +116,8 @@ export class Lineages {
   /**
    * Returns the other packages that versions of an application may run with, except for those of Sui's
    * framework. The minimum version of a package is the one that the application links to. For a package that
-   * the application does not link to itself, it is the lowest one that any version of a dependency links to.
+   * the application does not link to itself, it is the lowest one that any version of a dependency that it
+   * may run with links to.
    *
    * @throws as `of` does
    */

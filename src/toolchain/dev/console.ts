@@ -88,6 +88,6 @@ function sendDevelopment(response: ServerResponse, { command, started, files }: 
  * end
  */
 export function developmentFiles(folder: URL, names: readonly string[]): Record<string, string> {
-  const there = names.filter((name) => existsSync(new URL(name, folder)));
-  return Object.fromEntries(there.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')]));
+  const existing = names.filter((name) => existsSync(new URL(name, folder)));
+  return Object.fromEntries(existing.map((name) => [name, readFileSync(new URL(name, folder), 'utf8')]));
 }

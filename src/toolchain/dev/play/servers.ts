@@ -46,12 +46,12 @@ export class PlayServer {
     });
   }
 
-  /** Resolves when it listens; rejects if its first start fails. */
+  /** Resolves when the server listens; rejects if its first start fails. */
   async listening(): Promise<void> {
     await this.#listening.promise;
   }
 
-  /** Restarts it with another signing key, as an enclave that restarts. */
+  /** Restarts the server with another signing key, as an enclave that restarts. */
   restartWithNewKey(): void {
     this.#listening = Promise.withResolvers();
     this.#listening.promise.catch(() => {});
