@@ -1,4 +1,7 @@
-/** An audit with its real build, beside the image that `make image` has built of the same files. */
+/**
+ * Tests an audit with its real build, and compares it with the image that `make image` has built from the
+ * same files.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 describe.runIf(hasImage())('a build by an audit', () => {
-  test('gives the image of make, without the trial start, and agrees with a config of it', async () => {
+  test('builds the same image as make, without its trial start, and agrees with a config of that image', async () => {
     const repository = world.repository();
     const commit = repository.writeCommit(WEATHER.files);
     const eif = readFileSync(IMAGE);

@@ -1,6 +1,6 @@
 /**
- * Lies on chain, and nodes that hide: other configs of an application, and capabilities that nobody seems to
- * have.
+ * Lies on chain, and nodes that hide objects: other configs of an application, and capabilities that seem to
+ * have no holder.
  */
 import { GrpcTypes } from '@mysten/sui/grpc';
 import { Transaction, TransactionDataBuilder, type TransactionResult } from '@mysten/sui/transactions';
@@ -41,7 +41,7 @@ afterEach(() => {
 
 const deploy = () => world.deploy(WEATHER, repository, commit);
 
-/** A further config of the same capability. */
+/** Creates another config with the same capability. @returns its id */
 async function another(deployed: Deployed, image = EVIL, name = 'another'): Promise<string> {
   const tx = new Transaction();
   createEnclaveConfig(tx, { ...deployed, name, image });
@@ -83,7 +83,7 @@ describe('another config of the application', () => {
     ).toEqual([capId]);
   });
 
-  test('with the same registers, or that has ended, adds nothing', async () => {
+  test('with the same registers, or that is retired, adds nothing', async () => {
     const deployed = await deploy();
     const ids = [await another(deployed, deployed.image), await another(deployed), await another(deployed)];
     await change(deployed, ids[1] ?? '', retireConfig);
@@ -160,7 +160,7 @@ describe('another config of the application', () => {
   });
 });
 
-test('a list of events that never ends is not waited for', async () => {
+test('an audit does not wait for a list of events that never ends', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
   let at = 0;
@@ -174,7 +174,7 @@ test('a list of events that never ends is not waited for', async () => {
   expect(await formerSources(config, chain, 300)).toEqual([]);
 });
 
-test('thousands of registrars are counted, and not all looked up', async () => {
+test('thousands of registrars are counted, and only some of them looked up', async () => {
   const deployed = await deploy();
   const config = await readConfig(chain.client, deployed.configId);
   const registrars = Array.from({ length: 5000 }, (_, at) => normalizeSuiAddress(`0x${at.toString(16)}ff`));
@@ -186,7 +186,7 @@ test('thousands of registrars are counted, and not all looked up', async () => {
 });
 
 describe('the capability of a package', () => {
-  /** A module whose package keeps capabilities of others, or ends them. */
+  /** A module whose package keeps capabilities of other packages, or ends them. */
   const KEEPER = `module keeper::keeper;
     use sui::package::UpgradeCap;
     public struct Box has key { id: UID, cap: UpgradeCap }
@@ -218,7 +218,7 @@ describe('the capability of a package', () => {
     (tx, cap) =>
       void tx.moveCall({ target, arguments: [cap] });
 
-  /** Publishes packages in one transaction. @returns the ids of the packages by the names of their modules */
+  /** Publishes packages in one transaction. @returns their ids, by the names of their modules */
   async function publish(...packages: (readonly [name: string, source: string, add: Add])[]) {
     const tx = new Transaction();
     const before = new Set(world.node.ledger.packages.keys());
@@ -252,7 +252,7 @@ describe('the capability of a package', () => {
     });
   });
 
-  /** Joins two publications into one transaction, which the model does not execute. */
+  /** Joins two publications into one transaction that the model does not execute. */
   async function join(...both: (readonly [source: string, add: Add])[]) {
     const published = [];
     const tx = new Transaction();
@@ -284,14 +284,15 @@ describe('the capability of a package', () => {
     return { holders: holders.map(({ holder: text }) => text), published };
   }
 
-  test('is one for each package that a transaction publishes', async () => {
+  test('is found for each package that a transaction publishes', async () => {
     const nobody = 'nobody: the transaction that published the package made it immutable';
     const both = await join([SMALL, call(IMMUTABLE)], [OTHER, keep]);
     expect(both.holders).toEqual([nobody, world.address]);
-    // Those of the same bytes can't be told apart, if one of them was kept.
+    // Packages of the same bytes can't be told apart if the capability of one of them was kept.
     const twins = await join([SMALL, call(IMMUTABLE)], [SMALL, keep]);
     expect(twins.holders).toEqual([expect.stringMatching(/^not known: /), world.address]);
-    // Nothing of the other package's counts for a package whose capability is in another object.
+    // Changes to the other package's capability say nothing about a package whose capability is inside
+    // another object.
     const id = await keeper();
     const hidden = await join([SMALL, call(`${id}::keeper::wrap`)], [OTHER, call(IMMUTABLE)]);
     expect(hidden.holders).toEqual([expect.stringMatching(/^not known: /), nobody]);
@@ -306,7 +307,7 @@ describe('the capability of a package', () => {
     }
   });
 
-  test('that was ended later is ended where the node lists the transaction, and else not known', async () => {
+  test('that was ended later is ended where the node lists the transaction, and otherwise not known', async () => {
     const { ids, caps } = await publish(['small', SMALL, keep]);
     const digest = await pass(IMMUTABLE, caps[0] ?? '');
     expect((await holder(ids[0])).holder).toBe(
@@ -338,7 +339,7 @@ describe('the capability of a package', () => {
     );
     expect(ledger.packages.has(ids[0] ?? '')).toBe(true);
     const get = vi.spyOn(transactions, 'get');
-    // With the bytes of a transaction that made a package immutable.
+    // Returns the real record with the bytes of another transaction, which made a package immutable.
     get.mockReturnValue(real && ({ ...real, transaction: forged?.transaction } as typeof real));
     expect((await holder(ids[0])).holder).toMatch(/^not known: the node has no record/);
     get.mockReturnValue(forged);

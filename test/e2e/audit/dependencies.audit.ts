@@ -1,4 +1,4 @@
-/** The other packages that an application runs with, and the folders and addresses of its sources. */
+/** The packages that an application depends on, and the folders and addresses of its sources. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   compile,
@@ -29,7 +29,7 @@ afterAll(() => world.close());
 
 const audit = (published: Published, application = WEATHER) => runAudit(world, published, application);
 
-/** Weather that has a reading checked by a package of its own. */
+/** Returns weather with a helper package that checks each reading. */
 function helped(toml = HELPER_TOML): Application {
   const calling = weatherWith((text) =>
     text.replace(/(let response = WeatherResponse)/, 'helper::helper::check(temperature);\n    $1'),
@@ -40,9 +40,9 @@ function helped(toml = HELPER_TOML): Application {
 }
 
 /**
- * Publishes that with `enclave` in one package.
+ * Compiles weather and its helper, with `enclave` in one package.
  *
- * @param helper the original id of the helper; undefined: in the package too
+ * @param helper the original id of the helper; undefined if the helper is in that package too
  */
 async function helpedModules(helper: string | undefined, application = helped()): Promise<Uint8Array[]> {
   const published = helper === undefined ? {} : { helper };
@@ -92,7 +92,7 @@ describe('dependencies', () => {
     expect(faulty(verdict)).toEqual([second]);
   });
 
-  test('a helper before the one that every version is linked to can not run', async () => {
+  test('a helper older than the one that every version is linked to can not run', async () => {
     const helper = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const second = await world.upgrade(helper, helper.packageId, await compileHelper(HONEST));
     const modules = await helpedModules(helper.packageId);
@@ -124,7 +124,7 @@ describe('dependencies', () => {
     expect(faulty(verdict).sort()).toEqual([second, below].sort());
   });
 
-  test('a package that the linkage table lists and no source has', async () => {
+  test('a package in the linkage table that no source declares', async () => {
     const { packageId: helper } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const weather = await compile('weather', packageIn(WEATHER, 'weather'));
     const published = await world.publishModules([...genuine, ...weather], 'weather', undefined, [helper]);
@@ -135,7 +135,7 @@ describe('dependencies', () => {
 });
 
 describe('addresses and folders', () => {
-  test('Move.toml gives the helper the address of another package, beside an equal decoy', async () => {
+  test('Move.toml gives the helper the address of another package, beside a decoy with the same content', async () => {
     const { packageId: evil } = await world.publishModules(await compileHelper(DISHONEST), 'helper');
     const toml = `${HELPER_TOML}[addresses]\nhelper = "${evil}"\n`;
     const application = helped(toml);

@@ -1,6 +1,6 @@
 /**
- * A config of a development network, whose image is an emulated enclave: all else is compared, and it never
- * agrees.
+ * A config of a development network, whose image is an emulated enclave. An audit compares everything else,
+ * and never agrees with such a config.
  */
 import { createHash } from 'node:crypto';
 import { Transaction } from '@mysten/sui/transactions';
@@ -51,11 +51,11 @@ async function retire(deployed: Deployed): Promise<void> {
   await world.submit(tx);
 }
 
-/** Nothing is built of it. */
+/** Fails the test if an audit builds the image. */
 const build = () => Promise.reject(new Error('it was built'));
 
 describe('a development image', () => {
-  test('is named in the verdict, and has an exit code of its own, though all else is the same', async () => {
+  test('is named in the verdict, and has an exit code of its own, though everything else is the same', async () => {
     for (const image of [emulated('weather'), emulated('weather', 2)]) {
       const deployed = await deploy(image);
       const url = await world.serve(deployed);
@@ -69,7 +69,7 @@ describe('a development image', () => {
       expect(verdict.checks.filter(({ result }) => result !== 'same').map(({ code }) => code)).toEqual([
         'DEVELOPMENT_IMAGE',
       ]);
-      // Another config of the application, which an audit may name too.
+      // The application keeps no second config, which the next audit would report too.
       await retire(deployed);
     }
   });

@@ -1,6 +1,6 @@
 /**
- * An audit of a hostile repository, as a process that strace watches: it runs git alone, and writes to its
- * own folder alone.
+ * Audits a hostile repository in a process that strace watches. The audit runs only git, and writes only to
+ * its own folder.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -66,7 +66,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
     child.once('close', resolve);
   });
   const [out, err, exit] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
-  // Nothing of it stays.
+  // The audit leaves no file behind.
   expect(readdirSync(runFolder)).toEqual([]);
   const lines = readFileSync(log, 'utf8')
     .split('\n')
@@ -85,7 +85,7 @@ async function watch(configId: string, options: readonly string[]): Promise<Watc
     path === '/dev/null' ||
     path === '/dev/tty' ||
     path.startsWith('/proc/self/');
-  // git works in its own folder, and names files from there.
+  // git works in its own folder, and names files relative to it.
   const isRelative = (path: string) => !path.startsWith('/') && !path.split('/').includes('..');
   const ports = lines.flatMap((line) => {
     const [, port] = / connect\(.*sin_port=htons\((\d+)\), sin_addr=inet_addr\("127\./.exec(line) ?? [];
@@ -107,13 +107,13 @@ function expectHarmless({ programs, written, out, err }: Watched): void {
   expect(programs.filter((name) => !PROGRAMS.includes(name))).toEqual([]);
   expect(written).toEqual([]);
   expect(existsSync(join(world.root, 'pwned'))).toBe(false);
-  // Nothing that a terminal would obey.
+  // The output has no character that controls a terminal.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   expect(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/.test(out + err)).toBe(false);
 }
 
 describe.runIf(hasStrace)('an audit of a repository', () => {
-  /** Weather, with what would do harm beside it. */
+  /** Returns weather's files with harmful ones beside them. */
   function hostile(repository: TestRepository): Files {
     const pwn = `touch ${join(world.root, 'pwned')}`;
     const manifest = JSON.parse(String(WEATHER.files['package.json']));
@@ -172,7 +172,7 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
     expect(watched.programs).toEqual(PROGRAMS);
   });
 
-  test('whose address on chain is a command, or a machine of this network, asks nobody', async () => {
+  test('whose address on chain is a command, or a machine of this network, asks no host', async () => {
     const hostileRepository = world.repository();
     const commit = hostileRepository.writeCommit(WEATHER.files);
     const before = world.git.requests.length;
@@ -186,15 +186,15 @@ describe.runIf(hasStrace)('an audit of a repository', () => {
       const watched = await watch(deployed.configId, ['--quick']);
       expectHarmless(watched);
       expect(watched.out).toMatch(/^DIFFERS \(SOURCE_REFUSED\): /);
-      // The node of Sui alone.
+      // The audit connected only to the node of Sui.
       expect([...new Set(watched.ports)]).toEqual([Number(new URL(world.node.url).port)]);
     }
     expect(world.git.requests.length).toBe(before);
   });
 
-  test('with 10 GB or a million files stops before they are there', async () => {
+  test('with 10 GB or a million files stops before it has downloaded them', async () => {
     const large = world.repository();
-    // 300 MB of zeros, on the way a few hundred KB; the limit is 200 MB.
+    // A commit with 300 MB of zeros is a few hundred KB when it is sent; the limit is 200 MB.
     const zeros = large.writeCommit({ ...created(), 'zeros.bin': Buffer.alloc(300_000_000) });
     const many = world.repository();
     let tree = many.writeTree({ a: 'x' });

@@ -1,6 +1,6 @@
 /**
- * An audit agrees with what is so, and names what is not: two honest configs, and sixteen lies, each with its
- * own code.
+ * Audits two honest configs, which the audit agrees with, and sixteen lies, each of which it reports with a
+ * code of its own.
  */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -19,7 +19,7 @@ const WEATHER: Application = { files: framework(), folder: 'src/apps/weather', m
 const PRICE: Application = { files: created(), folder: '', module: 'price' };
 
 let world: World;
-/** Repository with weather at `honest`, on its branch. */
+/** Repository whose branch has weather at the commit `honest`. */
 let repository: TestRepository;
 let honest: string;
 let source: string[];
@@ -35,7 +35,7 @@ const deploy = (lies = {}, commit = honest) => world.deploy(WEATHER, repository,
 const faults = ({ checks }: Verdict) =>
   checks.filter(({ result }) => result !== 'same').map(({ code }) => code);
 
-/** A lie is a difference, and this is its code. */
+/** Expects that an audit reports a lie as a difference, with this code. */
 function expectLie(verdict: Verdict, code: string): void {
   expect(verdict, verdict.out).toMatchObject({ exit: 1, verdict: 'differs', code });
   expect(verdict.line).toMatch(new RegExp(`^DIFFERS \\(${code}\\): `));
@@ -139,7 +139,7 @@ describe('a lie', () => {
     expectLie(await world.audit(deployed.configId, source), 'COMMIT_MISSING');
   });
 
-  test('a branch that moved under it', async () => {
+  test('a branch that moved away from the commit', async () => {
     const ownRepository = world.repository();
     const commit = ownRepository.writeCommit(WEATHER.files);
     const deployed = await world.deploy(WEATHER, ownRepository, commit);
@@ -152,13 +152,13 @@ describe('a lie', () => {
   test('other registers', async () => {
     const [pcr0, pcr1, pcr2] = ['a', 'b', 'c'].map((digit) => digit.repeat(96)) as [string, string, string];
     const deployed = await deploy({ image: { pcr0, pcr1, pcr2 } });
-    // Its enclaves run what it says.
+    // The enclave runs the image that the config names.
     const verdict = await world.audit(deployed.configId, [...source, '--url', await world.serve(deployed)]);
     expectLie(verdict, 'REGISTERS_DIFFER');
     expect(faults(verdict)).toEqual(['REGISTERS_DIFFER']);
   });
 
-  test('other key: what signs is not what attests', async () => {
+  test('other key: the key that signs is not the attested one', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const proxy = createServer(async (request, response) => {
@@ -212,7 +212,7 @@ describe('a lie', () => {
     return named;
   }
 
-  /** A config of the created application, whose commit then has another lock file. */
+  /** Creates a config of the created application, and then gives the commit another lock file. */
   async function withLock(change: Parameters<typeof created>[1]): Promise<Verdict> {
     const ownRepository = world.repository();
     const commit = ownRepository.writeCommit(created('price', change));
@@ -238,7 +238,7 @@ describe('a lie', () => {
     expectLie(verdict, 'FRAMEWORK_UNKNOWN');
   });
 
-  test('changed server.env: with an image at hand, the audit names the file', async () => {
+  test('changed server.env: with an image to compare, the audit names the file', async () => {
     const files = { ...WEATHER.files, 'src/apps/weather/server.env': 'LOG_LEVEL=debug\n' };
     const commit = repository.writeCommit(files, { parent: honest });
     const deployed = await deploy({ source: { commit } });
@@ -257,7 +257,7 @@ describe('a lie', () => {
     expect(verdict.line).toMatch(/not checked: the enclave at http:\/\/127\.0\.0\.1:9 \(.* does not answer/);
   });
 
-  test('emulated root: trusted by nobody who did not name it, and on no real network', async () => {
+  test('emulated root: only an auditor who names it trusts it, and never on a real network', async () => {
     const deployed = await deploy();
     const url = await world.serve(deployed);
     const options = [...source, '--url', url];
@@ -293,14 +293,14 @@ describe('a lie', () => {
     const deployed = await deploy({ source: null });
     const verdict = await world.audit(deployed.configId, []);
     expectLie(verdict, 'SOURCE_MISSING');
-    // What to ask the admin for.
+    // The verdict says what to ask the admin for.
     expect(verdict.line).toContain(`Ask its admin, who has the EnclaveCap ${deployed.capId},`);
     expect(verdict.line).toContain('--source-url <repository>');
   });
 });
 
 describe('also', () => {
-  test('with --source, the audit says of the repository on chain whether it has the commit', async () => {
+  test('with --source, the audit says whether the repository on chain has the commit', async () => {
     const deployed = await deploy({ source: { url: 'https://localhost/oracle.git' } });
     const { out } = await world.audit(deployed.configId, [...source, '--quick']);
     const { notes } = JSON.parse(out) as { notes: string[] };
@@ -345,7 +345,7 @@ describe('also', () => {
     expect(await world.audit(deployed.configId, source, failing(missingError))).toMatchObject({ exit: 3 });
   });
 
-  test('no text of an admin reaches the terminal as it is', async () => {
+  test('no text of an admin reaches the terminal unescaped', async () => {
     const name = 'GREEN\u001b[2J\nAGREES: all';
     const deployed = await deploy({
       name,

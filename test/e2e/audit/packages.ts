@@ -1,4 +1,4 @@
-/** Contracts of weather for the tests of packages on chain, and an audit of what was published. */
+/** Contracts of weather for the tests of packages on chain, and an audit of published packages. */
 import { expect } from 'vitest';
 import type { Sources } from '../../../src/toolchain/move/packages.ts';
 import { framework } from '../../src/toolchain/audit/applications.ts';
@@ -8,15 +8,16 @@ export const WEATHER: Application = { files: framework(), folder: 'src/apps/weat
 export const MODULE = 'move/weather/sources/weather.move';
 export const MANIFEST = 'move/weather/Move.toml';
 
-/** The modules of the framework's package. */
+/** Returns the modules of the framework's package. */
 export async function genuineModules(): Promise<Uint8Array[]> {
   return [...(await ENCLAVE.enclave()).values()];
 }
 
 /**
- * @param published the original ids of packages, by folder
+ * Compiles a package.
  *
- * @param folders of other packages that it depends on
+ * @param published the original ids of packages, by folder
+ * @param folders the sources of other packages that it depends on, by folder
  */
 export async function compile(
   name: string,
@@ -28,7 +29,7 @@ export async function compile(
   return (await ENCLAVE.compile(name, sources, linked)).map(({ bytes }) => bytes);
 }
 
-/** The sources of a package in an application's files. */
+/** Returns the sources of a package in an application's files. */
 export function packageIn({ files }: Application, name: string): Sources {
   const prefix = `move/${name}/`;
   const packageFiles = Object.entries(files).filter(([path]) => path.startsWith(prefix));
@@ -37,13 +38,13 @@ export function packageIn({ files }: Application, name: string): Sources {
   );
 }
 
-/** Weather with another text in its contract. */
+/** Returns weather with changes in its contract. */
 export function weatherWith(change: (text: string) => string): Application {
   const text = String(WEATHER.files[MODULE]);
   expect(change(text)).not.toBe(text);
   return { ...WEATHER, files: { ...WEATHER.files, [MODULE]: change(text) } };
 }
-/** An application's commit, on chain with these packages, and an audit of it. */
+/** Deploys an application's commit with these packages, and audits it. */
 export async function runAudit(
   world: World,
   published: Published,
@@ -75,7 +76,7 @@ export function expectAgreement(verdict: Verdict): void {
   expect(verdict, verdict.out).toMatchObject({ exit: 0, verdict: 'agrees' });
 }
 
-/** The ids of the packages in the rows that do not agree. */
+/** Returns the ids of the packages in the rows that do not agree. */
 export function faulty({ checks }: Verdict): string[] {
   return checks
     .filter(({ result }) => result !== 'same')

@@ -1,5 +1,5 @@
 /**
- * An audit starts from what a stranger may have of an application: a package, a transaction, an enclave or
+ * An audit starts from what a stranger may know about an application: a package, a transaction, an enclave or
  * its URL.
  */
 import { createServer } from 'node:http';
@@ -133,13 +133,13 @@ describe('an audit has no verdict', () => {
     });
   });
 
-  test('from what is neither', async () => {
+  test('from an argument that is neither id nor URL', async () => {
     for (const text of ['weather', '0x12', 'ftp://host', 'http://user:word@host']) {
       expect(await world.audit(text, quick), text).toMatchObject({ exit: 2, code: 'USAGE' });
     }
   });
 
-  test('from a package with several configs: all are listed, the retired too, in plain text', async () => {
+  test('from a package with several configs: all are listed, also retired ones, in plain text', async () => {
     const name = 'other\u001b[2J';
     const second = await world.deploy(WEATHER, repository, commit, { name, published: deployed });
     const tx = new Transaction();
@@ -154,7 +154,7 @@ describe('an audit has no verdict', () => {
   });
 });
 
-/** The enclave behind a host that says this of its config. */
+/** Starts a host that serves the enclave, and answers with this text when it is asked for its config. */
 async function startHost(hint: string): Promise<string> {
   const url = await world.serve(deployed);
   const server = createServer(async (request, response) => {

@@ -1,6 +1,6 @@
 /**
- * Every version of every package that contracts can be made to run counts: those that are linked, and those
- * that are older or newer.
+ * An audit checks every version of every package that contracts can be made to run: the linked versions, and
+ * older and newer ones.
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -23,7 +23,7 @@ import {
 import { type Deployed, type Published, World } from './world.ts';
 
 let world: World;
-/** The modules of the framework's package. */
+/** Modules of the framework's package. */
 let genuine: Uint8Array[];
 /** Modules that accept any signature. */
 let unsigned: Uint8Array[];
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-/** The package of the framework with a change. */
+/** Compiles the package of the framework with a change. */
 async function enclaveWith(path: string, change: (text: string) => string): Promise<Uint8Array[]> {
   const sources = sourcesIn(ENCLAVE_PACKAGE);
   const text = sources[path] ?? '';
@@ -55,7 +55,10 @@ async function enclaveWith(path: string, change: (text: string) => string): Prom
 const audit = (published: Published, application = WEATHER, options: readonly string[] = []) =>
   runAudit(world, published, application, options);
 
-/** Weather whose n-th contract has a function of its own: later ones have those of the earlier ones. */
+/**
+ * Returns weather whose n-th version has an additional function; later versions keep the functions of earlier
+ * ones.
+ */
 const extended = (count: number) =>
   weatherWith((text) =>
     Array.from({ length: count }, (_, index) => `public fun extra_${index}(): u64 { ${index} }`).reduce(
@@ -70,7 +73,7 @@ const weatherLinked = (enclave: string, application = WEATHER) =>
 /**
  * Mints a reading that no enclave signed.
  *
- * @param target of the function, in the application or in another package
+ * @param target the function, in the application or in another package
  */
 async function forge({ configId, application }: Deployed, target: string): Promise<string[]> {
   const enclave = [...world.node.ledger.objects.values()].findLast(({ type }) =>
@@ -89,7 +92,7 @@ async function forge({ configId, application }: Deployed, target: string): Promi
   return (await world.submit(tx)).created.map(({ type }) => type);
 }
 
-/** A package of a stranger that calls the application. */
+/** Compiles a package of a stranger that calls the application. */
 const compileThird = (application: string, enclave: string) =>
   compile(
     'third',
@@ -141,7 +144,7 @@ describe('honest packages', () => {
     );
     expect(verdict.older).toHaveLength(4);
 
-    // A node without events names no commits, and no other configs: the auditor names the commits.
+    // A node without events lists neither commits nor other configs. The auditor names the commits instead.
     world.node.faults.set('ListEvents', { status: 'UNIMPLEMENTED', message: '' });
     onTestFinished(() => void world.node.faults.clear());
     const older = commits.slice(0, 2).flatMap((commit) => ['--older-source', commit]);
@@ -182,12 +185,12 @@ describe('versions of enclave', () => {
     const { verdict, deployed } = await audit(published);
     expectVerdict(verdict, 'BYTECODE_DIFFERS');
     expect(faulty(verdict)).toEqual([packageId]);
-    // The lie: it mints what no enclave signed.
+    // The lie works: the application mints a reading that no enclave signed.
     const minted = await forge(deployed, `${published.packageId}::weather::update_weather`);
     expect(minted).toContainEqual(expect.stringContaining('::weather::WeatherNFT'));
   });
 
-  test('the first one registers any image, and the type is of a version that was linked to it', async () => {
+  test('the first one registers any image, and the type belongs to a version that was linked to it', async () => {
     const enclave = await world.publishModules(unmeasured, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
@@ -198,7 +201,7 @@ describe('versions of enclave', () => {
     expect(faulty(verdict)).toEqual([first]);
   });
 
-  test('the first one is honest and linked, the second is not, and a third package calls with that', async () => {
+  test('the first one is honest and linked, the second is not, and a third package calls through that one', async () => {
     const enclave = await world.publishModules(genuine, 'enclave');
     const first = enclave.packageId;
     const published = await world.publishModules(await weatherLinked(first), 'weather', first, [first]);
@@ -225,7 +228,7 @@ describe('versions of enclave', () => {
     expect(faulty(verdict)).toEqual([published.packageId]);
   });
 
-  test('one has a module besides those of the release', async () => {
+  test('a version has a module that the release does not have', async () => {
     const sources = sourcesIn(ENCLAVE_PACKAGE);
     const more = 'module enclave::more;\npublic fun one(): u64 { 1 }\n';
     const modules = await compile('enclave', { ...sources, 'sources/more.move': more });
@@ -238,7 +241,7 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`${second} has a module more`);
   });
 
-  test('one links to a package, which no release does', async () => {
+  test('a version links to a package, which no release does', async () => {
     const { packageId: helperId } = await world.publishModules(await compileHelper(HONEST), 'helper');
     const { packageId: enclave } = await world.publishModules(genuine, 'enclave', undefined, [helperId]);
     const published = await world.publishModules(await weatherLinked(enclave), 'weather', enclave, [
@@ -249,7 +252,7 @@ describe('versions of enclave', () => {
     expect(verdict.line).toContain(`links to the package ${helperId}`);
   });
 
-  test('an upgrade that no release is has another PACKAGE_VERSION', async () => {
+  test('an upgrade that matches no release has another PACKAGE_VERSION', async () => {
     const next = await enclaveWith('sources/enclave.move', (text) =>
       text.replace('PACKAGE_VERSION: u64 = 1', 'PACKAGE_VERSION: u64 = 2'),
     );
@@ -281,7 +284,8 @@ describe('versions of the application', () => {
     expectVerdict(verdict, 'NOT_FULLY_CHECKED');
     expect(faulty(verdict)).toEqual([second]);
     expect(await forge(deployed, `${second}::weather::update_weather`)).not.toEqual([]);
-    // Equal is not harmless: the commit of the second version is named, to be read.
+    // A version that matches a commit can still be harmful: the verdict names the commit, so that the auditor
+    // reads it.
     const commit = repository.writeCommit(dropped.files);
     const named = ['--source', repository.folder, '--url', url, '--older-source', commit];
     const equal = await world.audit(deployed.configId, named);
@@ -289,7 +293,7 @@ describe('versions of the application', () => {
     expect(equal.line).toContain(commit);
   });
 
-  test('an older version is of a commit that the repository does not have', async () => {
+  test('an older version was made from a commit that the repository does not have', async () => {
     const published = await world.publishModules(
       [...genuine, ...(await compile('weather', packageIn(extended(1), 'weather')))],
       'weather',

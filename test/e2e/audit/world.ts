@@ -1,6 +1,6 @@
 /**
- * The surroundings of an audit: a model of Sui with an application, repositories behind https, enclaves; and
- * a build that takes no time.
+ * Surroundings of an audit: a model of Sui with an application, repositories behind https, and enclaves. The
+ * build takes no time.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ import { FRAMEWORK } from '../../src/toolchain/audit/applications.ts';
 import { type Files, filesIn, GitServer, TestRepository } from '../../src/toolchain/audit/git_server.ts';
 import { METADATA } from '../../src/toolchain/image/metadata.ts';
 
-/** An image that has the application's files as they are. */
+/** Creates an image that contains the application's files unchanged. */
 export function quickImage(app: string, boot = 'boot'): Buffer {
   const auditedFiles = /^(?!test\/|move\/)(?:[\w/]+\.ts|app\.yaml|server\.env|schema\.json|package\.json)$/;
   const files = Object.entries(filesIn(app)).filter(([path]) => auditedFiles.test(path));
@@ -55,15 +55,15 @@ export function quickImage(app: string, boot = 'boot'): Buffer {
   return writeEif(parts, METADATA);
 }
 
-/** Content of the relay, which no register measures and nothing here runs. */
+/** Content of the relay, which no register measures and no test runs. */
 const RELAY = Buffer.from('relay');
 
 const FRAMEWORK_PACKAGES = ['0x1', '0x2'].map((id) => normalizeSuiAddress(id));
 
-/** Compiles `enclave`, and contracts with it in one package or linked to it. */
+/** Compiler of `enclave`, and of contracts with it in one package or linked to it. */
 export const ENCLAVE = new Compiler(chooseFramework({}), { network: undefined });
 
-/** The modules of a contract in `move/` that is published in one package with `enclave`. */
+/** Returns the modules of a contract in `move/` that is published in one package with `enclave`. */
 async function contractIn(module: string, { movePackages }: AuditedSource): Promise<Uint8Array[]> {
   const requirements = { modules: new Set<string>(), main: module, linked: new Map(), enclave: undefined };
   const compiled = await new MoveCommit('the sources', movePackages, ENCLAVE).compile(requirements);
@@ -76,11 +76,11 @@ export interface Application {
   readonly files: Files;
   /** Folder of the application, from the root of the files. */
   readonly folder: string;
-  /** Module of its contract. */
+  /** Name of its contract's module. */
   readonly module: string;
 }
 
-/** A package on chain, with the capabilities that its publication made. */
+/** A package on chain, with the capabilities that its publication created. */
 export interface Published {
   readonly packageId: string;
   readonly upgradeCapId: string;
@@ -89,12 +89,12 @@ export interface Published {
   readonly capId: string;
 }
 
-/** False or missing claims of a config. */
+/** False or missing claims in a config. */
 export interface Lies {
   readonly source?: Partial<Source> | null;
   readonly image?: Image;
   readonly name?: string;
-  /** The packages on chain. Default: the application's own. */
+  /** Packages on chain. Default: the application's own. */
   readonly published?: Published;
 }
 
@@ -162,7 +162,7 @@ export class World {
     return new TestRepository(join(this.root, `git/repository-${++this.#count}.git`));
   }
 
-  /** Writes an application to a folder, as an author has it. */
+  /** Writes an application to a folder, as its author would have it. */
   read(application: Application): AuditedSource {
     const cachedSource = this.#read.get(application);
     if (cachedSource !== undefined) return cachedSource;
@@ -193,7 +193,8 @@ export class World {
   }
 
   /**
-   * Publishes the contract of an application with `enclave` in one package: what it was at the first time.
+   * Publishes the contract of an application with `enclave` in one package. Later calls publish the modules
+   * of the first call.
    */
   async publish({ module }: Application, source: AuditedSource): Promise<Published> {
     const modules = this.#compiled.get(module) ?? [
@@ -207,8 +208,8 @@ export class World {
   /**
    * Publishes modules as they are.
    *
-   * @param module of the application's type, if they have it
-   * @param enclavePackage in which `enclave` is, if it is another one
+   * @param module the name of the module with the application's type, if there is one
+   * @param enclavePackage the package that contains `enclave`, if it is another package
    */
   async publishModules(
     modules: readonly Uint8Array[],
@@ -233,7 +234,7 @@ export class World {
     };
   }
 
-  /** @param packageId of the latest version @returns the id of the next one */
+  /** Upgrades a package. @param packageId the id of its latest version @returns the id of the next one */
   async upgrade(
     { upgradeCapId }: Published,
     packageId: string,
@@ -254,7 +255,7 @@ export class World {
     return next;
   }
 
-  /** Returns the source that an honest admin names for an image. */
+  /** Returns the source that an honest admin would name for an image. */
   createSource(application: Application, repository: TestRepository, commit: string): Source {
     const audited = this.read(application);
     const made = { eif: quickImage(audited.app), relay: RELAY };
@@ -311,7 +312,10 @@ export class World {
     return url;
   }
 
-  /** An audit, of the repository on loopback that the auditor names, unless that on chain is wanted. */
+  /**
+   * Runs an audit. Without `--source` in its options, it audits the repository that the config names on
+   * chain.
+   */
   async audit(
     configId: string,
     options: readonly string[],
@@ -333,7 +337,7 @@ export class World {
   }
 }
 
-/** SHA-256 of the record that a build of this commit writes. */
+/** Returns the SHA-256 of the record that a build of this commit writes. */
 export function createRecord(
   source: AuditedSource,
   { eif, relay }: Rebuilt,

@@ -1,6 +1,7 @@
 /**
- * `node test/e2e/boot/applications.ts`: the applications of the test images with an authority of their own,
- * in build/e2e/boot, as deep as their sources.
+ * `node test/e2e/boot/applications.ts` writes the applications of the test images, each with the test's own
+ * certificate authority, to build/e2e/boot. Their folders there are as deep as their sources, so that
+ * relative imports work.
  */
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,15 +12,18 @@ import { tlsFiles } from './tls.ts';
 const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const TLS = path('../../../build/e2e/boot/tls');
 const HOSTS = ['api.weatherapi.com', 'bulk.example.com', 'www.googleapis.com'];
-/** The key of the one who may send the salt image its seed: PKCS #8 in PEM, made with the image. */
+/**
+ * Private key of the provisioner, who may send the salt image its seed. PKCS #8 in PEM, created with the
+ * image.
+ */
 export const PROVISIONER_KEY = `${TLS}/provisioner.pem`;
 
-/** The certificate that the fakes of endpoints present to the test images. */
+/** Returns the certificate that the fakes of endpoints present to the test images. */
 export function endpointTls(): TlsFiles {
   return tlsFiles(TLS, HOSTS);
 }
 
-/** Returns an Ed25519 public key in hexadecimal. */
+/** Returns the provisioner's Ed25519 public key in hexadecimal. */
 function provisioner(): string {
   if (!existsSync(PROVISIONER_KEY)) {
     const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });

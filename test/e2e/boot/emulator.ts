@@ -25,7 +25,7 @@ const LOCKS = ['enclave/debian.lock.json', 'test/e2e/boot/emulator.lock.json'].m
 const RECIPE = ['Containerfile', 'emulator.sh'].map((name) => join(ROOT, 'test/e2e/boot', name));
 
 /**
- * Builds the emulator, or finds it in the cache under the hash of all that it is built from.
+ * Builds the emulator, or finds it in the cache, by the hash of everything that it is built from.
  *
  * @returns its folder
  */
@@ -49,7 +49,7 @@ async function build(cache: string, target: string): Promise<void> {
     for (const path of RECIPE) cpSync(path, join(dir, path.slice(path.lastIndexOf('/') + 1)));
     const output = join(dir, 'out');
     mkdirSync(output);
-    // Layers would keep a gigabyte that is never used again: the cache is the result.
+    // Cached layers would occupy a gigabyte that is never used again. The result itself is cached instead.
     buildContainer({ file: join(dir, 'Containerfile'), context: dir, args: {}, output, fresh: true });
     renameSync(output, target);
   } finally {

@@ -1,4 +1,4 @@
-/** The way from a URL to an enclave's vsock, as expose_enclave makes it, for clients that speak HTTP. */
+/** Forwards HTTP from a URL to an enclave's vsock, as expose_enclave does. */
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { decode } from 'cborg';
@@ -19,13 +19,13 @@ export interface Payload extends Omit<DocumentFields, 'pcrs'> {
   readonly pcrs: Map<number, Uint8Array>;
 }
 
-/** The payload of a document of the emulator, whose NSM measures the image itself, and does not sign. */
+/** Reads the payload of a document of the emulator, whose NSM measures the image itself but does not sign. */
 export function decodePayload(document: Uint8Array): Payload {
   const payload = decode(decode(document)[2], { useMaps: true }) as Map<string, unknown>;
   return Object.fromEntries(payload) as unknown as Payload;
 }
 
-/** The document with the same content, signed by an authority of ours in place of the hardware. */
+/** Returns a document with the same content, signed by a test authority in place of the hardware. */
 export function signAgain(document: Uint8Array, root: Identity): Uint8Array {
   const chain = issueChain(root, new Date());
   const fields = {
@@ -40,14 +40,14 @@ type Alter = (path: string, direction: 'request' | 'answer', body: Buffer) => Bu
 
 export interface Gateway {
   readonly url: string;
-  /** PEM of the authority that signs what the enclave attests. */
+  /** PEM of the authority that signs the enclave's attestation documents. */
   readonly rootPem: string;
-  /** Changes what passes: the body of a request or of its answer. By default, nothing. */
+  /** Changes the body of a request or of its answer on the way. By default, it changes nothing. */
   alter: Alter;
   close(): void;
 }
 
-/** Passes every request on, and has the attestation documents signed. */
+/** Forwards every request, and has the attestation documents signed. */
 export async function startGateway(machine: Machine): Promise<Gateway> {
   const root = createRoot(new Date());
   const server = createServer((incoming, response) => {

@@ -1,6 +1,6 @@
 /**
- * An emulated Nitro enclave and its parent: QEMU's machine `nitro-enclave` measures and boots the image as it
- * is, and vsock_host replaces the parent's vsock.
+ * An emulated Nitro enclave and its parent. QEMU's machine `nitro-enclave` measures and boots the unchanged
+ * image, and vsock_host replaces the parent's vsock.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,18 +20,20 @@ export const BOOT_MS = 60_000;
 /** QEMU's message when its NSM loses a request, as it sometimes does. */
 const LOST_REQUEST = /Expected response buffer after request buffer in virtqueue/;
 
-/** Boots, and boots once more if that kept the enclave from answering. */
+/** Boots, and boots a second time if a lost request kept the enclave from answering. */
 export async function bootWithNsm<T>(boot: () => Promise<T>): Promise<T> {
   try {
     return await boot();
   } catch (error) {
-    // The error of `answering` holds the console.
+    // The error of `answering` contains the console's output.
     if (!LOST_REQUEST.test(String(error))) throw error;
     return await boot();
   }
 }
 
-/** Returns the processor's frequency, as far as the kernel knows it. The emulated clock has the same. */
+/**
+ * Returns the processor's frequency in kHz, as far as the kernel knows it. The emulated clock has the same.
+ */
 function processorKhz(): number {
   const mhz = /^cpu MHz\s*: ([\d.]+)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1];
   return Math.round(Number(mhz ?? 2000) * 1000);
@@ -67,11 +69,11 @@ export class Machine {
 
   /**
    * @param vsockHost the compiled backend
-   * @param recorded whether everything is kept that passes between parent and enclave
-   * @param memoryMib of the machine
-   * @param cpus of the machine
-   * @param acpi whether the machine is described by tables of ACPI, with other firmware, instead of MP tables
-   * @param cid that the enclave has
+   * @param recorded whether to record everything that passes between parent and enclave
+   * @param memoryMib the machine's memory
+   * @param cpus the number of its processors
+   * @param acpi whether ACPI tables describe the machine, with other firmware, instead of MP tables
+   * @param cid the enclave's CID
    */
   constructor(
     vsockHost: string,
@@ -112,14 +114,14 @@ export class Machine {
     const acpi = this.#acpi ? 'on' : 'off';
     await this.#spawn(emulator, [
       ...['-M', `nitro-enclave,vsock=parent,id=boot-test,acpi=${acpi}`, '-kernel', eif],
-      // The only clock of such a machine is the processor's. Hardware says how fast that is, and the emulator
-      // doesn't: beside a load, the kernel fails to measure it, and waits for ever. This is in no register:
-      // the image is booted as it is.
+      // The only clock of such a machine is the processor's. Hardware reports its frequency, and the emulator
+      // doesn't: on a busy machine, the kernel fails to measure it, and waits for ever. No register measures
+      // this option: the image itself is booted unchanged.
       ...(this.#acpi ? ['-append', `tsc_early_khz=${processorKhz()}`] : []),
     ]);
   }
 
-  /** The same system on a machine that has no NSM, and does not know what an enclave image is. */
+  /** Boots the same system on a machine that has no NSM and does not know enclave images. */
   async startWithoutNsm(emulator: string, { kernel, cmdline, ramdisks }: ImageParts): Promise<void> {
     writeFileSync(join(this.dir, 'kernel'), kernel);
     writeFileSync(join(this.dir, 'ramdisks'), Buffer.concat(ramdisks));
@@ -151,7 +153,7 @@ export class Machine {
           '-cpu',
           'max',
           '-nographic',
-          // Nitro's machine resets by its keyboard controller, which this one has not of itself.
+          // Nitro's machine resets by its keyboard controller, which this machine lacks by default.
           '-device',
           'i8042',
           '-no-reboot',
@@ -169,7 +171,7 @@ export class Machine {
     this.#exit = once(this.#qemu, 'exit');
   }
 
-  /** All that has passed between parent and enclave so far. */
+  /** Returns everything that has passed between parent and enclave so far. */
   traffic(): Traffic {
     return readTraffic(readFileSync(this.#record));
   }
@@ -187,7 +189,7 @@ export class Machine {
     return this.#qemu?.exitCode === null && this.#qemu.signalCode === null;
   }
 
-  /** A connection to a port of the enclave, as the parent makes one. */
+  /** Connects to a port of the enclave, as the parent does. */
   connect(port: number): Socket {
     const socket = connect({ path: join(this.dir, 'guest.sock'), allowHalfOpen: true });
     socket.write(`${port}\n`);
@@ -226,7 +228,7 @@ export class Machine {
     });
   }
 
-  /** Milliseconds from the start to the first answer over vsock. */
+  /** Returns the milliseconds from the start to the first answer over vsock. */
   async answering(): Promise<number> {
     for (;;) {
       try {
@@ -242,7 +244,7 @@ export class Machine {
     }
   }
 
-  /** Hands the secrets over as the parent does; the enclave's verdict. */
+  /** Hands the secrets over as the parent does. @returns the enclave's verdict */
   async handOver(text: string): Promise<string> {
     const socket = this.connect(7777);
     socket.end(text);
@@ -251,7 +253,10 @@ export class Machine {
     return verdict.trim();
   }
 
-  /** The parent stops for a time: it takes nothing from the enclave, and gives it nothing. */
+  /**
+   * Stops the parent for a time, in which it neither takes anything from the enclave nor sends anything to
+   * it.
+   */
   async pauseParent(ms: number): Promise<void> {
     this.#host.kill('SIGSTOP');
     await new Promise((done) => setTimeout(done, ms));

@@ -1,4 +1,4 @@
-/** The container builds: what a step of theirs can reach. */
+/** A step of a container build reaches neither the network nor this machine. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { buildContainer } from '../../../src/toolchain/image/container.ts';
 
 /**
- * Connects to a port of 127.0.0.1 and to an address elsewhere, which nothing has to answer, and writes what
- * came of it.
+ * Connects to a port of 127.0.0.1 and to an outside address, where nothing needs to answer, and writes the
+ * outcomes.
  */
 const PROGRAM = `
 #include <arpa/inet.h>
@@ -46,7 +46,8 @@ test('a RUN step reaches neither the network nor the machine that builds', async
   onTestFinished(() => void server.close());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
-  // Here the program does reach the server: what it finds in the build is due to the build.
+  // Outside of a build, the program does reach the server. What it reports from the build is thus due to the
+  // build.
   execFileSync(program, [String(port), join(dir, 'here')]);
   expect(readFileSync(join(dir, 'here'), 'utf8').split('\n')[0]).toBe('connected');
 

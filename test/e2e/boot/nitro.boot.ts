@@ -1,4 +1,4 @@
-/** out/nitro.eif, as it would be run in production. */
+/** Boots out/nitro.eif as in production. */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { bootWithNsm, Machine, printBoot } from './machine.ts';
 const EIF = 'out/nitro.eif';
 const PCRS = 'out/nitro.pcrs';
 const LOG_PORT = 7778;
-/** Least memory in which the kernel can unpack the image, in MiB. */
+/** Smallest memory in which the kernel can unpack the image, in MiB. */
 const LEAST_MIB = 320;
 const image = parsePcrs(readFileSync(PCRS, 'utf8'));
 
@@ -47,8 +47,8 @@ async function publicKey(of: Machine): Promise<string> {
 }
 
 /**
- * A flood is one that the enclave was given: connections whose bytes begin so, and more of these than a
- * request has.
+ * Expects that `connections` connections of a flood reached the enclave, each beginning with `start` and
+ * longer than a normal request.
  */
 function expectArrived(of: Machine, start: string, connections: number): void {
   const floods = of
@@ -132,7 +132,7 @@ describe('the production image', () => {
     expectArrived(machine, 'GET / HTTP/1.1\r\nHost:x\r\n', sockets.length);
   });
 
-  // The last one of this machine: the secrets are final.
+  // This test is the last one of this machine, since secrets can be handed over only once.
   test('can be reached without its secrets, names them, and accepts the declared ones once', async () => {
     const missing = await machine.request('/readyz');
     expect(missing.status).toBe(503);
@@ -175,7 +175,7 @@ test(`a second boot has another key, and in ${LEAST_MIB} MiB outlives a flood of
   expectArrived(second, 'POST', sockets.length);
 });
 
-test('without an NSM the enclave ends, and reports the reason on the log port', async () => {
+test('without an NSM the enclave ends, and reports why on the log port', async () => {
   const bare = new Machine(inject('vsockHost'));
   onTestFinished(() => bare.stop());
   let said = '';

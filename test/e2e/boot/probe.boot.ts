@@ -1,4 +1,7 @@
-/** out/test.eif: the same recipe with another application, which can be asked to fail. */
+/**
+ * Boots out/test.eif: the same recipe as the production image, with another application, which fails on
+ * request.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -27,14 +30,14 @@ const BULK_PORT = 8102;
 const BULK_BYTES = 100 * 1024 * 1024;
 
 let machine: Machine;
-/** The events of all enclaves, in the order of their arrival. */
+/** Events of all enclaves, in the order of their arrival. */
 const events: object[] = [];
 let weather: FakeWeatherApi;
-/** Bytes that the bulk endpoint has received, and their digest, for each of its connections. */
+/** Bytes that the bulk endpoint has received on each of its connections, and their digest. */
 const bulk: { received: number; sha256: Promise<string> }[] = [];
 const block = randomBytes(64 * 1024);
 
-/** An enclave whose parent forwards its endpoints to fakes, and keeps its reports. */
+/** Starts an enclave whose parent forwards its endpoints to fakes, and keeps its reports. */
 function boot(cpus = 2, acpi = false) {
   return bootWithNsm(() => bootOnce(cpus, acpi));
 }
@@ -55,7 +58,7 @@ async function bootOnce(cpus: number, acpi: boolean) {
   return { machine: made, reports, answeringMs: await made.answering() };
 }
 
-/** Sends BULK_BYTES while it receives, and ends its side. */
+/** Sends BULK_BYTES while it receives, and then ends its side. */
 function exchange(socket: Socket): void {
   const hash = createHash('sha256');
   const done = Promise.withResolvers<string>();
@@ -140,7 +143,7 @@ describe('the test image', () => {
     expect(weather.asked).toEqual(['san francisco']);
   });
 
-  test('gives the parent its figures, and the events of which an error is one', async () => {
+  test('gives the parent its figures and its events, among them an error', async () => {
     await machine.request('/process_data', { payload: { location: '' } });
     expect(events).toContainEqual(expect.objectContaining({ event: 'listening' }));
     const refused = { event: 'request', status: 400, request_id: expect.any(String) };
@@ -170,7 +173,7 @@ describe('the test image', () => {
   test('has its clock steered by the NSM, in a process that is not root', async () => {
     const stateOwner = async () =>
       ((await machine.request('/inside')).json() as { clock_state_owner: number }).clock_state_owner;
-    // At boot init wrote the state itself.
+    // At boot, init itself wrote the state.
     await expect.poll(stateOwner, { timeout: 60_000, interval: 1000 }).toBe(1004);
     const { clock } = (await machine.request('/boot')).json() as {
       clock: { source: string; difference_ms: number };
@@ -187,7 +190,7 @@ describe('the test image', () => {
       groups: '',
       capabilities: '0000000000000000',
       bounding_set: '0000000000000000',
-      // Neither vsock sockets nor processes: see restrict_calls of init.
+      // Seccomp allows neither vsock sockets nor new processes: see restrict_calls of init.
       seccomp: '2',
       start_of_a_process: 'EPERM',
       threads: expect.toSatisfy((threads: number) => threads < 16),
@@ -215,13 +218,13 @@ describe('the test image', () => {
         ],
       ],
       writable: [],
-      // No other process can have a key attested.
+      // No other process can have the NSM attest a key.
       nsm: '1000 600',
       devices: ['full', 'nsm', 'null', 'random', 'urandom', 'zero'],
     });
   });
 
-  // Whether Nitro's machines have tables of ACPI is unknown.
+  // It is unknown whether Nitro's machines have ACPI tables.
   test.each([
     [2, 'MP tables', false],
     [4, 'MP tables', false],
@@ -241,13 +244,13 @@ describe('the test image', () => {
     for (const tickCount of ticks) expect(tickCount).toBeGreaterThan(0);
   });
 
-  // Both drivers of virtio-vsock hold replies back while the other side takes nothing, which can end in a
+  // Both drivers of virtio-vsock hold replies back while the other side does not read, which can end in a
   // deadlock.
   test('carries 100 MB out and in, four times at once, unharmed, though the parent takes nothing for 10 s', async () => {
     const times = 4;
     const bulkRequests = Array.from({ length: times }, () => machine.request('/bulk', { bytes: BULK_BYTES }));
-    // All are under way: a connection that opens now would time out in the pause. Health checks are short
-    // ones.
+    // All transfers are under way: a connection that opened now would time out in the pause. Health checks
+    // use short connections.
     const underWay = () => bulk.filter(({ received }) => received > 100_000);
     await vi.waitUntil(() => underWay().length === times, { timeout: 100_000 });
     await machine.pauseParent(10_000);
@@ -262,7 +265,7 @@ describe('the test image', () => {
 
   test('answers 200 connections at once', async () => {
     const sockets = Array.from({ length: 200 }, () => machine.connect(3000));
-    // All are open before the first asks.
+    // All connections are open before the first request is sent.
     await new Promise((done) => setTimeout(done, 2000));
     const answers = await Promise.all(
       sockets.map(async (socket) => {

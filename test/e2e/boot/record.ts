@@ -1,4 +1,7 @@
-/** The record of vsock_host: every packet between parent and enclave, on all ports and in both directions. */
+/**
+ * Reads the record of vsock_host: every packet between parent and enclave, on all ports and in both
+ * directions.
+ */
 import { listForms } from '../../src/library/client/forms.ts';
 
 /** struct virtio_vsock_hdr (virtio 1.2, section 5.10.6), all little-endian. */
@@ -12,9 +15,9 @@ const PARENT_CID = 3n;
 export interface Traffic {
   /** Transferred bytes, one buffer for each direction of each connection. */
   readonly streams: readonly Buffer[];
-  /** The parent's and the enclave's ports that anything was sent to, such as 3000. */
+  /** Ports of parent and enclave to which anything was sent, such as 3000. */
   readonly ports: ReadonlySet<number>;
-  /** Returns whether the secret was sent in any of its forms. */
+  /** Returns whether the secret was sent in any of its encodings. */
   saw(secret: string | Uint8Array): boolean;
 }
 

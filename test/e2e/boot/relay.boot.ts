@@ -1,6 +1,7 @@
 /**
- * Several enclaves beside each other on one parent, whose relay leads their connections: out/test.eif twice,
- * and out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's vsock.
+ * Several enclaves beside each other on one parent, whose relay forwards their connections: out/test.eif
+ * twice, and out/nitro.eif. TCP on loopback stands in for AF_VSOCK between the relay and each machine's
+ * vsock.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,19 +18,19 @@ import { bootWithNsm, Machine } from './machine.ts';
 const WEATHER_HOST = 'api.weatherapi.com';
 const WEATHER_PORT = 8101;
 
-/** Passes on bytes, the end of each direction, and a break. */
+/** Forwards bytes, the end of each direction, and a reset between two sockets. */
 function join(left: Socket, right: Socket): void {
   for (const [from, to] of [
     [left, right],
     [right, left],
   ] as const) {
     from.pipe(to);
-    // Only TCP has a reset.
+    // Only TCP can be reset.
     from.on('error', () => (to.remoteAddress === undefined ? to.destroy() : to.resetAndDestroy()));
   }
 }
 
-/** Boots an image under a CID of a host. Its own ports are open once it answers. */
+/** Boots an image under a CID of a host. The enclave's own ports are open once it answers. */
 function boot(host: Host, eif: string, cid: number): Promise<Enclave> {
   return bootWithNsm(async () => {
     const machine = new Machine(inject('vsockHost'), { cid });
@@ -73,7 +74,7 @@ async function handOver(host: Host, cid: number): Promise<string> {
   return verdict.trim();
 }
 
-/** A connection of its own for each request, as from callers that do not know each other. */
+/** Sends each request on a connection of its own, like callers that do not know each other. */
 async function get(port: number, path: string, body?: object): Promise<{ status: number; json: unknown }> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     headers: { connection: 'close', 'content-type': 'application/json' },
@@ -103,14 +104,14 @@ test('enclaves of one image and of two run beside each other, and one replaces a
     [`cid ${cid}`, `upstream ${WEATHER_PORT} ${WEATHER_HOST}`, ...more] as const;
   const listen = (port: number) => `listen 127.0.0.1:${port} 3000`;
   const [BLUE, GREEN, OTHER] = [16, 17, 18];
-  // Before the boots, so that the first reports are kept.
+  // The relay gets its configuration before the boots, so that the first reports are kept.
   host.conf('blue', ...lines(BLUE, listen(callers)));
   host.conf('other', ...lines(OTHER, listen(otherPort)));
   await host.start();
   const blue = await boot(host, 'out/test.eif', BLUE);
   await boot(host, 'out/nitro.eif', OTHER);
 
-  // Of two images at once.
+  // The two enclaves run two different images.
   await expect
     .poll(() => get(callers, '/livez').then(({ status }) => status, String), { timeout: 10_000 })
     .toBe(200);
@@ -120,7 +121,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   const [blueKey, otherKey] = [await keyAt(callers), await keyAt(otherPort)];
   expect(blueKey).not.toBe(otherKey);
   expect(await handOver(host, BLUE)).toBe('accepted');
-  // On a busy machine, an emulated enclave may give up its upstream.
+  // On a busy machine, an emulated enclave may give up on its upstream.
   await expect
     .poll(() => temperatureAt(callers, 'San Francisco').catch(String), { timeout: 60_000 })
     .toBe(Math.trunc(computeTemperature('San Francisco')));
@@ -128,7 +129,8 @@ test('enclaves of one image and of two run beside each other, and one replaces a
   expect([app('blue'), app('other')]).toMatchObject([{ event: 'boot' }, { event: 'boot', app: 'weather' }]);
   expect(app('blue').pcr0).not.toBe(app('other').pcr0);
 
-  // Another of blue's image beside it; its port goes to that one, and no caller notices.
+  // Another enclave of blue's image starts beside it. Blue's port then forwards to the new one, and no caller
+  // notices.
   host.conf('green', ...lines(GREEN));
   await host.reload();
   const green = await boot(host, 'out/test.eif', GREEN);
@@ -151,7 +153,7 @@ test('enclaves of one image and of two run beside each other, and one replaces a
     .poll(() => temperatureAt(callers, 'Tokyo').catch(String), { timeout: 60_000 })
     .toBe(Math.trunc(computeTemperature('Tokyo')));
 
-  // Blue ends; the others continue.
+  // Blue ends, and the others continue.
   const kept = await dialFrom('127.0.0.1', otherPort);
   host.removeConf('blue');
   await host.reload();

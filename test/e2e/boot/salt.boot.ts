@@ -1,4 +1,6 @@
-/** out/test-salt.eif: the salt service in an enclave. Its identity provider is a fake behind the parent. */
+/**
+ * Boots out/test-salt.eif: the salt service in an enclave. Its identity provider is a fake behind the parent.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -44,7 +46,9 @@ afterAll(async () => {
   await machine.stop();
 });
 
-/** `sui-enclave provision` by the one whom the image's app.yaml names. @returns its exit code and JSON */
+/**
+ * Runs `sui-enclave provision` as the provisioner in the image's app.yaml. @returns its exit code and JSON
+ */
 async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<string, unknown>]> {
   const [secrets, root] = [join(machine.dir, 'secrets.json'), join(machine.dir, 'root.pem')];
   writeFileSync(secrets, JSON.stringify({ SALT_SEED: seed }), { mode: 0o600 });
@@ -58,7 +62,7 @@ async function provision(seed: string, pcrs = PCRS): Promise<[number, Record<str
   return [code, JSON.parse(stdout)];
 }
 
-/** A perfect set, but for who has signed it. */
+/** Creates a set of secrets that is valid except for its signer. */
 async function sealedByStranger(seed: string): Promise<string> {
   const { sealingKey, state } = await readState({ get: (path) => fetch(gateway.url + path) });
   const provisioner = newProvisioner();
@@ -98,7 +102,7 @@ describe('the salt service in an enclave', () => {
     expect((await machine.request('/readyz')).status).toBe(200);
     const traffic = machine.traffic();
     expect([SEED, Buffer.from(SEED, 'hex')].filter(traffic.saw)).toEqual([]);
-    // The one that was handed over in clear: the record is of everything.
+    // The other seed, which was handed over in clear, is found: the record has everything.
     expect(traffic.saw(OTHER_SEED)).toBe(true);
     expect(machine.console()).not.toContain(SEED);
   });
@@ -116,7 +120,7 @@ describe('the salt service in an enclave', () => {
     expect(answer.json()).toEqual({ salt: vector?.salt });
     const refusedAnswer = await machine.request('/get_salt', { token: await issuer.token({ aud: 'other' }) });
     expect(refusedAnswer.json()).toMatchObject({ code: 'SALT_CLIENT_NOT_ALLOWED' });
-    // The same in clear.
+    // The record shows these unsealed requests: it does record everything.
     const traffic = machine.traffic();
     expect(secrets.filter(traffic.saw)).toEqual(secrets);
     for (const port of [3000, 7777, KEYS_PORT, LOG_PORT]) expect(traffic.ports).toContain(port);

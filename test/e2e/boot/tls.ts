@@ -1,4 +1,6 @@
-/** A certificate authority of the boot test's own, and the certificate that the fakes of endpoints show. */
+/**
+ * A certificate authority for the boot test alone, and the certificate that the fakes of endpoints present.
+ */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +9,9 @@ import { makeTls, type TlsFiles } from '../../../src/testing/tls.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FILES = ['ca.pem', 'cert.pem', 'key.pem'] as const;
 
-/** Kept in `dir` for a day, so that the test images are not rebuilt each time. */
+/**
+ * Returns the files, which it keeps in `dir` for a day, so that the test images are not rebuilt each time.
+ */
 export function tlsFiles(dir: string, hosts: readonly string[]): TlsFiles {
   const paths = FILES.map((name) => join(dir, name));
   const isYoung = (path: string) => existsSync(path) && Date.now() - statSync(path).mtimeMs < DAY_MS;

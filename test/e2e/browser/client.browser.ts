@@ -1,4 +1,4 @@
-/** The client in a page: its fetch, its Web Crypto, an enclave on another origin. */
+/** The client in a page, with the browser's fetch and Web Crypto, and an enclave on another origin. */
 import { bcs } from '@mysten/bcs';
 import { describe, expect, inject, test } from 'vitest';
 import {
@@ -35,7 +35,7 @@ describe('in a browser', () => {
     await expect(refused).rejects.toMatchObject({ code: 'CLIENT_REFUSED', serverCode: 'INVALID_INPUT' });
   });
 
-  test('a page may read which key signed, and end a call', async () => {
+  test('a page can read which key signed, and can end a call', async () => {
     const body = JSON.stringify({ picked: '7' });
     const headers = { 'content-type': 'application/json' };
     const answer = await fetch(`${sealedUrl}/draw`, { method: 'POST', headers, body });

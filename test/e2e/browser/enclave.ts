@@ -1,4 +1,7 @@
-/** Starts enclaves on loopback for the pages of a browser run, and hands them what they must know of them. */
+/**
+ * Starts enclaves on loopback for the pages of a browser run, and gives the pages what they need to call
+ * them.
+ */
 import type { TestProject } from 'vitest/node';
 import type { Image } from '../../../src/library/attestation/index.ts';
 import { loadApplication } from '../../../src/server/application/load_application.ts';
@@ -9,7 +12,10 @@ import { FakeEnclave } from '../../src/library/client/fake_enclave.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** `sealedUrl`: the server itself, which takes sealed requests, attested by the same NSM. */
+    /**
+     * Addresses and trust for the pages. `sealedUrl` is the server itself, which takes sealed requests and is
+     * attested by the same NSM.
+     */
     enclave: { url: string; sealedUrl: string; image: Image; rootPem: string };
   }
 }

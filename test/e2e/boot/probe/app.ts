@@ -1,6 +1,6 @@
 /**
- * The weather application, and ways to end the server and to fill the bridge to an endpoint: for out/test.eif
- * alone.
+ * The weather application, with ways to end the server and to fill the bridge to an endpoint. Only
+ * out/test.eif contains it.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash, pbkdf2 } from 'node:crypto';
@@ -48,7 +48,9 @@ export default defineApp({
   }),
 });
 
-/** Sends bytes to the endpoint while it sends, ends its own side, and reports what came. */
+/**
+ * Sends bytes to the endpoint while the endpoint sends, ends its own side, and reports the received bytes.
+ */
 function exchange(bytes: number): Promise<object> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: 'bulk.example.com', port: 443, allowHalfOpen: true });
@@ -75,7 +77,8 @@ function exchange(bytes: number): Promise<object> {
 }
 
 /**
- * Occupies every thread of the pool, and reports how long each processor has worked since, in ticks of 10 ms.
+ * Occupies every thread of the pool, and reports how long each processor has worked meanwhile, in ticks of 10
+ * ms.
  */
 async function useProcessors(): Promise<object> {
   const before = busyTicks();
@@ -90,7 +93,7 @@ function busyTicks(): number[] {
   return lines.map((line) => Number(line.split(' ')[1]));
 }
 
-/** The nodes of /dev that this process can open to read or to write. */
+/** Returns the nodes of /dev that this process can open to read or to write. */
 function openDevices(): string[] {
   const canOpen = (path: string, flags: number) => {
     try {
@@ -108,7 +111,7 @@ function openDevices(): string[] {
     .sort();
 }
 
-/** The identity and rights of this process. */
+/** Returns the identity and rights of this process. */
 function lookAround(): object {
   const status = readFileSync('/proc/self/status', 'utf8');
   const field = (name: string) =>

@@ -1,5 +1,5 @@
 /**
- * The salt service as it is, for out/test-salt.eif: beside this file are its settings and the test's
- * authority.
+ * The salt service, unchanged, for out/test-salt.eif. Its settings and the test's authority are beside this
+ * file.
  */
 export { default } from 'sui-enclave-salt/app';
