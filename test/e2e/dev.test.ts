@@ -32,7 +32,7 @@ function dev(env: Record<string, string>, root = ROOT) {
   return run;
 }
 
-/** The curl line that `make dev` prints, as the request that curl makes of it. */
+/** Returns the request that curl makes of the line that `make dev` prints. */
 async function tryIt(run: { output: string }): Promise<{ url: string; answer: Response }> {
   const line = /curl -s (\S+) -H '(\S+): (\S+)' -d '(.*)'/;
   await expect.poll(() => run.output, { timeout: 10_000 }).toMatch(line);
@@ -41,7 +41,7 @@ async function tryIt(run: { output: string }): Promise<{ url: string; answer: Re
 }
 
 test('make dev answers its own curl line with a signature that an independent verifier accepts', async () => {
-  // The developer's own key must not be needed, or used.
+  // The command neither needs nor uses the developer's own key.
   const run = dev({ API_KEY: 'hunter2' });
   const { url, answer } = await tryIt(run);
   expect(answer.status).toBe(200);
@@ -69,7 +69,8 @@ test('make dev answers its own curl line with a signature that an independent ve
   expect(run.output).not.toMatch(/hunter2/);
   expect(run.output).toMatch(/^\[\d\d:\d\d:\d\d\] INFO: listening /);
   expect(run.output).toMatch(/ATTEST=emulated npx --offline sui-enclave dev does, and needs no NSM addon/);
-  // Each request, with the code of a refusal, whose reason is a sentence and not a stack.
+  // The log has each request, and the code and the reason of a refusal. The reason is a sentence, not a
+  // stack.
   expect(run.output).toMatch(/DEBUG: request .*"route":"\/process_data","status":200,/);
   expect(run.output).toMatch(/DEBUG: request .*"route":"\/health_check","status":200,/);
   expect(run.output).toMatch(
@@ -113,7 +114,7 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
     /^([0-9a-f]{96}) PCR0\n(?!\1)[0-9a-f]{96} PCR1\n[0-9a-f]{96} PCR2\n$/,
   );
   expect(readFileSync(new URL('dev-root.pem', OUT), 'utf8')).toMatch(/^-----BEGIN CERTIFICATE-----/);
-  // The line that it prints; without the root nobody accepts it as an enclave.
+  // The printed line works. Without the root, nobody accepts the server as an enclave.
   const [, line = ''] = /npx --offline sui-enclave verify (.*)/.exec(run.output) ?? [];
   const args = line.split(' ');
   expect(args).toEqual([new URL(url).origin, '--pcrs', 'out/dev.pcrs', '--root', 'out/dev-root.pem']);
@@ -123,7 +124,7 @@ test('ATTEST=emulated attests under a root of its own, and prints that this prov
   expect(verify(args.slice(0, 3))).toMatchObject({ status: 1, stdout: expect.stringMatching(/CHAIN_ROOT/) });
 });
 
-test('EMULATED_IMAGE=2 attests other registers, under the root in the folder that OUT names', async () => {
+test('EMULATED_IMAGE=2 attests to other registers, under the root in the folder that OUT names', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sui-enclave-dev-out-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const options = ['--root', join(folder, 'dev-root.pem'), '--json'];
@@ -138,7 +139,7 @@ test('EMULATED_IMAGE=2 attests other registers, under the root in the folder tha
   expect(verdict(second.url, 'dev.pcrs')).toMatchObject({ code: 'POLICY_PCRS' });
 });
 
-test('a second one on the same port reports the conflict, and leaves the files of the first as they are', async () => {
+test('a second make dev on the same port reports the conflict, and does not change the files of the first', async () => {
   const first = dev({ ATTEST: 'emulated' });
   const { url } = await tryIt(first);
   const root = readFileSync(new URL('dev-root.pem', OUT), 'utf8');
@@ -159,7 +160,7 @@ test('APP=salt gives the salt of a token that a fake of Google signed', async ()
   expect(await answer.json()).toEqual({ salt: expect.stringMatching(/^\d{30,39}$/) });
 });
 
-test('an application finds its files as in the image, from wherever it was started', async () => {
+test('an application finds its files as in the image, from any folder', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'sui-enclave-site-'));
   onTestFinished(() => rmSync(copy, { recursive: true }));
   for (const path of ['src', 'package.json', 'package-lock.json', 'enclave/pcr1.txt']) {
@@ -227,10 +228,10 @@ describe('a save', () => {
     const { url } = await tryIt(weather);
     const { url: saltUrl } = await tryIt(salt);
     const [key, saltKey] = [await fetchKey(url), await fetchKey(saltUrl)];
-    // Two beside each other have two keys.
+    // The two servers beside each other have two keys.
     expect(key).not.toBe(saltKey);
 
-    // No server has loaded these.
+    // No server has loaded these files.
     saveByRename('src/library/sui/send.ts', (text) => `${text}\n`);
     saveByRename('src/toolchain/dev/new_app.ts', (text) => `${text}\n`);
     const refusal = async () => {
@@ -250,7 +251,7 @@ describe('a save', () => {
     expect(countStarts(salt)).toBe(1);
     expect(await fetchKey(saltUrl)).toBe(saltKey);
 
-    // Both have loaded this one.
+    // Both servers have loaded this file.
     saveByRename('src/server/boot.ts', (text) => `${text}\n`);
     await expect.poll(() => [countStarts(weather), countStarts(salt)], { timeout: 20_000 }).toEqual([4, 2]);
     await expect.poll(() => fetchKey(saltUrl).catch(() => ''), { timeout: 10_000 }).toBe(saltKey);

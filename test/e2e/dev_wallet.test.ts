@@ -19,7 +19,7 @@ test('make dev-wallet starts the page and every service that it calls, prints wh
   await once(taken, 'listening');
   const XDG_CACHE_HOME = mkdtempSync(join(tmpdir(), 'dev-wallet-'));
   onTestFinished(() => rmSync(XDG_CACHE_HOME, { recursive: true }));
-  // With nothing in its cache, the proving service is the fake.
+  // The cache is empty, so the proving service is the fake.
   const env = { PATH: process.env['PATH'] ?? '', PORT, CACHE: '/nonexistent', XDG_CACHE_HOME };
   const second = spawnSync(process.execPath, [MAIN], { env, encoding: 'utf8' });
   const refusal = `can't listen on port ${ports.prover}, the prover's: EADDRINUSE. Set PORT to another`;

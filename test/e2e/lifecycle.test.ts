@@ -1,4 +1,7 @@
-/** A config and its enclave from first to last, command by command, with what each state refuses. */
+/**
+ * Runs a config and its enclave through all their states, command by command, with the refusals of each
+ * state.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ChainFixture, ofApplication, ofConfig, TESTNET_CHAIN } from '../src/cli/sui/chain_fixture.ts';
 import { scriptProcess } from '../src/cli/sui/run_script.ts';
@@ -42,7 +45,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     ),
   ).toEqual(Array(6).fill(true));
 
-  // Config: the capability is found by its owner.
+  // Create a config. Its capability is found by its owner.
   const app = [packageId, 'weather', 'WEATHER'] as const;
   const config = await fixture.done(
     'create_config',
@@ -52,7 +55,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   const configId = config['config'] as string;
   expect(config).toMatchObject({ status: 'done', config: ID, configVersion: 0, name: 'weather' });
 
-  // Register; a second time, nothing is sent.
+  // Register an enclave. The second time, nothing is sent.
   const registerArgs = [packageId, packageId, configId, server.url, 'weather', 'WEATHER', ...root];
   const registered = await fixture.done('register_enclave', ...registerArgs);
   const enclaveId = registered['enclave'] as string;
@@ -65,7 +68,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   });
   expect(node.ledger.executed).toHaveLength(sent);
 
-  // Submit a reading: asked for and verified by the command, then by hand.
+  // Submit a reading: first the command asks for it and verifies it, then the test does.
   const minted = await fixture.done(
     'update_weather',
     ...app,
@@ -97,7 +100,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   );
   expect(byHand).toMatchObject({ status: 'done', nft: ID, location: 'Zürich' });
 
-  // Status.
+  // Print the status.
   expect(await fixture.done('status', '--config', configId, server.url, ...root)).toMatchObject({
     config: { id: configId, configVersion: '0', application: `${packageId}::weather::WEATHER` },
     enclaves: [{ id: enclaveId, configVersion: '0', stale: false }],
@@ -105,7 +108,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
     answering: [{ trusted: true, registration: 'registered', enclave: enclaveId }],
   });
 
-  // Rotate: another image makes the enclave stale, and its signatures are refused with an explanation.
+  // Rotate: the enclave of another image becomes stale, and its signatures are refused with an explanation.
   expect(
     await fixture.done('update_pcrs', ...ofConfig(configId, packageId), '--pcrs', fixture.file('dev.pcrs')),
   ).toMatchObject({ status: 'unchanged' });
@@ -137,7 +140,7 @@ test('from the packages in move/ to a weather reading on the chain, and on to th
   expect(refused.exit).toBe(1);
   expect(refused.json()).toMatchObject({ code: 'POLICY_PCRS' });
 
-  // Destroy: a stale enclave by anyone, here without the capability.
+  // Destroy: anyone may destroy a stale enclave, here without the capability.
   const destroyed = await fixture.done('destroy_enclave', '--enclave-package', packageId, enclaveId);
   expect(destroyed).not.toHaveProperty('capability');
   expect(node.ledger.objects.has(enclaveId)).toBe(false);

@@ -1,11 +1,13 @@
 /**
- * The admin's path, an application's calls, a zkLogin user, a keeper and a rollout, against a Sui node that
- * is given: `SUI_RPC_URL` and `SUI_FAUCET_URL`, for example of `sui start --force-regenesis --with-faucet`,
- * with the framework's sources (`SUI_FRAMEWORK_DIR`, or `FRAMEWORK=fetch`). Without them, against the model
- * of `make dev-sui`, so that both are held to one list. What needs a registered enclave is skipped by name
- * where the node does not trust the development root, which `DEV_ROOT` names by its folder, such as the `out`
- * in which `make dev ATTEST=emulated` keeps it. The zkLogin user's proof is under the key of mainnet;
- * `ZKLOGIN_SESSION` names a file with a session for another network.
+ * Runs the admin's path, an application's calls, a zkLogin user, a keeper and a rollout against a Sui node.
+ * `SUI_RPC_URL` and `SUI_FAUCET_URL` name the node, for example that of `sui start --force-regenesis
+ * --with-faucet`, with the framework's sources (`SUI_FRAMEWORK_DIR`, or `FRAMEWORK=fetch`). Without them, the
+ * tests run against the model of `make dev-sui`, so that both are held to one list.
+ *
+ * Tests that need a registered enclave are skipped by name if the node does not trust the development root.
+ * `DEV_ROOT` names the folder of that root, such as the `out` in which `make dev ATTEST=emulated` keeps it.
+ * The zkLogin user's proof is under the key of mainnet; `ZKLOGIN_SESSION` names a file with a session for
+ * another network.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,14 +53,14 @@ const ID = expect.stringMatching(/^0x[0-9a-f]{64}$/);
 
 const admin = new Ed25519Keypair();
 const operator = new Ed25519Keypair();
-/** The gas of each call, as the command printed it. */
+/** Gas of each call, as the command printed it. */
 const gas: Record<string, string> = {};
 
 let out: string;
 let model: DevSui | undefined;
 let node: { readonly url: string; readonly faucet: string };
 let trustsRoot = false;
-/** Id of a config without URLs in the deployment file: each test ends its enclaves. */
+/** Id of a config whose enclaves have no URLs in the deployment file, since each test ends its enclaves. */
 let configId = '';
 
 beforeAll(async () => {
@@ -92,7 +94,7 @@ async function run(name: string, args: readonly string[], signer = admin) {
   return { exit, json: json(), err };
 }
 
-/** Runs a command, which must do what it is for. */
+/** Runs a command, which must succeed. */
 async function done(name: string, args: readonly string[], signer = admin): Promise<Record<string, unknown>> {
   const { exit, json, err } = await run(name, args, signer);
   expect(exit, `${name}: ${err} ${JSON.stringify(json)}`).toBe(0);
@@ -120,7 +122,7 @@ const vector = (name: string) =>
   JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'));
 
 /** The session of a genuine login with Google. */
-function givenSession(): OpenSession {
+function loadSession(): OpenSession {
   if (ZKLOGIN_SESSION !== undefined) return JSON.parse(readFileSync(ZKLOGIN_SESSION, 'utf8'));
   const [{ partialInputs, salt, keyClaimName, keyClaimValue, aud, maxEpoch, address }] =
     vector('zklogin-proofs');
@@ -133,14 +135,13 @@ function givenSession(): OpenSession {
 
 function zkLoginSession(): ZkLoginSession {
   const storage = createMemoryStore();
-  saveSession(storage, givenSession());
+  saveSession(storage, loadSession());
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
   return resumeSession({ currentEpoch: createEpochSource(client), storage });
 }
 
 /**
- * Has the model check the proof as a validator of mainnet, which knew the key of Google that signed the
- * token.
+ * Has the model check the proof as a validator of mainnet did, with the key of Google that signed the token.
  */
 function asMainnet({ node: devNode }: DevSui): void {
   const [{ modulusBase64url: n }] = vector('zklogin-proofs');
@@ -225,7 +226,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
     trustsRoot = json['code'] === undefined;
     if (!trustsRoot)
       expect(json).toMatchObject({ code: expect.stringMatching(/^SUI_(MOVE_ABORT|EXECUTION|NODE)/) });
-    // The model does, or this test proves little.
+    // The model must trust the root: otherwise most of these tests are skipped.
     if (model) expect(trustsRoot).toBe(true);
   });
 
@@ -274,7 +275,7 @@ describe('on a Sui node', { timeout: 120_000 }, () => {
       await session.execute(tx, client);
     } catch (error) {
       const { code } = error as { code: string };
-      // The model knows the keys, or this test proves nothing.
+      // The model knows the keys, so it must accept the proof.
       if (model || !['ZKLOGIN_PROOF', 'ZKLOGIN_EXPIRED', 'SUI_NODE_REFUSED'].includes(code)) throw error;
       context.skip(`the node does not accept the user's proof (${code}): give another by ZKLOGIN_SESSION`);
     }

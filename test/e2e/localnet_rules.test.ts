@@ -1,7 +1,7 @@
 /**
- * The rules of transactions, on a Sui node that is given (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the
- * framework's sources), or else on the model: each accepted and each refused transaction of one list, with
- * its outcome.
+ * Tests the rules of transactions on a Sui node (`SUI_RPC_URL` and `SUI_FAUCET_URL`, with the framework's
+ * sources), or else on the model. Each accepted and each refused transaction of one list must have its
+ * outcome.
  */
 import { Transaction } from '@mysten/sui/transactions';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ test.each(CASES)('$name: $outcome', async ({ needs = [], effects = [], outcome, 
   expect(operations).toEqual(effects);
 });
 
-test('the coins that pay become one, also beyond what the first has', async () => {
+test('the coins that pay for gas become one, also if the first alone is too small', async () => {
   const rich = new World(node.urls);
   await rich.fund(2);
   const { objects } = await rich.client.core.listCoins({ owner: rich.address });
@@ -60,7 +60,10 @@ test('a transaction that fails bumps the versions of what it could have changed'
   expect(after.map((version, index) => version > (before[index] ?? 0n))).toEqual([true, true]);
 });
 
-/** Fails when it is executed: its bytes are built from the parts of one that succeeds. */
+/**
+ * Sends a transaction that fails in its execution. Its bytes are built from the parts of a transaction that
+ * succeeds.
+ */
 async function failing(owned: string, shared: string) {
   const tx = new Transaction();
   tx.setSender(world.address);
@@ -77,7 +80,7 @@ async function failing(owned: string, shared: string) {
   return await world.sendBytes(await changed.build());
 }
 
-test('a package calls the versions that the root of a call was published with', async () => {
+test('a call uses the versions that its root package was published with', async () => {
   const base = await world.send(world.publication(await compileProbe(SOURCES.base)));
   expect(base.outcome).toBe('done');
   const [first, cap] = [packageIn(base), createdIn(base, '::package::UpgradeCap')];
@@ -101,12 +104,12 @@ test('a package calls the versions that the root of a call was published with', 
   };
   expect(await call(`${first}::base::is`, 1)).toBe('done');
   expect(await call(`${second}::base::is`, 2)).toBe('done');
-  // What was published stays with what it was published with.
+  // A published package stays linked to the versions that it was published with.
   expect(await call(`${mid}::mid::is`, 1)).toBe('done');
   expect(await call(`${newer}::mid::is`, 2)).toBe('done');
-  // The root fixes what is below it: the same code of mid.
+  // The root determines the versions below it: here the same code of mid calls a newer base.
   expect(await call(`${top}::top::is`, 2)).toBe('done');
-  // A type of a later version lifts what is below the root, and not the root.
+  // A type argument of a later version lifts the packages below the root, but not the root.
   const [old, later] = [`${first}::base::Old`, `${second}::base::Later`];
   expect(await call(`${mid}::mid::generic`, 2, [later])).toBe('done');
   expect(await call(`${mid}::mid::generic`, 1, [old])).toBe('done');
@@ -114,17 +117,17 @@ test('a package calls the versions that the root of a call was published with', 
   expect(await call(`${second}::base::generic`, 0, [old])).toBe('done');
   expect(await call(`${second}::base::generic`, 0, [`${first}::base::Later`])).toBe('TypeNotFound of type 0');
   expect(await call(`${second}::base::generic`, 0, [`${second}::base::Old`])).toBe('done');
-  // An event has the id of the version that introduced its type.
+  // An event's type has the id of the version that introduced it.
   const announced = await world.send((tx) => void tx.moveCall({ target: `${second}::base::announce` }));
   expect(announced.events.map(({ eventType }) => eventType)).toEqual([`${second}::base::Added`]);
-  // So has an object, which the later version takes.
+  // An object's type has the id of that version too, and the later version takes the object.
   const kept = await world.send((tx) => void tx.moveCall({ target: `${second}::base::keep` }));
   const keptId = createdIn(kept, `${second}::base::Kept`);
   const ended = await world.send(
     (tx) => void tx.moveCall({ target: `${second}::base::end`, arguments: [tx.object(keptId)] }),
   );
   expect([ended.outcome, effectOn(keptId, ended)]).toEqual(['done', 'deleted']);
-  // A Publisher belongs to its module's types, no matter which version introduced them.
+  // A Publisher belongs to all types of its module, no matter which version introduced them.
   const publisher = createdIn(base, '::package::Publisher');
   const publishes = async (type: string) => {
     const sent = await world.send((tx) => {
@@ -137,7 +140,7 @@ test('a package calls the versions that the root of a call was published with', 
   expect(await publishes(later)).toBe('done');
   expect(await publishes(`${first}::base::Later`)).toBe('TypeNotFound of type 0');
   expect(await publishes('0x2::clock::Clock')).toBe('abort base::publishes 9');
-  // A package links to what its dependencies link to, or newer.
+  // A package must link to the versions that its dependencies link to, or to newer ones.
   const publish = async (dependencies: string[]) =>
     (await world.send(world.publication(topModules, dependencies))).outcome;
   const topOfNewer = await compileProbe(SOURCES.top, { ...below, mid: { source: SOURCES.mid, id: newer } });
@@ -244,7 +247,7 @@ test('listings, functions and results are returned', async () => {
     ]);
     return true;
   };
-  // Each listing shows the last transaction at a time of its own.
+  // Each listing shows the last transaction after a delay of its own.
   await expect.poll(listed, { timeout: 30_000 }).toBe(true);
   expect(Number((await core.getReferenceGasPrice()).referenceGasPrice)).toBeGreaterThan(0);
   const { function: described } = await core.getMoveFunction({

@@ -22,7 +22,7 @@ interface Run {
   listening(): Promise<string>;
 }
 
-/** `npm start` as it is run in production, with nothing in the environment but what is given. */
+/** Runs `npm start` as in production, with nothing in the environment but these variables. */
 function start(env: Record<string, string>): Run {
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
@@ -162,7 +162,7 @@ describe('npm start', () => {
     expect(await report(missing)).toEqual({ event: 'failed', code: 'NSM_UNAVAILABLE' });
   });
 
-  /** A server with half a request, asked to end. */
+  /** Starts a server, sends it half a request, and asks it to end. */
   async function ending(env: Record<string, string> = {}): Promise<Run> {
     const run = start({ APP: 'weather', API_KEY: 'x', ...env });
     const { hostname, port } = new URL(await run.listening());
@@ -185,7 +185,7 @@ describe('npm start', () => {
     expect((await run.ended()).code).toBe(1);
   });
 
-  test('counts a signal that came twice, from the terminal and from npm, as one', async () => {
+  test('counts one signal that arrives twice, from the terminal and from npm, as one', async () => {
     const run = await ending({ SHUTDOWN_GRACE_MS: '1000' });
     run.child.kill('SIGINT');
     expect((await run.ended()).code).toBe(0);
@@ -211,7 +211,7 @@ test("an application's own mistake stops the start with a line that names it", a
   expect(said).toBe('sui-enclave: prices.example is not among the endpoints of app.yaml\n');
 });
 
-test("an error outside of any request ends neither the server nor its key, and isn't printed whole", async () => {
+test("an error outside of any request ends neither the server nor its key, and isn't printed in full", async () => {
   const start = fileURLToPath(new URL('../../src/server/start.ts', import.meta.url));
   const source = `
     import { start } from ${JSON.stringify(start)};
@@ -244,7 +244,7 @@ test("an error outside of any request ends neither the server nor its key, and i
 });
 
 describe('the production entry', () => {
-  /** All files that a module imports, directly or not. */
+  /** Returns all files that a module imports, directly or not. */
   function reach(file: string, seen = new Set<string>()): Set<string> {
     if (seen.has(file)) return seen;
     seen.add(file);
@@ -267,7 +267,7 @@ describe('the production entry', () => {
       expect(files.length).toBeGreaterThan(5);
       expect(files.filter((file) => !isProduction.test(file))).toEqual([]);
     }
-    // The same search finds them where they are.
+    // The same search does find them in a file that imports them.
     expect(relative(reach(`${root}src/toolchain/dev/serve.ts`))).toContain('src/testing/emulated_nsm.ts');
   });
 
@@ -303,7 +303,7 @@ describe('the production entry', () => {
       onTestFinished(() => void child.kill('SIGKILL'));
       const messages: unknown[] = [];
       child.on('message', (message) => messages.push(message));
-      // As src/toolchain/dev/main.ts sends it, and as it might be expected elsewhere.
+      // The messages are the one that src/toolchain/dev/main.ts sends, and forms that a server might read.
       for (const message of [{ seed }, { signingSeed: seed }, { seed: hex }, seed, hex]) child.send(message);
       let output = '';
       child.stdout?.on('data', (chunk) => {
@@ -321,7 +321,7 @@ describe('the production entry', () => {
     for (const file of ['src/server/main.ts', 'src/server/start.ts', 'src/toolchain/image/bundle.ts']) {
       expect(readFileSync(root + file, 'utf8')).not.toMatch(/seed/i);
     }
-    // Where they would be if they did.
+    // The seed does appear where a server accepts one.
     expect(readFileSync(`${root}src/toolchain/dev/serve.ts`, 'utf8')).toMatch(/signingSeed/);
     expect(readFileSync(`${root}src/server/boot.ts`, 'utf8')).toMatch(/signingSeed/);
   });

@@ -1,6 +1,6 @@
 /**
- * A clone in a folder with a space and a percent sign in its name: what starts programs or bundles modules by
- * their path.
+ * Tests of commands that start programs or bundle modules by their path, in a clone whose folder has a space
+ * and a percent sign in its name.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,19 +10,21 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Two cores, on which more than this runs. */
+/** Time limit for a machine with two cores that is busy with other tests. */
 const TIMEOUT_MS = 240_000;
 const folder = mkdtempSync(join(tmpdir(), 'with 50%20 of '));
 const clone = join(folder, 'clone');
 
-/** The files of this clone, with their times, so that make compiles none of the native programs again. */
+/**
+ * Copies the files of this clone with their times, so that make does not compile the native programs again.
+ */
 beforeAll(() => {
   mkdirSync(join(clone, 'node_modules'), { recursive: true });
   const copy = 'git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -p -t "$0"';
   execFileSync('sh', ['-c', copy, clone], { cwd: ROOT });
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     const path = join(ROOT, 'node_modules', name);
-    // The packages of this repository are those of the copy.
+    // Links to the repository's own packages are relative, and so point to the packages of the copy.
     const target = lstatSync(path).isSymbolicLink() ? readlinkSync(path) : path;
     symlinkSync(target, join(clone, 'node_modules', name));
   }
@@ -43,7 +45,7 @@ const run = (...args: string[]) => {
 };
 
 test(
-  'runs the tests that preload, bundle and read by a path',
+  'runs the tests that preload, bundle or read files by a path',
   () => {
     const files = [
       'test/src/server/nsm/addon.test.ts',

@@ -1,7 +1,6 @@
 /**
- * The names of the packages are not reserved in the public registry: no command that a page, a help text or a
- * template prints may ask for them there, since anyone who claimed a name would run code beside an admin's
- * keys.
+ * The names of the packages are not reserved in the public registry. No command that a page, a help text or a
+ * template prints may ask for them there: anyone who claimed a name would run code beside an admin's keys.
  */
 import { execFile } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -19,12 +18,12 @@ const PRINTING = [
   '{src/cli,src/toolchain,src/create,scripts/check/pack}/**/*.{ts,txt}',
   'src/create/templates/repository/.ci/run',
 ];
-/** Commands that may ask a registry for a package that is not installed. */
+/** Matches commands that may ask a registry for a package that is not installed. */
 const ASKING = /\b(?:npx|bunx|(?:pnpm|yarn) dlx|npm (?:exec|x|init|create|install|i|add)\b)[^`'"\n#]*/g;
 
 /**
- * The commands that pages, help texts and templates print, with a version and a folder in place of their
- * placeholders.
+ * Returns the commands that pages, help texts and templates print, with a version and a folder in place of
+ * their placeholders.
  */
 function printed(): string[] {
   const files = globSync(PRINTING, { cwd: ROOT, exclude: ['**/node_modules/**'] });
@@ -39,8 +38,8 @@ function printed(): string[] {
   return [...new Set(filled.map((command) => command.trim()))];
 }
 
-/** The names that a command asks for in an empty folder. */
-async function askedBy(command: string): Promise<string[]> {
+/** Runs a command in an empty folder. @returns the package names that it asks a registry for */
+async function requestedBy(command: string): Promise<string[]> {
   const requestedPaths: string[] = [];
   const registry = createServer((request, response) => {
     requestedPaths.push(decodeURIComponent(request.url ?? ''));
@@ -63,17 +62,17 @@ async function askedBy(command: string): Promise<string[]> {
     npm_config_fetch_retries: '0',
     npm_config_audit: 'false',
   };
-  // It may well fail: there is nothing to install.
+  // The command may fail, since there is nothing to install.
   await new Promise<void>((resolve) => {
     execFile('sh', ['-c', command], { cwd: folder, env, timeout: 60_000 }, () => resolve());
   });
   return requestedPaths;
 }
 
-test('a command that asks for a package of this project is noticed', { timeout: 60_000 }, async () => {
-  expect(await askedBy('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
+test('finds out that a command asks for a package of this project', { timeout: 60_000 }, async () => {
+  expect(await requestedBy('npx sui-enclave --help')).toContainEqual(expect.stringContaining('sui-enclave'));
 });
 
-test.each(printed())('%s asks for none', { timeout: 60_000 }, async (command) => {
-  expect((await askedBy(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
+test.each(printed())('%s asks for no package of this project', { timeout: 60_000 }, async (command) => {
+  expect((await requestedBy(command)).filter((path) => path.includes('sui-enclave'))).toEqual([]);
 });

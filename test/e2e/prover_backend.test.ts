@@ -9,7 +9,7 @@ import { fakeWorker, LOADS, PROVES } from '../src/prover/fake_worker.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** `npm run prover:backend` is this, and nothing more. */
+/** Starts the backend by its entry, as `npm run prover:backend` does. */
 function run(env: Record<string, string>): { backend: ChildProcess; output: () => string } {
   const { PATH = '' } = process.env;
   const backend = spawn(process.execPath, ['src/prover/backend/main.ts'], {
@@ -57,7 +57,7 @@ test('proves until SIGTERM, which leaves no engine behind', async () => {
   await expect.poll(() => existsSync(`/proc/${enginePid}/exe`)).toBe(false);
 });
 
-test('kill -9 leaves no engine behind either: its input ends', async () => {
+test('kill -9 leaves no engine behind either, since the input of the engine ends', async () => {
   const { backend, post, enginePid } = await start();
   expect((await post()).status).toBe(200);
   expect(existsSync(`/proc/${enginePid}/exe`)).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * The proving service under 200 callers at once, with an engine that takes 2 s for a proof, on the clock of
- * the wall.
+ * The proving service under 200 simultaneous callers, with an engine that takes 2 s for a proof, in real
+ * time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -23,7 +23,7 @@ vi.mock('jose', async (original) => {
 });
 beforeEach(() => decoded.mockClear());
 
-/** One proof at a time, in the order of the requests. */
+/** Fakes an engine that makes one proof at a time, in the order of the requests. */
 async function startSlowBackend(): Promise<FakeBackend> {
   const backend = await FakeBackend.start();
   const { prove } = backend;
@@ -34,14 +34,14 @@ async function startSlowBackend(): Promise<FakeBackend> {
   return backend;
 }
 
-test('each place that is given is answered in time, and no token of another caller is read', async () => {
+test('answers every caller who got a place in time, and reads no token of the others', async () => {
   const frontend = await startTestFrontend({
     backend: await startSlowBackend(),
     ANSWER_SECONDS: String(ANSWER_SECONDS),
     PROOF_SECONDS: String(PROOF_MS / 1000),
     USER_REQUESTS_PER_MINUTE: '10000',
   });
-  // The issuer's keys are at hand from now on.
+  // The first request fetches the issuer's keys, which the service then keeps.
   expect((await frontend.ask()).status).toBe(200);
   const jwt = await frontend.token();
   for (let burst = 0; burst < 2; burst++) {

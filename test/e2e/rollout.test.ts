@@ -1,6 +1,6 @@
 /**
- * `sui-enclave rollout` against the model of a Sui node and emulated enclaves, killed at each step and run
- * again.
+ * `sui-enclave rollout` against the model of a Sui node and emulated enclaves. It is killed at each step, and
+ * run again.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,9 +26,9 @@ interface Run {
 }
 
 /**
- * Runs the command as a process, with an admin who does what it prints.
+ * Runs the command as a process, with an admin who runs the commands that it prints.
  *
- * @param killAt returns, from its output, whether to kill it now
+ * @param killAt returns, from the output so far, whether to kill the process now
  */
 async function run(args: readonly string[], killAt: (output: string) => boolean = () => false): Promise<Run> {
   const { PATH = '', HOME = '' } = process.env;
@@ -57,7 +57,7 @@ async function run(args: readonly string[], killAt: (output: string) => boolean 
   return { exit, signal, output };
 }
 
-/** Returns the final state, as others see it. */
+/** Returns the state of enclaves, callers and config, as others see it. */
 async function state() {
   const { keeper, running, callersReach } = fixture;
   const { image, overlap } = await keeper.config();
@@ -86,7 +86,10 @@ async function expectBeginning(): Promise<void> {
   expect(existsSync(`${fixture.deployments}/localnet.weather.rollout.json`)).toBe(false);
 }
 
-/** Holds a command for good before or after its effect. Returns whether it is there. */
+/**
+ * Blocks a command forever, before or after its effect. @returns a function that returns whether the command
+ * is blocked
+ */
 function holdAt(command: string, isAfter: boolean): () => boolean {
   let isHeld = false;
   fixture.hold = async (name, after) => {
@@ -97,8 +100,8 @@ function holdAt(command: string, isAfter: boolean): () => boolean {
   return () => isHeld;
 }
 
-/** Kills a rollout at a moment; the next one is not held. */
-async function killed(moment: () => (output: string) => boolean): Promise<void> {
+/** Kills a rollout at a moment, and removes the block, so that the next rollout continues. */
+async function killRollout(moment: () => (output: string) => boolean): Promise<void> {
   const { signal, output } = await run([], moment());
   expect(signal, output).toBe('SIGKILL');
   fixture.hold = () => {};
@@ -106,12 +109,12 @@ async function killed(moment: () => (output: string) => boolean): Promise<void> 
 }
 
 const printed = (text: string) => () => (output: string) => output.includes(text);
-/** The transaction is executed, and the process does not learn of it. */
+/** The node executes the transaction, but the process does not learn of it. */
 const registering = () => {
   const { faults } = fixture.keeper.chain.node;
   faults.set('ExecuteTransaction', 'executes, and does not answer');
   const { sent } = fixture.keeper;
-  // That of the admin comes before.
+  // The admin's transaction comes before the registration.
   return () => fixture.keeper.sent === sent + 2;
 };
 const MOMENTS: readonly (readonly [string, () => (output: string) => boolean])[] = [
@@ -133,7 +136,7 @@ test('goes through its steps, and finds nothing to do when it is run again', asy
   expect(exit, output).toBe(0);
   await expectEnd();
   expect(fixture.noted().map(({ url }) => new URL(url).origin)).toEqual(fixture.urls.new);
-  // The operator's commands do not see the key: the control would have it in the names.
+  // The operator's commands do not see the key. If they did, their names here would say so.
   expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
   const again = await callScript('rollout/rollout.ts', [fixture.plan(), '--json'], { env: fixture.env });
   expect([again.status, JSON.parse(again.stdout)]).toMatchObject([0, { status: 'unchanged' }]);
@@ -145,8 +148,8 @@ test('goes through its steps, and finds nothing to do when it is run again', asy
   expect(fixture.calls).toEqual(['start', 'switch', 'stop_old']);
 });
 
-test('killed at every moment in turn, and run again, it ends in the same state', async () => {
-  for (const [, moment] of [...MOMENTS, ...LATE]) await killed(moment);
+test('ends in the same state when it is killed at every moment in turn and run again', async () => {
+  for (const [, moment] of [...MOMENTS, ...LATE]) await killRollout(moment);
   const { exit, output } = await run([]);
   expect(exit, output).toBe(0);
   await expectEnd();
@@ -155,8 +158,8 @@ test('killed at every moment in turn, and run again, it ends in the same state',
   ]);
 });
 
-test.each(MOMENTS)('killed %s, --back leads back', async (_, moment) => {
-  await killed(moment);
+test.each(MOMENTS)('goes back with --back after it was killed %s', async (_, moment) => {
+  await killRollout(moment);
   const { exit, output } = await run(['--back']);
   expect(exit, output).toBe(0);
   await expectBeginning();
@@ -174,14 +177,14 @@ describe('does nothing', () => {
     expect([fixture.calls, fixture.keeper.sent]).toEqual([[], sent]);
   });
 
-  test('where something else runs at a URL of the new', async () => {
+  test('where another program runs at a URL of the new enclaves', async () => {
     const impostor = await startServer({ nsm: fixture.keeper.chain.nsm });
     const plan = { new: { pcrs: 'new.pcrs', enclaves: [impostor.url] } };
     const { status, stderr } = await call([], plan);
     expect([status, stderr, fixture.calls]).toEqual([1, expect.stringMatching(/^POLICY_PCRS: /), []]);
   });
 
-  test('with the same registers twice, or those of another config', async () => {
+  test('with the same registers twice, or with registers of another config', async () => {
     const same = await call([], { new: { pcrs: 'dev.pcrs', enclaves: fixture.urls.new } });
     expect([same.status, same.stderr]).toEqual([
       2,

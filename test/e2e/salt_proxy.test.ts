@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
-test('no key is asked for through a proxy, whatever the environment says', async () => {
+test('fetches no key through a proxy, even if the environment names one', async () => {
   let proxied = 0;
   const proxy = createServer((_request, response) => {
     proxied++;

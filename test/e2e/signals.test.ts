@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Keeps the test from installing or building anything. */
+/** Options with which make neither installs nor builds anything. */
 const MAKE = ['-o', 'install', '-o', 'addon'];
 
 test.each([
@@ -36,19 +36,20 @@ test.each([
     cwd: ROOT,
     env: { PATH, HOME, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A group of its own, so that nothing of it outlives the test.
+    // The process gets a group of its own, so that no part of it outlives the test.
     detached: true,
   });
   onTestFinished(() => {
     try {
       process.kill(-(child.pid as number), 'SIGKILL');
     } catch {
-      // It has ended.
+      // The group has ended.
     }
   });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
-  // When every process has closed its end of the pipe, not only the one that got the signal.
+  // The stream closes when every process has closed its end of the pipe, not only the one that got the
+  // signal.
   const closed = once(child, 'close');
   await expect.poll(() => output, { timeout: 20_000 }).toMatch(url);
   const server = url.exec(output)?.[1] ?? '';

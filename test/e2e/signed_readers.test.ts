@@ -1,6 +1,6 @@
 /**
- * What `gen` writes for Python and Go, run by their own programs where they are installed: the vectors hold,
- * and answers and messages that an attacker changed are refused.
+ * Runs the code that `gen` writes for Python and Go, in their own programs where they are installed: it must
+ * read the vectors, and refuse answers and messages that an attacker changed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ import { randomMessages } from '../src/library/wire/random_types.ts';
 const ROOT = join(import.meta.dirname, '../..');
 const FIXTURES = join(ROOT, 'test/fixtures/signed_readers');
 
-/** Names that are keywords or builtins in Python. */
+/** Structs whose names, or those of their fields, are keywords or builtins in Python. */
 const None = struct('None', { from: u8, self: u16, class: u32, dict: bool });
 const Exception = struct('Exception', { note: text, is_final: bool, b: option(bool) });
 const Trade = struct('Trade', {
@@ -52,12 +52,12 @@ const TYPES = [signedType(0, struct('Price', { pair: text, cents: u64 })), signe
 interface Case {
   readonly name: string;
   readonly type: string;
-  /** The answer of an endpoint, in JSON; else the message alone is read. */
+  /** Answer of an endpoint, in JSON. Without it, only the message is read. */
   readonly answer?: string;
   readonly bytes?: string;
   readonly payload?: unknown;
   readonly timestamp_ms?: string;
-  /** The bytes of what was read, or the code of the error. */
+  /** Bytes of the value that was read, or the error's code. */
   readonly outcome: string;
 }
 
@@ -69,7 +69,7 @@ function createAnswer({ intent, timestamp_ms, payload, bytes }: Vector) {
 
 type Answer = ReturnType<typeof createAnswer>;
 
-/** What an attacker, or another version of the application, does to an answer. */
+/** Changes to an answer by an attacker, or by another version of the application. */
 const CHANGES: readonly [name: string, code: string, change: (answer: Answer) => unknown][] = [
   ['signed later', 'SIGNATURE', ({ response }) => Object.assign(response, { timestamp_ms: '1700000000001' })],
   ['of another value', 'SIGNATURE', ({ response }) => Object.assign(response.data, { pair: 'x' })],
@@ -92,7 +92,7 @@ const CHANGES: readonly [name: string, code: string, change: (answer: Answer) =>
   ),
 ];
 
-/** Messages of the type Price that Move would not write. */
+/** Messages of the type Price that Move would never write. */
 const MESSAGES: readonly [name: string, code: string, bytes: string][] = [
   ['a length that is not the shortest', 'MALFORMED', `00${'00'.repeat(8)}8000${'00'.repeat(8)}`],
   ['a length of 2^31', 'MALFORMED', `00${'00'.repeat(8)}8080808008${'00'.repeat(8)}`],
@@ -133,7 +133,7 @@ const random = fc
   .sample(randomMessages, { numRuns: 12, seed: 49 })
   .map(({ signed }, index) => signedType(index, signed.payload));
 
-/** The files that are generated, and their cases. */
+/** Sets of generated files, with their cases. */
 const SETS = [TYPES, random].map(createSet);
 
 function createSet(types: readonly DeclaredStruct[]) {
@@ -142,7 +142,7 @@ function createSet(types: readonly DeclaredStruct[]) {
   return { application, cases: createCases(vectors), types: types.map(({ payload }) => payload.name) };
 }
 
-/** The type of the page's example. */
+/** The type in the page's example. */
 const QUOTE = createSet([signedType(0, struct('Quote', { pair: text, cents: u64 }))]);
 
 function readSnippet(language: string): string {
@@ -184,7 +184,7 @@ test('the cases have every kind', () => {
 });
 
 describe.skipIf(PYTHON === undefined)('in Python', () => {
-  test.each(SETS)('%# the vectors hold, and what was changed is refused', (set) => {
+  test.each(SETS)('%# reads the vectors, and refuses changed answers and messages', (set) => {
     const folder = createFolder();
     writeSet(set, 'signed.py', 'signed.py', folder);
     const argv = ['-B', '-W', 'error', join(FIXTURES, 'run.py'), folder, KEY];
@@ -212,7 +212,7 @@ class post:
 });
 
 describe.skipIf(!isInstalled('go', 'version'))('in Go', () => {
-  test.each(SETS)('%# the vectors hold, and what was changed is refused', (set) => {
+  test.each(SETS)('%# reads the vectors, and refuses changed answers and messages', (set) => {
     const folder = createFolder();
     writeSet(set, 'signed.go', 'signed/signed.go', folder);
     writeFileSync(join(folder, 'go.mod'), 'module readers\n\ngo 1.21\n');

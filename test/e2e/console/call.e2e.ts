@@ -44,7 +44,7 @@ afterAll(async () => {
   await sui?.close();
 });
 
-/** A page with the form of the enclave at a URL, root and registers of `make dev` given. */
+/** Opens a page with the form of the enclave at a URL, with root and registers of `make dev`. */
 async function form(url: string, ...allowed: string[]) {
   const looked = await look(browser, `${dev.console}#/call?url=${encodeURIComponent(url)}`, [
     url,
@@ -70,7 +70,7 @@ async function call(page: Page, location = 'San Francisco'): Promise<void> {
 
 const panel = (page: Page, title: string) => page.locator(`.panel:has(h3:text-is("${title}"))`);
 
-/** A host that changes the answers of one endpoint of the enclave of `make dev`. */
+/** Starts a host that changes the answers of one endpoint of the enclave of `make dev`. */
 const lyingHost = (endpoint: string, forge: (answer: string) => Forged) =>
   createHost(enclave, (path, text) => (path === endpoint ? forge(text) : undefined));
 
@@ -135,7 +135,7 @@ describe('a call of the enclave of make dev', () => {
     expect(seen).not.toContain('San Francisco');
   });
 
-  test('that it refuses is a verdict with its own words, which nobody signed', async () => {
+  test('that the enclave refuses gives a verdict with the words of its refusal, which nobody signed', async () => {
     const { page } = await form(enclave);
     await call(page, ' ');
     expect(await readVerdict(page)).toMatchObject({
@@ -213,7 +213,7 @@ describe('the verdict is its own for', () => {
     expect(await page.textContent('.verdict')).toContain(
       'is signed as temperature, and on chain it is location',
     );
-    // And the bytes of that type are not what the enclave signed.
+    // The bytes of that type are not the bytes that the enclave signed, either.
     await call(page);
     expect(await page.locator('.verdict h2').allTextContents()).toEqual([
       'The schema differs from the contract',

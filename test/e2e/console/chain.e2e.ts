@@ -38,7 +38,7 @@ async function read(page: Page): Promise<void> {
   await page.waitForSelector('.verdict, .facts');
 }
 
-/** The words of the lights in a panel. */
+/** Returns the words of the lights in a panel. */
 const lightsIn = (page: Page, title: string) =>
   page.locator(`.panel:has(h3:text-is("${title}")) .cards .ds-tag`).allTextContents();
 
@@ -53,7 +53,7 @@ describe('the chain of make dev-sui', () => {
   let enclave: string;
   let config: string;
 
-  /** A command of the admin, as a process. */
+  /** Runs a command of the admin as a process. */
   async function run(name: string, ...args: string[]): Promise<Record<string, string>> {
     const env = {
       PATH: process.env['PATH'] ?? '',
@@ -80,7 +80,7 @@ describe('the chain of make dev-sui', () => {
     await dev?.close();
   });
 
-  test('shows the config, its holder, its enclave and its events, and nobody is asked before a click', async () => {
+  test('shows the config, its holder, its enclave and its events, and asks no host before a click', async () => {
     const { nsm } = DevelopmentTrust.load(pathToFileURL(`${sui.folder}/`), 'weather');
     const otherEnclave = await enclaveWith(nsm);
     const { page, origins } = await look(browser, linkTo(node, config), [node, enclave, otherEnclave]);
@@ -93,7 +93,7 @@ describe('the chain of make dev-sui', () => {
       'An enclave was registered at version 0',
       'The config was created as “weather”, version 0',
     ]);
-    // It answers, but this page does not know the development root.
+    // The enclave answers, but this page does not know the development root.
     await ask(page, enclave);
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['not trusted']);
     await page.click('text=Use the development root of this machine');
@@ -101,17 +101,17 @@ describe('the chain of make dev-sui', () => {
     await page.click(`text=Ask ${new URL(enclave).host}`);
     await page.waitForSelector('text=It answers with a registered key');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['registered']);
-    // The same image under the same root, but a key that nobody has registered.
+    // The other enclave has the same image under the same root, but a key that nobody has registered.
     await page.fill('.panel:has(h3:text-is("Ask an enclave")) input', otherEnclave);
     await page.click('text=Use the development root of this machine');
     await ask(page, otherEnclave);
     await page.waitForSelector('text=its key is not registered');
     expect(await lightsIn(page, 'Ask an enclave')).toEqual(['unknown key', 'registered']);
     await inspect(page, 'chain');
-    // The same registers, in the view of the enclave.
+    // The view of the enclave has the same registers.
     await page.click('text=Compare an enclave with it');
     await page.waitForSelector('h1:text-is("Enclave")');
-    // The address that was asked last; another one has no root.
+    // The field has the address that was asked last. The root belongs to that address alone.
     expect(await page.inputValue('input >> nth=0')).toBe(otherEnclave);
     await page.fill('input >> nth=0', enclave);
     expect(await page.locator('.chip').count()).toBe(1);
@@ -138,7 +138,7 @@ describe('the chain of make dev-sui', () => {
     await panel('Objects').locator('li:has-text("UpgradeCap") summary').click();
     expect(await panel('Objects').textContent()).toMatch(/0x0*2::package::UpgradeCap/);
     await inspect(page, 'ledger');
-    // From a transaction to its object, and back to the transaction.
+    // The links go from a transaction to its object, and back to the transaction.
     await panel('Transactions').locator('a:has-text("enclave::create_enclave_config")').click();
     await page.waitForSelector('ul.events');
     await page.click('ul.events a:has-text("EnclaveConfig<WEATHER>")');
@@ -146,7 +146,7 @@ describe('the chain of make dev-sui', () => {
     expect(await page.textContent('.facts')).toContain(config);
     expect(page.url()).toContain(`id=${config}`);
     await inspect(page, 'object');
-    // After a reload nothing is asked before a click, and then the same object is shown.
+    // After a reload, the page asks no host before a click, and then shows the same object.
     await page.reload();
     await page.waitForSelector('text=Nothing to see yet');
     await page.click('text=Show from');

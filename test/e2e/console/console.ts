@@ -1,4 +1,4 @@
-/** The console in headless Chromium, and what must be true of it in every test. */
+/** The console in headless Chromium, and checks that every test makes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const SHOTS = join(ROOT, 'build/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A command of development as a process, with a folder of its own. */
+/** A development command as a process, with a folder of its own. */
 export interface Running {
   readonly output: string;
   /** The address of its console, up to the fragment. */
@@ -22,7 +22,10 @@ export interface Running {
   close(): Promise<void>;
 }
 
-/** @param entry below src/toolchain/dev @param ready what it prints when it answers */
+/**
+ * Starts a development command. @param entry its path below src/toolchain/dev @param ready what it prints
+ * when it answers
+ */
 export async function start(entry: string, env: Record<string, string>, ready: RegExp): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), 'console-'));
   const child = spawn(process.execPath, [`src/toolchain/dev/${entry}`], {
@@ -61,13 +64,13 @@ export async function launch(): Promise<Browser> {
 
 export interface Looked {
   readonly page: Page;
-  /** The origins that were asked, in order, each once. */
+  /** Returns the origins that the page has asked, each once, in order. */
   readonly origins: () => string[];
 }
 
 /**
- * A page at an address. When the test is over, it has broken its content security policy nowhere, has thrown
- * nothing, and has asked no origin but its own and those that the test names.
+ * Opens a page at an address. After the test, checks that the page has not violated its content security
+ * policy, has thrown no error, and has asked no origins but its own and those that the test names.
  */
 export async function look(
   browser: Browser,
@@ -103,7 +106,7 @@ export async function look(
   return { page, origins: () => [...requestedOrigins] };
 }
 
-/** The verdict's title and tone. */
+/** Reads the verdict's title, tone and code. */
 export async function readVerdict(page: Page): Promise<{ title: string; tone: string; code: string }> {
   const verdict = page.locator('.verdict').first();
   await verdict.waitFor();
@@ -118,8 +121,9 @@ const WIDTHS = [1280, 390] as const;
 const SCHEMES = ['light', 'dark'] as const;
 
 /**
- * A screenshot in each width and scheme, no horizontal scroll at 360 px, and WCAG 2.1 AA by axe: in each
- * width once and in each scheme once, since it takes most of the time, and no rule is about both.
+ * Takes a screenshot in each width and scheme, and checks that the page does not scroll horizontally at 360
+ * px. Has axe check WCAG 2.1 AA in each width once and in each scheme once: these checks take most of the
+ * time, and no rule depends on both.
  */
 export async function inspect(page: Page, name: string): Promise<void> {
   mkdirSync(SHOTS, { recursive: true });

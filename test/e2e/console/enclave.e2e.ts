@@ -29,7 +29,7 @@ const file = (name: string, content: string | Uint8Array) => ({
   buffer: Buffer.from(content),
 });
 
-/** Opens the form, which collapses once it was sent. */
+/** Opens the form, which collapses when it is sent. */
 async function open(page: Page): Promise<void> {
   if (!(await page.locator('.collapsible').evaluate((details) => details.hasAttribute('open')))) {
     await page.click('.collapsible > summary');
@@ -42,7 +42,7 @@ async function attest(page: Page): Promise<void> {
   await page.waitForSelector('.verdict');
 }
 
-/** A page that has attested an enclave, under the root of its NSM, with the registers that are expected. */
+/** Opens a page that has attested an enclave, under the root of its NSM, with the expected registers. */
 async function attested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
   const looked = await look(browser, linkTo(url), [url]);
   const files = [file('dev-root.pem', nsm.rootPem()), ...(pcrs === '' ? [] : [file('nitro.pcrs', pcrs)])];
@@ -52,7 +52,7 @@ async function attested(url: string, nsm: EmulatedNsm, pcrs = nsm.pcrsFile()) {
 }
 
 describe('the enclave of make dev', () => {
-  test('is trusted under the root of the command that started it, and nobody is asked before a click', async () => {
+  test('is trusted under the root of the command that started it, and the page asks no host before a click', async () => {
     const { page, origins } = await look(browser, linkTo(enclave), [enclave]);
     expect(await page.inputValue('input >> nth=0')).toBe(enclave);
     const button = page.locator('button[type=submit]');
@@ -88,7 +88,7 @@ describe('the enclave of make dev', () => {
       tone: 'danger',
       code: expect.stringMatching(/^CHAIN_ROOT: /),
     });
-    // The root, dropped later, changes the verdict, without a request.
+    // Dropping the root on the page later changes the verdict, without a request.
     await page.setInputFiles('input[type=file]', join(dev.folder, 'dev-root.pem'));
     await page.waitForSelector('text=Genuine, but compared with nothing');
     await page.setInputFiles('input[type=file]', join(dev.folder, 'dev.pcrs'));
@@ -113,7 +113,7 @@ describe('the enclave of make dev', () => {
     expect(await focused()).toMatch(/^Attest /);
     await page.keyboard.press('Enter');
     expect(await readVerdict(page)).toMatchObject({ tone: 'warning' });
-    // On, over the fields and the copy buttons, to the rules.
+    // The focus moves on over the fields and the copy buttons to the rules.
     for (let tabs = 0; tabs < 40 && (await focused()) !== 'All 41 rules'; tabs += 1) {
       await page.keyboard.press('Tab');
     }
@@ -170,7 +170,7 @@ describe('the verdict is its own for', () => {
   test('a document that was changed', async () => {
     const nsm = new EmulatedNsm();
     const url = await enclaveWith(nsm, (document) => {
-      // In the name of the module, which the signature covers.
+      // The changed byte is in the module's name, which the signature covers.
       const at = document.indexOf('i-0development');
       document.write('j', at);
       return document;
@@ -318,7 +318,7 @@ test('the page can be framed by nobody, and is small', async () => {
 });
 
 describe('what was written', () => {
-  test('is in the address over tabs, Back and a reload; a verdict is not, and nothing is sent again', async () => {
+  test('stays in the address over tabs, Back and a reload; a verdict does not, and nothing is sent again', async () => {
     const nsm = new EmulatedNsm();
     const url = await enclaveWith(nsm);
     const { page } = await look(browser, dev.console, [url]);
@@ -354,7 +354,7 @@ describe('what was written', () => {
     expect(requests).toBe(1);
   });
 
-  test('as root and registers is for one address: a link to another enclave does without', async () => {
+  test('as root and registers belongs to one address: a link to another enclave drops it', async () => {
     const nsm = new EmulatedNsm();
     const [url, otherUrl] = [await enclaveWith(nsm), await enclaveWith(nsm)];
     const { page } = await look(browser, linkTo(url), [url, otherUrl]);
@@ -365,7 +365,7 @@ describe('what was written', () => {
     expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);
     await attest(page);
     expect(await readVerdict(page)).toMatchObject({ title: 'Unknown root: AWS did not attest this' });
-    // And they are gone for the first one too.
+    // They are dropped for the first address too.
     await page.goto(linkTo(url));
     await page.waitForFunction((value) => document.querySelector('input')?.value === value, url);
     expect(await page.locator('.chip').allTextContents()).toEqual(['root AWS Nitro, built in']);

@@ -1,4 +1,4 @@
-/** Enclaves on loopback that are not as they should be: each answers `/get_attestation` in its own way. */
+/** Faulty enclaves on loopback: each answers `/get_attestation` in its own way. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ const USER_DATA = encodeUserData({
   version: '1.2.3',
 });
 
-/** A document of the NSM. @param nonce in hexadecimal */
+/** Returns a document of the NSM. @param nonce in hexadecimal */
 export async function createDocument(
   nsm: EmulatedNsm,
   nonce: string,
@@ -27,7 +27,7 @@ export async function createDocument(
 
 type Handler = (path: string, response: ServerResponse, request: IncomingMessage) => unknown;
 
-/** Serves until the test is over. Pages of any origin may read its answers. @returns its URL */
+/** Serves until the test is over. Pages of any origin can read the answers. @returns the server's URL */
 export async function serve(handle: Handler): Promise<string> {
   const server = createServer(async (request, response) => {
     response.setHeader('access-control-allow-origin', '*').setHeader('access-control-allow-headers', '*');
@@ -42,7 +42,7 @@ export async function serve(handle: Handler): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** An enclave with this NSM. @param change what it makes of its document */
+/** Starts an enclave with this NSM. @param change changes its document @returns its URL */
 export async function enclaveWith(
   nsm: EmulatedNsm,
   change: (document: Buffer, nonce: string) => Buffer | Promise<Buffer> = (document) => document,
@@ -55,7 +55,7 @@ export async function enclaveWith(
   });
 }
 
-/** Whose registers are all zero. */
+/** Creates an NSM whose registers are all zero. */
 export const debugNsm = () =>
   new EmulatedNsm(
     Date.now,
@@ -70,9 +70,9 @@ export interface Forged {
 }
 
 /**
- * A host that forwards everything to an enclave, and changes what comes back.
+ * Starts a host that forwards everything to an enclave, and changes its answers.
  *
- * @param forge undefined: as it is
+ * @param forge returns the changed answer, or undefined to keep it
  */
 export async function createHost(
   enclave: string,

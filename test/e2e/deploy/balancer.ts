@@ -1,5 +1,6 @@
 /**
- * Gives HAProxy a command by its socket, which answers with an empty line, or says what is wrong.
+ * Gives HAProxy a command by its socket, and fails unless HAProxy answers with an empty line, as it does
+ * without an error.
  *
  * Arguments: path of the socket, command.
  */

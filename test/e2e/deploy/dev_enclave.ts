@@ -1,6 +1,7 @@
 /**
- * Acts as an operator's commands for an enclave: start or stop the process of `make dev ATTEST=emulated` on a
- * port. Either may run twice. The process outlives this one; its id and its output are in the folder.
+ * Acts as an operator's commands for an enclave: starts or stops the process of `make dev ATTEST=emulated` on
+ * a port. Each of them may run twice. The enclave's process outlives this one; its id and its output are in
+ * the folder.
  *
  * Arguments: start or stop, folder, port, and for a start the image.
  */

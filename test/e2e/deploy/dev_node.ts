@@ -1,5 +1,5 @@
 /**
- * The node of `make dev-sui` in a process of its own. It prints where it is.
+ * Runs the node of `make dev-sui` in a process of its own, and prints its addresses.
  *
  * Argument: a folder (a URL that ends in a slash) with the development root.
  */

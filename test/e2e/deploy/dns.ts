@@ -1,4 +1,4 @@
-/** A DNS server (RFC 1035) on loopback that resolves every name to the addresses of the moment. */
+/** A DNS server (RFC 1035) on loopback that resolves every name to its current addresses. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ const TYPE_A = 1;
 export interface Dns {
   /** Address and port of the server. */
   readonly address: string;
-  /** IPv4 addresses. A test changes them. */
+  /** IPv4 addresses, which a test changes. */
   addresses: readonly string[];
   close(): void;
 }
@@ -25,7 +25,7 @@ export async function startDns(addresses: readonly string[]): Promise<Dns> {
   return Object.assign(dns, { address: `127.0.0.1:${(socket.address() as AddressInfo).port}` });
 }
 
-/** The question again, and a record for each address if it asks for IPv4. */
+/** Answers with the question, and with a record for each address if the question is for IPv4. */
 function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
   let end = HEADER;
   while (query[end] !== 0) end += 1 + (query[end] ?? 0);
@@ -33,14 +33,14 @@ function answerTo(query: Buffer, addresses: readonly string[]): Buffer {
   const records = query.readUInt16BE(end + 1) === TYPE_A ? addresses.map(encodeRecord) : [];
   const header = Buffer.alloc(HEADER);
   query.copy(header, 0, 0, 2);
-  // An authoritative answer without error, to one question.
+  // The header is that of an authoritative answer without error, to one question.
   header.writeUInt16BE(0x8400, 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
   return Buffer.concat([header, question, ...records]);
 }
 
-/** The name is a pointer to that of the question; class IN, a time to live of 0. */
+/** Encodes a record of class IN with a time to live of 0, whose name is a pointer to the question's. */
 function encodeRecord(address: string): Buffer {
   const record = Buffer.from([0xc0, HEADER, 0, TYPE_A, 0, 1, 0, 0, 0, 0, 0, 4]);
   return Buffer.concat([record, Buffer.from(address.split('.').map(Number))]);

@@ -13,8 +13,8 @@ import { endOnSignal } from '../../../src/service/signals.ts';
 import { DevelopmentTrust } from '../../../src/testing/development_trust.ts';
 
 const [folder = '', port = ''] = process.argv.slice(2);
-// Long enough that a call is still under way when the process that saw it begin has this one killed, on a
-// busy machine too.
+// A call takes long enough that it is still under way when the process that saw it begin kills this one, also
+// on a busy machine.
 const env = { APP: 'tally', PORT: port, LOG_LEVEL: 'warn', TALLY_MS: '150' };
 const config = readServerConfig(env);
 const server = await boot({

@@ -1,7 +1,8 @@
 /**
- * A fake backend: a process that speaks its HTTP contract and takes as long as it is told. Its "proof" is a
- * hash of the request, so that a test sees an answer to another request. It prints a line when it begins and
- * ends one, and when its caller leaves before that. It listens when it has loaded its key, as a backend does.
+ * A fake backend: a process that speaks the backend's HTTP contract, and takes a given time for a proof. Its
+ * "proof" is a hash of the request, so that a test notices the answer to another request. It prints a line
+ * when it begins a request, when it ends one, and when a caller leaves before the end. It listens once it has
+ * loaded its key, as a backend does.
  *
  * Arguments: address, port, time of a proof in ms, time that loading takes in ms.
  */

@@ -1,6 +1,6 @@
 /**
- * Debian's HAProxy before two emulated enclaves: 1,000 calls, while one of them is drained and the other
- * killed.
+ * Debian's HAProxy before two emulated enclaves. It forwards 1,000 calls while one enclave is drained and the
+ * other killed.
  */
 
 import { once } from 'node:events';
@@ -27,7 +27,9 @@ const Counted = signedType(7, bcs.struct('Counted', { id: u64 }));
 const CALLS = 1000;
 const AT_ONCE = 16;
 
-/** It sends a request again only if it could not connect (its default), and by turns. */
+/**
+ * HAProxy takes the servers in turn, and sends a request again only if it could not connect (its default).
+ */
 const formatConfig = (port: number, servers: readonly number[]) => `
 defaults
   mode http
@@ -44,7 +46,7 @@ ${servers.map((port) => `  server enclave${port} 127.0.0.1:${port} check inter 2
 
 const folder = mkdtempSync(join(tmpdir(), 'fleet-'));
 const root = pathToFileURL(`${folder}/`);
-/** All that ever ran, with what they printed. */
+/** Processes of all enclaves that were ever started, with their output. */
 const enclaves: Program[] = [];
 let proxy: Program;
 let url: string;
@@ -61,7 +63,7 @@ async function launch(port: number): Promise<Program> {
   return enclave;
 }
 
-/** The ids that an enclave has executed so far. */
+/** Returns the ids of the calls that an enclave has executed so far. */
 const executedBy = ({ output }: Program) =>
   [...output().matchAll(/^executed (\d+)$/gm)].map(([, id]) => Number(id));
 
@@ -80,7 +82,7 @@ interface Outcome {
   readonly signer: string;
 }
 
-/** Returns the kind of a request. The kinds take turns other than the balancer's. */
+/** Returns the kind of a request. The kinds alternate in another rhythm than the balancer's servers. */
 const kindOf = (id: number) => KINDS[(id + Math.floor(id / 4)) % 4] as string;
 const KINDS = ['plain, idempotent', 'plain, once', 'sealed, idempotent', 'sealed, once'];
 
@@ -128,7 +130,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     rmSync(folder, { recursive: true });
   });
 
-  test('1,000 calls, one enclave drained and the other killed: no idempotent one fails, no other runs twice', async () => {
+  test('1,000 calls, one enclave drained and the other killed: no idempotent call fails, no other call runs twice', async () => {
     const [drained, killed] = enclaves as [Program, Program];
     const restarts: Promise<unknown>[] = [];
     const outcomes: Outcome[] = [];
@@ -139,7 +141,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       isBack = true;
     };
     const kill = async () => {
-      // While it executes a call that must not be sent again.
+      // The enclave is killed while it executes a call that must not be sent again.
       const isUnderWay = (id: number) =>
         kindOf(id).endsWith('once') && !outcomes.some((outcome) => outcome.id === id);
       while (!executedBy(killed).slice(-AT_ONCE).some(isUnderWay)) {
@@ -159,14 +161,15 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     const failed = outcomes.filter(({ error }) => error !== null);
     expect(failed.filter(({ idempotent }) => idempotent)).toEqual([]);
     for (const { id, error } of failed) {
-      // Unknown; or certainly not executed.
+      // An error says either that nobody knows whether the call was executed, or that it certainly was not.
       if (!mayHaveExecuted(error)) expect([error, counts.get(id)]).toEqual([error, undefined]);
     }
     for (const { id, idempotent, error } of outcomes) {
       if (error === null) expect(counts.get(id)).toBeGreaterThanOrEqual(1);
       if (!idempotent) expect(counts.get(id) ?? 0).toBeLessThanOrEqual(1);
     }
-    // The faults hit some calls, and few; of one that failed it is known here that it was executed.
+    // The faults hit some calls, but few. The enclaves' output shows that at least one failed call was
+    // executed.
     expect(outcomes).toHaveLength(CALLS);
     expect(failed.some(({ id }) => counts.get(id) === 1)).toBe(true);
     expect(failed.length).toBeLessThan(4 * AT_ONCE);

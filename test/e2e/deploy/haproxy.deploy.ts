@@ -18,15 +18,15 @@ import {
   until,
 } from './setup.ts';
 
-/** The greatest body that HAProxy takes, in bytes. */
+/** Size of the largest body that HAProxy accepts, in bytes. */
 const LIMIT = 24_576;
-/** Settings for bursts, with which nothing is refused. */
+/** Settings for bursts, with which HAProxy refuses no request. */
 const PATIENT = { QUEUE_LENGTH: '100', QUEUE_SECONDS: '40', PROOF_SECONDS: '10' };
 const NAME = isInstalled ? 'HAProxy' : `HAProxy (skipped: ${HAPROXY} is not installed)`;
 
 let site: Site;
 
-/** A body that no other request has. */
+/** Returns a body that no other request has. */
 const formatBody = (request: number, more: object = {}) =>
   JSON.stringify({ request, padded_unsigned_jwt: Array(100).fill('101'), ...more });
 
@@ -35,10 +35,10 @@ async function ask(body: string) {
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-/** The tag in a proof. */
+/** Returns the tag in a proof. */
 const tagIn = (text: string) => (JSON.parse(text) as { pi_a: string[] }).pi_a[0];
 
-/** The backend that is working on a body. */
+/** Returns the backend that is working on a body. */
 async function workerOn(body: string): Promise<[string, Program]> {
   let busyBackend: [string, Program] | undefined;
   await until('a backend has the request', () => {
@@ -85,7 +85,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(404);
   });
 
-  test('40 requests at once, one backend killed and another added: none lost, none swapped', async () => {
+  test('40 requests at once, one backend killed and another added: no answer is lost or swapped', async () => {
     site = await Site.start(PATIENT);
     const killed = await site.add('127.0.0.1', 100);
     const kept = await site.add('127.0.0.2', 100);
@@ -101,7 +101,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     const got = (await answers).map(({ status, text }) => [status, status === 200 ? tagIn(text) : text]);
     expect(got).toEqual(bodies.map((body) => [200, computeTag(body)]));
     const [lost = ''] = readWork(killed).begun.filter((tag) => !readWork(killed).ended.includes(tag));
-    // What the killed backend had begun was made by another one.
+    // Another backend made the proof that the killed one had begun.
     expect([...readWork(kept).ended, ...readWork(added).ended]).toContain(lost);
     expect(readWork(added).ended.length).toBeGreaterThan(2);
     for (const backend of site.backends.values()) expect(readWork(backend).most).toBe(1);
@@ -116,7 +116,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
 
     const { request, key } = largestRequest();
     const body = JSON.stringify(buildInput(request, key, PROFILES.full).circuit);
-    // Near HAProxy's default buffer of 16 KB, and far from the limit.
+    // The body is near HAProxy's default buffer of 16 KB, and far from the limit.
     expect(body.length).toBeGreaterThan(13_500);
     expect(body.length).toBeLessThan(LIMIT / 1.5);
     await expectSecondTry(body);
@@ -155,7 +155,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(triers).toHaveLength(2);
   });
 
-  test('refuses at once what the queue has no room for, and later what waited too long', async () => {
+  test('refuses a request at once if the queue is full, and later if it waited too long', async () => {
     site = await Site.start({ QUEUE_LENGTH: '2', QUEUE_SECONDS: '1', PROOF_SECONDS: '10' });
     await site.add('127.0.0.1', 1500);
     await site.ready(1);
@@ -177,7 +177,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect((await running).status).toBe(200);
   });
 
-  test('tells a backend that the caller has left: the next request is answered as if that one had not been', async () => {
+  test('tells a backend that the caller has left: the next request begins at once', async () => {
     site = await Site.start({ PROOF_SECONDS: '60' });
     const backend = await site.add('127.0.0.1', 30_000);
     await site.ready(1);
@@ -190,7 +190,8 @@ describe.skipIf(!isInstalled)(NAME, () => {
     for (const { leaver } of callers) leaver.abort();
     expect(await Promise.all(outcomes)).toEqual(Array(3).fill('AbortError'));
     await until('the backend knows', () => readWork(backend).left.length === readWork(backend).begun.length);
-    // Those that waited for it have left the queue, so that the next request begins at once.
+    // The other requests, which waited for this backend, have left the queue, so that the next request begins
+    // at once.
     const last = new AbortController();
     const begun = site.post(formatBody(3), last.signal).catch(() => {});
     await until('the next one is begun', () => readWork(backend).begun.includes(computeTag(formatBody(3))));
@@ -199,7 +200,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(readWork(backend).ended).toEqual([]);
   });
 
-  test('tells it for the callers of a front end, too', async () => {
+  test('tells a backend that callers of a front end have left, too', async () => {
     site = await Site.start({ PROOF_SECONDS: '60' });
     const backend = await site.add('127.0.0.1', 30_000);
     await site.ready(1);
@@ -214,7 +215,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(readWork(backend).ended).toEqual([]);
   });
 
-  test('gives up on a backend that is too slow, and tries no other one', async () => {
+  test('gives up on a backend that is too slow, and tries no other backend', async () => {
     site = await Site.start({ PROOF_SECONDS: '1' });
     await site.add('127.0.0.1', 5000);
     await site.ready(1);

@@ -1,19 +1,22 @@
-/** The request with the largest input of the full circuit: every part as long as the profile allows. */
+/**
+ * The request with the largest input of the full circuit: each part has the greatest length that the profile
+ * allows.
+ */
 
 import type { ProofRequest } from '../../../src/library/zklogin/services.ts';
 import type { SigningKey } from '../../../src/prover/input.ts';
 import { PROFILES } from '../../../src/prover/profile.ts';
 import { CLAIMS, OUR_KEY, requestFor, signToken } from '../../src/prover/support.ts';
 
-/** Its base64 consists of characters whose codes have three digits. */
+/** Filler whose base64 consists of characters with codes of three digits. */
 const FILLER = '~hg';
 const BLOCK = 64;
-/** SHA-256's padding has at least 9 bytes. */
+/** Greatest length of the unsigned token, in bytes: SHA-256's padding adds at least 9. */
 const MAX_UNSIGNED = BLOCK * PROFILES.full.blocks - 9;
 
 const fill = (length: number, shift: number) => FILLER.repeat(length).slice(shift, shift + length);
 
-/** Returns the text made of the longest filler for which `make` stays within a length in base64. */
+/** Makes a text with the longest filler for which the base64 of the text stays within a length. */
 function longest(max: number, make: (filler: string) => string, shift: number): string {
   const fits = (length: number) => Math.ceil((Buffer.byteLength(make(fill(length, shift))) * 4) / 3) <= max;
   let length = 0;

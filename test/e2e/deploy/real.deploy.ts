@@ -32,7 +32,7 @@ describe.skipIf(missing.length > 0)(NAME, () => {
   let site: Site;
   afterEach(() => site?.stop());
 
-  test('callers who leave cost a backend no load of its key, and the next one gets a proof', async () => {
+  test('callers who leave do not make a backend load its key again, and the next caller gets a proof', async () => {
     site = await Site.start({ QUEUE_LENGTH: '20', QUEUE_SECONDS: '300', PROOF_SECONDS: '120' });
     const backend = site.addReal('127.0.0.1', environment());
     await until('a backend listens', () => backend.output().includes('"listening"'));
@@ -77,7 +77,7 @@ describe.skipIf(missing.length > 0)(NAME, () => {
       const { publicInput } = inputs[index] as (typeof inputs)[number];
       expect(verifyProof(key, { a, b, c }, [publicInput])).toBe(true);
     }
-    // The killed one had begun another proof, which was made elsewhere.
+    // The killed backend had begun another proof, which another backend then made.
     expect(site.log()).toMatch(/POST \/input 200 .* retries=\+?[1-3]/);
     expect(site.log()).not.toMatch(/padded_unsigned_jwt|pi_a/);
   }, 600_000);

@@ -1,6 +1,6 @@
 /**
  * `sui-enclave rollout` from two emulated enclaves to two of the next image, behind Debian's HAProxy and on a
- * model of a Sui node: 1,000 calls meanwhile, whose answers are submitted on chain.
+ * model of a Sui node. Meanwhile 1,000 calls are made, whose answers are submitted on chain.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const path = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 const ROLLOUT = path('../../../src/cli/rollout/rollout.ts');
 const CALLS = 1000;
 const AT_ONCE = 8;
-/** Readings in a transaction. */
+/** Number of readings in a transaction. */
 const BATCH = 10;
 const CITIES = ['Oslo', 'Lima', 'Quito', 'Hanoi', 'Accra'];
 
@@ -43,7 +43,7 @@ let node: { readonly url: string; readonly faucetUrl: string };
 let balancer: string;
 let ids: { readonly appPackage: string; readonly configId: string; readonly registrar: string };
 
-/** The new servers are known from the start, and get no calls yet. */
+/** HAProxy's configuration has the new servers from the start, without calls at first. */
 const haproxyConfig = (port: number) => `
 global
   stats socket ${folder}/haproxy.sock mode 600 level admin
@@ -85,7 +85,7 @@ async function done(name: string, ...args: readonly string[]): Promise<Record<st
   return json();
 }
 
-/** Starts the rollout, with an admin who does what it prints. */
+/** Starts the rollout, with an admin who runs the commands that it prints. */
 function roll(plan: string): Program {
   const env = {
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
@@ -111,7 +111,7 @@ function roll(plan: string): Program {
 type Reading = RegisteredAnswer<WeatherReading['data']>;
 
 /**
- * Submits what was answered, a batch after the other, until `isOver` and nothing is left. Returns the errors.
+ * Submits the answers in batches, until `isOver` returns true and no answers are left. Returns the errors.
  */
 async function submitAll(answers: Reading[], isOver: () => boolean): Promise<unknown[]> {
   const client = new SuiGrpcClient({ network: 'localnet', baseUrl: node.url });
@@ -176,7 +176,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
       try {
         process.kill(Number(readFileSync(join(folder, name), 'utf8')), 'SIGKILL');
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     }
     rmSync(folder, { recursive: true });
@@ -223,10 +223,10 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     });
     let calls = 0;
     const call = async () => {
-      // To the end of the rollout, and a while longer.
+      // The calls continue to the end of the rollout, and for ten calls after it.
       for (let after = 0; calls < CALLS || after < 10; after += isEnded ? 1 : 0) {
         const location = CITIES[calls++ % CITIES.length] ?? '';
-        // Once: a client repeats no such call.
+        // Each call is made once: a client repeats no such call.
         const weatherCall = client.processData({ location }, WeatherResponse, { expect: { location } });
         const answer = await weatherCall.catch((error: unknown) => void failures.push(error));
         if (answer) {
@@ -246,7 +246,7 @@ describe.skipIf(!isInstalled)(isInstalled ? 'HAProxy' : `HAProxy (skipped: no ${
     expect([failures, refusals]).toEqual([[], []]);
     expect(await ended, rollout.output()).toEqual([0, null]);
     expect(signers.length).toBeGreaterThanOrEqual(CALLS);
-    // Both old ones answered, and both new ones; at the end these alone.
+    // Both old enclaves and both new ones answered; the last answers are from the new ones alone.
     expect(new Set(signers).size).toBe(4);
     expect(new Set(signers.slice(-20)).size).toBe(2);
     const root = ['--root', join(folder, 'dev-root.pem')];

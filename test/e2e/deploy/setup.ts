@@ -1,5 +1,6 @@
 /**
- * HAProxy with the very configuration of deploy/, and backends as processes of their own, all on loopback.
+ * HAProxy with the unchanged configuration of deploy/, and backends as processes of their own, all on
+ * loopback.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,9 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { type Dns, startDns } from './dns.ts';
 
 export const CONFIG = fileURLToPath(new URL('../../../deploy/haproxy.cfg', import.meta.url));
-/** Debian's, or the one that HAPROXY names. */
+/** Path of Debian's HAProxy, or of the one that HAPROXY names. */
 export const HAPROXY = process.env['HAPROXY'] ?? '/usr/sbin/haproxy';
-/** The backend's program, without the fakes of this folder. */
+/** Path of the backend's program, which contains no fake of this folder. */
 export const REAL_BACKEND = fileURLToPath(new URL('../../../src/prover/backend/main.ts', import.meta.url));
 export const isInstalled = existsSync(HAPROXY);
 
@@ -60,8 +61,8 @@ export async function freePort(): Promise<number> {
 export const computeTag = (body: string) => createHash('sha256').update(body).digest('hex');
 
 /**
- * The requests that a fake has begun and ended, those whose callers left before, and how many there were at
- * once.
+ * Returns the tags of the requests that a fake has begun and ended, those whose callers left before the end,
+ * and the largest number of simultaneous requests.
  */
 export function readWork({ output }: Program) {
   const lines = output().split('\n');
@@ -71,7 +72,7 @@ export function readWork({ output }: Program) {
   return { begun: tags('begin'), ended: tags('end'), left: tags('gone'), most: Math.max(0, ...atOnce) };
 }
 
-/** HAProxy, its DNS, and the backends behind it. */
+/** HAProxy, its DNS server, and the backends behind it. */
 export class Site {
   readonly backends = new Map<string, Program>();
   #dns!: Dns;
@@ -95,7 +96,7 @@ export class Site {
     return site;
   }
 
-  /** Starts a fake at an address, and tells DNS, even while it is loading its key. */
+  /** Starts a fake at an address, and adds the address to DNS at once, while the fake still loads its key. */
   async add(address: string, proofMs: number, loadMs = 0): Promise<Program> {
     const file = fileURLToPath(new URL('fake_backend.ts', import.meta.url));
     const arguments_ = [address, this.#backendPort, proofMs, loadMs].map(String);
@@ -105,7 +106,7 @@ export class Site {
     return backend;
   }
 
-  /** Starts the real backend at an address, and tells DNS at once. */
+  /** Starts the real backend at an address, and adds the address to DNS at once. */
   addReal(address: string, env: Record<string, string>): Program {
     const addressEnv = { HOST: address, PORT: String(this.#backendPort) };
     return this.#launch(address, [REAL_BACKEND], { ...env, ...addressEnv });
@@ -135,7 +136,7 @@ export class Site {
     return fetch(this.inputUrl, { method: 'POST', headers, body, ...(signal && { signal }) });
   }
 
-  /** URL for a front end. */
+  /** URL that a front end uses. */
   get inputUrl(): string {
     return `http://127.0.0.1:${this.#port}/input`;
   }

@@ -57,7 +57,7 @@ async function serve(backend?: FakeBackend) {
 }
 
 describe.skipIf(!isInstalled)(NAME, () => {
-  test('gives a wallet its proof over TLS 1.2 or newer, and logs nothing of it', async () => {
+  test('gives a wallet its proof over TLS 1.2 or newer, and logs no part of it', async () => {
     const { frontend, proxy, ask, statusOf } = await serve();
     await until('a front end is in service', async () => (await statusOf()) === 200);
     expect(await ask('/ping')).toEqual({ status: 200, body: 'pong', hsts: 'max-age=31536000' });

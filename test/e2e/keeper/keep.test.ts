@@ -19,7 +19,7 @@ const register = async ({ url }: TestServer) =>
   await fixture.chain.register(fixture.configId, fixture.capId, url);
 const idle = { exit: 0, done: [], alerts: [] };
 
-/** The world of a keeper's file, past its rounds. */
+/** Creates the world of a keeper's file, for tests that call it without a round. */
 async function worldFor(urls: readonly string[], { key, registrar }: Operator) {
   const content = { ...fixture.content(urls, { key, registrar }), root: fixture.chain.file('root.pem') };
   const file = parseKeeperFile(JSON.stringify(content), 'keeper.yaml');
@@ -143,7 +143,7 @@ describe('a round', () => {
     expect(fixture.sent).toBe(sent);
   });
 
-  test('of a dry run sends nothing, and says what it would do', async () => {
+  test('as a dry run sends nothing, and says what it would do', async () => {
     const { url } = await start();
     const { sent } = fixture;
     expect(await fixture.once([url], { args: ['--dry-run'] })).toMatchObject({
@@ -161,7 +161,7 @@ describe('a round', () => {
 });
 
 describe('two keepers', () => {
-  test('at once register an enclave once, and count it as done', async () => {
+  test('register an enclave once, though both start at the same time, and count it as done', async () => {
     const { url } = await start();
     const otherOperator = await fixture.addOperator();
     const both = await Promise.all([fixture.once([url]), fixture.once([url], { operator: otherOperator })]);
@@ -176,7 +176,7 @@ describe('two keepers', () => {
     const otherOperator = await fixture.addOperator();
     const worlds = [await worldFor([url], fixture.operator), await worldFor([url], otherOperator)];
     const { config } = await readFrom(worlds[0]);
-    // Neither sees that the other was executed.
+    // Neither keeper sees that the other's transaction was executed.
     fixture.chain.node.lagMs = 500;
     const results = await Promise.all(
       worlds.map(async (world) => {
@@ -189,7 +189,7 @@ describe('two keepers', () => {
     expect(await fixture.ids()).toHaveLength(1);
   });
 
-  test('of which one has destroyed an enclave count it as done', async () => {
+  test('of which one has destroyed an enclave both count it as done', async () => {
     const [old, successor] = [await start(), await start()];
     await register(old);
     await fixture.rotateTo(successor.url);
@@ -207,7 +207,7 @@ describe('two keepers', () => {
 });
 
 describe('what fails', () => {
-  test('is tried again: a node that was away', async () => {
+  test('is tried again when a node was unreachable', async () => {
     const { url } = await start();
     const { faults } = fixture.chain.node;
     faults.set('BatchGetObjects', 'reset');
@@ -220,7 +220,7 @@ describe('what fails', () => {
     expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
   });
 
-  test('by a locked coin ends the round, with nothing more sent', async () => {
+  test('by a locked coin ends the round, and nothing more is sent', async () => {
     const [firstServer, two] = [await start(), await start()];
     const { ledger, calls } = fixture.chain.node;
     const [coin] = ledger.coins(fixture.operator.key.toSuiAddress());
@@ -244,7 +244,7 @@ describe('what fails', () => {
     expect((await fixture.once([firstServer.url, two.url])).done).toHaveLength(2);
   });
 
-  test('by the answer is not sent again: the chain is asked first', async () => {
+  test('only in its answer is not sent again: the keeper asks the chain first', async () => {
     const { url } = await start();
     fixture.chain.node.faults.set('ExecuteTransaction', 'executes, and does not answer');
     expect(await fixture.once([url])).toMatchObject({ exit: 0, done: [{ result: 'done' }] });
@@ -256,7 +256,7 @@ describe('what fails', () => {
 
   test('for one enclave does not keep it from another', async () => {
     const { url } = await start();
-    // Nothing listens there.
+    // No server listens at the first URL.
     const { exit, done, alerts } = await fixture.once(['http://127.0.0.1:1', url]);
     expect([exit, done]).toEqual([1, [{ kind: 'register', subject: url, result: 'done' }]]);
     expect(alerts).toMatchObject([{ code: 'ENCLAVE_UNREACHABLE', subject: 'http://127.0.0.1:1' }]);

@@ -1,5 +1,6 @@
 /**
- * `sui-enclave keep` as a process of its own: enclaves that restart, a node that goes away, metrics, SIGTERM.
+ * `sui-enclave keep` as a process of its own, with enclaves that restart, a node that becomes unreachable,
+ * metrics, and SIGTERM.
  */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
@@ -14,7 +15,7 @@ const SCRIPT = fileURLToPath(new URL('../../../src/cli/keeper/keep.ts', import.m
 
 const WITHIN = { timeout: 10_000 };
 
-test('registers each start of an enclave, outlasts a node that is away, and ends at SIGTERM', async () => {
+test('registers each start of an enclave, outlasts a node that is unreachable, and ends at SIGTERM', async () => {
   const fixture = await KeeperFixture.start();
   onTestFinished(() => fixture.close());
   const start = async () => await startServer({ nsm: fixture.chain.nsm });
@@ -44,7 +45,7 @@ test('registers each start of an enclave, outlasts a node that is away, and ends
   await expect.poll(registered, WITHIN).toBe(2);
   await expect.poll(metrics, WITHIN).toContain('registered_total 2');
 
-  // It waits for a node that hangs.
+  // The keeper waits for a node that hangs.
   faults.set('BatchGetObjects', 'hang');
   const callCount = fixture.chain.node.calls.length;
   await expect.poll(() => fixture.chain.node.calls.length, WITHIN).toBeGreaterThan(callCount);

@@ -1,5 +1,5 @@
 /**
- * Metrics and alerts of an operator: each alert fires for its fault alone, and every expression of the board
+ * Metrics and alerts of an operator. Each alert fires for its fault alone, and every expression of the board
  * finds something.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ const { scrape_configs: jobs } = parse(readFileSync(join(FOLDER, 'prometheus.yml
   }[];
 };
 
-/** Faults by the alerts that they raise: the matching series, and their values during the fault. */
+/** Faults, by the alerts that they raise: the matching series, and their values during the fault. */
 const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
   EnclaveSilent: [[/^up\{job="enclave".*blue/, constant(0)]],
   EnclaveClosed: [[/^relay_listening\{enclave="green"/, constant(0)]],
@@ -74,7 +74,7 @@ const FAULTS: Readonly<Record<string, readonly [series: RegExp, values: string][
   ProverEngineRestarts: [[/^sui_enclave_prover_backend_engine_restarts_total/, growing(1)]],
 };
 
-/** States that look like faults, and must not raise these alerts. */
+/** Harmless states that look like faults, by the alerts that they must not raise. */
 const HARMLESS: Readonly<Record<string, readonly [series: RegExp, values: string][]>> = {
   'requests that callers got wrong': [
     [/^sui_enclave_prover_frontend_requests_total\{code="OK"/, growing(10)],
@@ -99,7 +99,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
       ]),
     );
     healthy = new Map(all);
-    // Recorded without backends.
+    // This answer was recorded without backends.
     for (const name of healthy.keys()) {
       if (name.startsWith('haproxy_backend_active_servers')) healthy.set(name, constant(2));
     }
@@ -107,7 +107,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     for (const job of Object.keys(texts)) {
       expect([job, [...healthy.keys()].some((name) => name.includes(`job="${job}"`))]).toEqual([job, true]);
     }
-    // The strictest reader of the format that promtool has; it wants a time in each line.
+    // This command is promtool's strictest parser of the format. It wants a timestamp in each line.
     const folder = temporaryFolder();
     for (const [job, text] of Object.entries(texts)) {
       if (job === 'haproxy') continue;
@@ -126,7 +126,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     });
   });
 
-  /** The series that alerts read, some of them with other values. */
+  /** Returns the series that alerts read, some of them with other values. */
   function withFault(changes: readonly [series: RegExp, values: string][]): Series {
     const nameOf = (series: string) => series.slice(0, series.indexOf('{'));
     const series = new Map([...healthy].filter(([name]) => alertsText.includes(nameOf(name))));
@@ -138,7 +138,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     return series;
   }
 
-  test('raises no alert when all is well, nor for what is harmless', () => {
+  test('raises no alert without a fault, nor for a harmless state', () => {
     const tests: RuleTest[] = [[], ...Object.values(HARMLESS)].map((changes) => ({
       series: withFault(changes),
       expects: { [FIRING]: {} },
@@ -165,7 +165,7 @@ describe.skipIf(!isInstalled)(NAME, () => {
     expect(isRight, output).toBe(true);
   });
 
-  test('an alert of the keeper is raised whatever its code', () => {
+  test('raises an alert of the keeper for each of its codes', () => {
     const tests: RuleTest[] = KEEPER_CODES.filter((code) => code !== 'ENCLAVE_SILENT').map((code) => ({
       series: withFault([[new RegExp(`^sui_enclave_keeper_alerts\\{code="${code}"`), constant(1)]]),
       expects: { 'count(ALERTS{alertstate="firing"})': { '{}': 1 } },

@@ -10,29 +10,29 @@ export const FOLDER = fileURLToPath(new URL('../../../deploy/observe/', import.m
 const PROMTOOL = process.env['PROMTOOL'] ?? 'promtool';
 export const isInstalled = spawnSync(PROMTOOL, ['--version']).status === 0;
 
-/** Number of samples in a test, one each minute. */
+/** Number of samples in a test, one for each minute. */
 const SAMPLES = 30;
 /** Minute at which the expressions are evaluated. */
 export const EVAL_MINUTES = 25;
-/** They follow the clock, which begins at 0 in a test. */
+/** Series that follow the clock, which begins at 0 in a test. */
 const TIMES = /(snapshot|last_round|last_poll)_seconds$/;
 
-/** Values of series by name and labels. */
+/** Values of series, by name and labels. */
 export type Series = Map<string, string>;
 
 export interface RuleTest {
   readonly series: Series;
-  /** The samples that each expression must have, by labels. */
+  /** Samples that each expression must have, by labels. */
   readonly expects: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 export const constant = (value: number) => `${value}+0x${SAMPLES}`;
-/** Grows from 0, so much each minute. */
+/** Returns a series that grows from 0 by this much each minute. */
 export const growing = (aMinute: number) => `0+${aMinute}x${SAMPLES}`;
-/** Changes at the minute 20. */
+/** Returns a series that changes at minute 20. */
 export const changing = (before: number, after: number) => `${before}+0x19 ${after}+0x${SAMPLES - 20}`;
 
-/** Promtool's output, and whether it was content. */
+/** Runs promtool. @returns its output, and whether it found no fault */
 export function run(...args: string[]): { isRight: boolean; output: string } {
   const { status, stdout, stderr } = spawnSync(PROMTOOL, args, { encoding: 'utf8' });
   return { isRight: status === 0, output: stdout + stderr };
@@ -44,7 +44,7 @@ export function temporaryFolder(): string {
   return folder;
 }
 
-/** The series of a scrape, constant, as Prometheus has them from a target with these labels. */
+/** Parses a scrape into constant series, as Prometheus has them from a target with these labels. */
 export function parseSeries(scrape: string, labels: Readonly<Record<string, string>>): Series {
   const series: Series = new Map();
   for (const line of scrape.split('\n')) {
@@ -59,7 +59,7 @@ export function parseSeries(scrape: string, labels: Readonly<Record<string, stri
 
 export function testRules(tests: readonly RuleTest[]): { isRight: boolean; output: string } {
   const file = join(temporaryFolder(), 'test.yml');
-  // JSON is YAML.
+  // promtool reads YAML, of which JSON is a subset.
   const content = {
     rule_files: [join(FOLDER, 'alerts.yml')],
     evaluation_interval: '1m',

@@ -1,4 +1,4 @@
-/** Collects each program's answer at `/metrics` without a fault. */
+/** Collects each program's answer at `/metrics` when it has no fault. */
 import { readFileSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { ALERTS } from '../../../src/cli/keeper/alerts.ts';
@@ -13,18 +13,17 @@ import { fakeGenerator, keyFile, recordedLog } from '../../src/prover/backend/su
 import { fakeWorker, LOADS, PROVES } from '../../src/prover/fake_worker.ts';
 import { startTestFrontend } from '../../src/prover/frontend/support.ts';
 
-/** The codes of the keeper's alerts. */
+/** Codes of the keeper's alerts. */
 export const KEEPER_CODES = Object.keys(ALERTS);
 
 const read = async (url: string | undefined) => await (await fetch(url as string)).text();
 
 /**
- * Recorded: the first from the relay as it is built for tests, with two enclaves, the second from HAProxy
- * 2.6.
+ * Reads a recorded answer: `relay` from the relay's test build with two enclaves, `haproxy` from HAProxy 2.6.
  */
 const recorded = (name: string) => readFileSync(new URL(`scrapes/${name}.txt`, import.meta.url), 'utf8');
 
-/** Returns the answers by the jobs of `deploy/observe/prometheus.yml`. */
+/** Returns the answers, by the jobs of `deploy/observe/prometheus.yml`. */
 export async function scrapes(): Promise<Readonly<Record<string, string>>> {
   return {
     enclave: await enclave(),

@@ -1,6 +1,6 @@
 /**
- * The application of src/apps/README.md, followed to the letter: in a copy of the repository, by the commands
- * that it names.
+ * Follows src/apps/README.md to the letter: writes its application in a copy of the repository, and runs the
+ * page's commands there.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** Runs a program of the copy, without anything of this test's own environment. */
+/** Runs a program of the copy, without the environment of this test. */
 function run(program: string, ...args: string[]): Promise<{ code: number; output: string }> {
   return runWith({}, program, ...args);
 }
@@ -78,7 +78,7 @@ function dev(
   return { child, output: () => output };
 }
 
-test('the page shows every file of it', () => {
+test('the page shows every file of its application', () => {
   expect([...files.keys()]).toEqual([
     'src/apps/price/app.yaml',
     'src/apps/price/server.env',
@@ -93,7 +93,7 @@ test('the page shows every file of it', () => {
 });
 
 describe('the application of the page', () => {
-  test('compiles, and is formatted as everything here', async () => {
+  test('compiles, and is formatted like all code here', async () => {
     const config = { extends: './tsconfig.json', include: [], files: code };
     writeFileSync(join(dir, 'tsconfig.price.json'), JSON.stringify(config));
     expect(await run('tsc', '-p', 'tsconfig.price.json')).toEqual({ code: 0, output: '' });
@@ -179,7 +179,7 @@ describe('the application of the page', () => {
     expect(output()).not.toMatch(/my-real-key|curl/);
   });
 
-  test('has a contract that runs on make dev-sui: published, called by submit, upgraded, and refuses what is stale', async () => {
+  test('has a contract that runs on make dev-sui: it is published, called by submit and upgraded, and refuses a stale enclave', async () => {
     const sui = dev({ FAUCET_PORT: '0' }, 'src/toolchain/dev/sui/main.ts');
     await expect.poll(sui.output, { timeout: 30_000 }).toMatch(/Ctrl-C ends it/);
     const [node = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(sui.output()) ?? [];
@@ -235,7 +235,7 @@ describe('npx --offline sui-enclave new_app market_news', () => {
   let written: string[];
   let output: string;
   beforeAll(async () => {
-    // A clone does not contain the page's own application.
+    // The copy gets rid of the page's own application, which a clone does not contain.
     for (const path of ['src/apps/price', 'move/price']) rmSync(join(dir, path), { recursive: true });
     const made = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
     expect(made.code, made.output).toBe(0);
@@ -260,7 +260,7 @@ describe('npx --offline sui-enclave new_app market_news', () => {
     expect(output).toContain(`make dev APP=${NAME}`);
   });
 
-  test('what it wrote compiles, is formatted, and passes its tests, those in Move too', async () => {
+  test('the files that it writes compile, are formatted, and pass their tests, also those in Move', async () => {
     const code = written.filter((path) => path.endsWith('.ts'));
     const config = { extends: './tsconfig.json', include: [], files: code };
     writeFileSync(join(dir, 'tsconfig.new.json'), JSON.stringify(config));
@@ -275,7 +275,7 @@ describe('npx --offline sui-enclave new_app market_news', () => {
     expect(moved.output).toMatch(/Test result: OK\. Total tests: 6/);
   }, 120_000);
 
-  test('changes nothing that exists', async () => {
+  test('changes no existing file', async () => {
     const again = await run(process.execPath, 'src/toolchain/dev/new_app.ts', NAME);
     expect(again).toEqual({ code: 1, output: expect.stringMatching(/exists already: choose another name/) });
   });

@@ -1,4 +1,4 @@
-/** The commands of the pages that need `make dev-sui`, run as written against its service. */
+/** Runs the commands of the pages that need `make dev-sui`, exactly as written, against its service. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { startWeather } from '../../src/server/support.ts';
 
 const EXPORT = 'export SUI_PRIVATE_KEY=$(cat out/dev-sui.key)';
 
-/** The lines of the block that begins with the account of `make dev-sui`. */
+/** Returns the lines of the block that begins with the account of `make dev-sui`. */
 function readLines(page: string): string[] {
   const text = readFileSync(new URL(`../../../${page}`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block.trim().split('\n'));
@@ -31,7 +31,7 @@ afterEach(async () => {
   rmSync(out, { recursive: true });
 });
 
-/** Starts an emulated enclave of the same root, as make dev does in another process. */
+/** Starts an emulated enclave under the same root, as make dev does in another process. */
 async function startEnclave(): Promise<string> {
   const trust = DevelopmentTrust.load(pathToFileURL(`${out}/`), 'weather');
   trust.save();
@@ -41,7 +41,7 @@ async function startEnclave(): Promise<string> {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Runs a line `npx --offline sui-enclave name …`. @param urls of the enclaves, by those of the page */
+/** Runs a line `npx --offline sui-enclave name …`. @param urls the enclaves' URLs, by those on the page */
 async function runLine(line: string, urls: Variables, variables: Variables = {}) {
   const [, name = '', commandLine = ''] = /^npx --offline sui-enclave (\w+) (.*)$/.exec(line) ?? [];
   const args = [...commandLine.matchAll(/"([^"]*)"(?=\s|$)|'([^']*)'|(\S+)/g)].map(
@@ -64,7 +64,10 @@ async function runLine(line: string, urls: Variables, variables: Variables = {})
   return { name, exit, json: json(), err };
 }
 
-/** Runs each line, which must succeed, and takes the variables from `# prints the property: VARIABLE`. */
+/**
+ * Runs each line, which must succeed, and sets the variables from comments like `# prints the property:
+ * VARIABLE`.
+ */
 async function follow(lines: readonly string[], urls: Variables): Promise<string[]> {
   const variables: Record<string, string> = {};
   let latest: Record<string, unknown> = {};

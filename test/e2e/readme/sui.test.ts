@@ -1,5 +1,5 @@
 /**
- * The commands of src/library/sui/README.md, run exactly as written, against a Sui node and enclaves on
+ * Runs the commands of src/library/sui/README.md, exactly as written, against a Sui node and enclaves on
  * loopback.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ interface Line {
   readonly args: string[];
 }
 
-/** The lines that run a script: the environment before it, its name, its arguments. */
+/** Returns the lines that run a script: the environment before it, its name, its arguments. */
 function commands(title: string): Line[] {
   const blocks = [...section(title).matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
   const lines = blocks
@@ -60,7 +60,7 @@ test("the admin's path ends with a new enclave of the new image, and continues t
   const variables: Record<string, string> = { URL, NEW_URL, OPERATOR: fixture.address };
   const root = ['--root', fixture.file('root.pem')];
   const pcrs = ['--pcrs', fixture.file('dev.pcrs')];
-  // Fakes of AWS, the image's build, GitHub and the person at the terminal.
+  // These options put fakes in place of AWS, the image's build, GitHub and the person at the terminal.
   const extra: Record<string, string[]> = {
     create_config: pcrs,
     register_enclave: root,
@@ -79,7 +79,7 @@ test("the admin's path ends with a new enclave of the new image, and continues t
   const run = async ({ env, name, args }: Line) => {
     const commandArguments = args
       .map((arg) => arg.replace(/^\$(\w+)$/, (_, variable) => variables[variable] ?? ''))
-      // On testnet, fakes of AWS would be refused.
+      // On testnet, fakes of AWS would be refused, so localnet takes its place.
       .map((arg) => (arg === 'testnet' ? 'localnet' : arg));
     const framework = env['FRAMEWORK'] === 'fetch' ? { SUI_FRAMEWORK_DIR: fixture.framework() } : env;
     const DEPLOYMENTS = fixture.file('deployments');
@@ -155,13 +155,13 @@ test("the contract author's path tests the package, and prints what publishing i
   });
 });
 
-test('says how long the pattern is', () => {
+test('the page says how long the pattern is', () => {
   const [, lines] = /`move\/weather` is the pattern: (\d+) lines/.exec(README) ?? [];
   const source = readFileSync(new URL('../../../move/weather/sources/weather.move', import.meta.url), 'utf8');
   expect(Number(lines)).toBe(source.trimEnd().split('\n').length);
 });
 
-test('names every function and every error code of the library', () => {
+test('the page names every function and every error code of the library', () => {
   for (const name of Object.keys(library)) {
     if (name.endsWith('Error') || name === 'parsePcrs') continue;
     expect(README).toContain(`\`${name}`);

@@ -1,6 +1,6 @@
 /**
- * The independent judge of `predictRegistration`: every case of the attestation's tests, given to the
- * verifier that Sui's validators run, as published.
+ * Compares `predictRegistration` with an independent judge, the published verifier that Sui's validators run,
+ * in every case of the attestation's tests.
  */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ describe.each(Object.entries(cases))('%s', (_, group) => {
 describe('documents that are changed at random', () => {
   const payload = encodePayload(fields());
   const document = documentWith({});
-  /** Bytes replaced by any, removed or inserted, at up to three places. */
+  /** Replaces, removes or inserts random bytes, at up to three places. */
   const changed = (bytes: Uint8Array) =>
     fc
       .array(fc.tuple(fc.nat(bytes.length - 1), fc.nat(2), fc.uint8Array({ minLength: 1, maxLength: 3 })), {

@@ -1,4 +1,4 @@
-/** Sui's own verifier, built with Cargo from the published crate. */
+/** Builds Sui's own verifier with Cargo, from the published crate. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ function cargo(...args: string[]): string {
   return execFileSync('cargo', args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
-/** Makes `Cargo.lock` of `crates.lock`, with the name of the registry that Cargo itself writes. */
+/** Makes `Cargo.lock` from `crates.lock`, with the registry's name as Cargo itself writes it. */
 function writeLock(): void {
   const [lock, locked] = [join(HERE, 'Cargo.lock'), readFileSync(join(HERE, 'crates.lock'), 'utf8')];
   rmSync(lock, { force: true });
@@ -25,7 +25,7 @@ function writeLock(): void {
   writeFileSync(lock, locked.replace(/^checksum = /gm, `${source}\n$&`));
 }
 
-/** The folder of the crate's source, whose digest `crates.lock` has. */
+/** Returns the folder of the crate's source, whose digest is in `crates.lock`. */
 function crateSource(): string {
   writeLock();
   const metadata = cargo('metadata', '--locked', '--format-version', '1', '--features', 'fastcrypto');
@@ -34,7 +34,7 @@ function crateSource(): string {
   return join(dirname(crate?.manifest_path ?? ''), 'src');
 }
 
-/** Builds the verifier of the crate. @param root DER of the root that it trusts besides AWS's */
+/** Builds the verifier of the crate. @param root DER of a root that it trusts besides AWS's */
 export function buildVerifier(root: Uint8Array): void {
   const source = crateSource();
   for (const name of ['aws', 'made']) {
@@ -52,7 +52,7 @@ export function buildVerifier(root: Uint8Array): void {
   cargo('build', '--locked', '--quiet', '--target-dir', join(BUILD, 'target'));
 }
 
-/** The code with which each document aborts, or null. */
+/** Returns the code with which the verifier aborts for each document, or null. */
 export function verdicts(cases: readonly Case[]): (number | null)[] {
   const lines = cases.map(
     ({ roots = [], at, document }) => `${roots.length > 0 ? 'made' : 'aws'} ${at} ${document}\n`,

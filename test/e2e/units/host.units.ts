@@ -1,4 +1,7 @@
-/** The units of a parent instance under systemd: what they start, and what brings them back. */
+/**
+ * The units of a parent instance under systemd: which programs they start, and after which failures they
+ * start them again.
+ */
 import {
   chmodSync,
   copyFileSync,
@@ -24,7 +27,7 @@ const NO_SECRETS = 'endpoints: []\nsecrets: []\n';
 
 let machine: Machine;
 
-/** An image in a folder of its own of the machine, as the build leaves it there. */
+/** Creates an image in a folder of its own on the machine, as the build leaves it there. */
 function build(folder: string, manifest = NO_SECRETS): { eif: string; pcr0: string } {
   const dir = machine.path(`var/tmp/${folder}`);
   mkdirSync(dir);
@@ -40,7 +43,7 @@ function prepare(): void {
     mkdirSync(join(machine.path(path), '..'), { recursive: true });
     writeFileSync(machine.path(path), text);
   };
-  // A process of it has this name in its arguments.
+  // A process of nitro-cli has this name in its arguments.
   symlinkSync('/opt/sui-enclave/test/e2e/units/nitro_cli.ts', machine.path('usr/local/lib/nitro-cli'));
   write(
     'usr/local/bin/nitro-cli',
@@ -63,19 +66,22 @@ function prepare(): void {
 }
 
 const host = (...args: string[]) => machine.run(...PROGRAM, 'host', ...args);
-/** The fake of vsock has its ports at other addresses of loopback. */
+/** Installs an enclave's units. The fake of vsock has its ports at other addresses of loopback. */
 const install = (name: string, eif: string, port: number, ...more: string[]) =>
   host('install', name, '--eif', eif, '--address', '127.0.0.1', '--port', String(port), ...more);
-/** Runs a script as the relay's user, which was taken over. */
+/** Runs a script as the relay's user, which an attacker has taken over. */
 const asRelay = (script: string) => machine.run('su', '-s', '/bin/sh', 'sui-enclave-relay', '-c', script);
 const isActive = (unit: string) => machine.run('systemctl', 'is-active', unit).stdout.trim();
 const show = (unit: string, property: string) =>
   machine.mustRun('systemctl', 'show', '--value', '--property', property, unit).trim();
 /** Returns the output of the commands of a unit. */
-const saidBy = (unit: string) =>
+const readOutput = (unit: string) =>
   machine.run('journalctl', '--quiet', '--output=cat', '--identifier=node', '--unit', unit).stdout;
 
-/** The key of the enclave behind a port: another one after each start. Empty while nobody answers. */
+/**
+ * Returns the key of the enclave behind a port, which each start replaces, or an empty text while nobody
+ * answers.
+ */
 function keyAt(port: number): string {
   const program = `fetch('http://127.0.0.1:${port}/').then((a) => a.text()).then((t) => process.stdout.write(t), () => {})`;
   return machine.run(PROGRAM[0], '-e', program).stdout;
@@ -90,18 +96,18 @@ async function answering(port: number, isNew: (key: string) => boolean = () => t
   return key;
 }
 
-/** Kills the process of a unit that watches its enclave; returns when its successor does. */
+/** Kills the process of a unit that watches its enclave, and waits until another process watches it. */
 async function killWatcher(unit: string): Promise<void> {
   const before = show(unit, 'MainPID');
   machine.mustRun('systemctl', 'kill', '--kill-who=main', '--signal=KILL', unit);
-  // Until systemd notices, the unit is still active.
+  // The unit stays active until systemd notices that the process has ended.
   await until(
     'another watches it',
     () => ![before, '0'].includes(show(unit, 'MainPID')) && isActive(unit) === 'active',
   );
 }
 
-/** Links that the relay's user may have made in the folders of an older version. */
+/** Script that makes links as the relay's user could, in the folders of an older version. */
 const LINKS = `set -e
 cd /var/lib/sui-enclave
 ln -s /var/tmp/victim relay/green.conf.new
@@ -115,7 +121,7 @@ const TEMPLATES = ['sui-enclave@.service', 'sui-enclave-expose@.service'];
 const edit = (path: string, change: (text: string) => string) =>
   writeFileSync(machine.path(path), change(readFileSync(machine.path(path), 'utf8')));
 
-/** The units of the version that had the program elsewhere in the clone, which has been updated since. */
+/** Changes the units to those of a version that had the program at another place in the clone. */
 function makeProgramMove(): void {
   for (const unit of TEMPLATES) {
     edit(`${UNITS}/${unit}`, (text) => text.replace(PROGRAM[1], '/opt/sui-enclave/src/commands/main.ts'));
@@ -124,7 +130,7 @@ function makeProgramMove(): void {
   machine.mustRun('systemctl', 'daemon-reload');
 }
 
-/** The units of the version before the relay had folders of its own, and their folders. */
+/** Changes the units and folders to those of the version before the relay had folders of its own. */
 function makeOlder(): void {
   writeFileSync(machine.path('var/tmp/victim'), 'kept', { mode: 0o600 });
   for (const unit of TEMPLATES) {
@@ -181,7 +187,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     );
   });
 
-  test('run as users of their own, of which only that of the enclave may start one', () => {
+  test('run as users of their own, of which only that of the enclave may start an enclave', () => {
     const groups = (unit: string) =>
       machine.mustRun('grep', '^Groups:', `/proc/${show(unit, 'MainPID')}/status`);
     const ne = machine.mustRun('getent', 'group', 'ne').split(':')[2] ?? '';
@@ -203,11 +209,11 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     );
   });
 
-  test('start an enclave again that has ended, and say why it has', async () => {
+  test('start an enclave again that has ended, and say why it ended', async () => {
     const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name blue').split('\n');
     machine.mustRun('kill', '-9', pid);
     key = await answering(3000, (newKey) => newKey !== key);
-    expect(saidBy('sui-enclave@blue.service')).toMatch(
+    expect(readOutput('sui-enclave@blue.service')).toMatch(
       /ENCLAVE_ENDED: i-1-enc\w+ has ended: it reported no reason/,
     );
     await until('its port is opened again', () => isActive('sui-enclave-expose@blue.service') === 'active');
@@ -217,10 +223,10 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     const unit = 'sui-enclave@blue.service';
     await killWatcher(unit);
     expect(await answering(3000)).toBe(key);
-    expect(saidBy(unit)).toMatch(/runs already as CID \d+: watching it\n$/);
+    expect(readOutput(unit)).toMatch(/runs already as CID \d+: watching it\n$/);
   });
 
-  test('start the relay again that was killed, and touch no enclave', async () => {
+  test('start the relay again after it was killed, and touch no enclave', async () => {
     const unit = 'sui-enclave-relay.service';
     const before = show(unit, 'MainPID');
     const watcher = show('sui-enclave@blue.service', 'MainPID');
@@ -242,7 +248,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(keyAt(3000)).toBe(key);
     // The command reads the secrets before it asks the enclave whether it needs them.
     await until('green is exposed', () => isActive('sui-enclave-expose@green.service') === 'active');
-    expect(saidBy('sui-enclave-expose@green.service')).toMatch(/The enclave has its secrets/);
+    expect(readOutput('sui-enclave-expose@green.service')).toMatch(/The enclave has its secrets/);
     expect(
       machine.run('su', '-s', '/bin/sh', 'sui-enclave', '-c', 'cat /etc/sui-enclave/green/secrets.json')
         .status,
@@ -253,7 +259,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(new Set(cids).size).toBe(2);
   });
 
-  test('keep the enclave that runs when another image is placed, and start that one next', async () => {
+  test('keep the running enclave when another image is placed, and start that image next', async () => {
     const { eif, pcr0 } = build('second', 'endpoints: [a.example]\nsecrets: []\n');
     const { status, stdout } = host('upgrade', 'blue', '--eif', eif);
     expect([status, stdout]).toEqual([
@@ -265,10 +271,10 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     expect(await answering(3000)).toBe(key);
     machine.mustRun('systemctl', 'restart', 'sui-enclave@blue.service');
     key = await answering(3000, (newKey) => newKey !== key);
-    expect(saidBy('sui-enclave@blue.service')).toMatch(new RegExp(`PCR0 ${pcr0}\n$`));
+    expect(readOutput('sui-enclave@blue.service')).toMatch(new RegExp(`PCR0 ${pcr0}\n$`));
   });
 
-  test('move what an older version kept elsewhere, restart its relay, and keep the enclave that runs', async () => {
+  test('move the files of an older version, restart its relay, and keep the running enclave', async () => {
     makeOlder();
     machine.run('systemctl', 'reset-failed', 'sui-enclave@green.service');
     machine.mustRun('systemctl', 'restart', 'sui-enclave-relay.service', 'sui-enclave@green.service');
@@ -292,7 +298,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
       /^\{"event":"boot"\}\n/,
     );
     expect(machine.mustRun('cat', '/var/tmp/victim')).toBe('kept');
-    // The next starts are those of the new units.
+    // The next starts use the new units.
     machine.mustRun('systemctl', 'restart', 'sui-enclave@green.service');
     await answering(3001, (newKey) => newKey !== green);
     expect(host('upgrade', 'blue', '--eif', '/var/tmp/second/nitro.eif').stdout).not.toMatch(/restarted/);
@@ -310,7 +316,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
       const file = '/var/lib/sui-enclave-relay/green/reports.jsonl';
       expect(asRelay(script.replaceAll('$file', file)).status).toBe(0);
       const before = keyAt(3001);
-      const count = () => saidBy(unit).split(`has ended: unknown: ${file} `).length;
+      const count = () => readOutput(unit).split(`has ended: unknown: ${file} `).length;
       const startCount = count();
       const [pid = ''] = machine.mustRun('pgrep', '--full', 'run-enclave.*--enclave-name green').split('\n');
       machine.mustRun('kill', '-9', pid);
@@ -324,7 +330,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     },
   );
 
-  test('come back with the machine', async () => {
+  test('start again when the machine boots again', async () => {
     const before = [key, keyAt(3001)];
     await machine.crash();
     await machine.boot();
@@ -333,16 +339,16 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     key = keys[0] ?? '';
   });
 
-  test('do not start an image forever that ends at once, and say why it does', async () => {
+  test('do not start an image forever that ends at once, and say why it ends', async () => {
     expect(install('broken', first.eif, 3002).status).toBe(0);
     machine.run('systemctl', 'start', 'sui-enclave@broken.service');
     const unit = 'sui-enclave@broken.service';
     const log = () => machine.run('journalctl', '--quiet', '--output=cat', '--unit', unit).stdout;
     await until('systemd gives up', () => /Start request repeated too quickly/.test(log()), 45_000);
-    const starts = saidBy(unit).match(/^NITRO_FAILED: E36/gm) ?? [];
-    // systemd 252 counts a restart twice, for the unit that is bound to this one.
+    const starts = readOutput(unit).match(/^NITRO_FAILED: E36/gm) ?? [];
+    // systemd 252 counts a restart twice for the unit that is bound to this one.
     expect([starts.length > 1, starts.length <= 4]).toEqual([true, true]);
-    expect(saidBy(unit)).toMatch(/The enclave reported: the server ended/);
+    expect(readOutput(unit)).toMatch(/The enclave reported: the server ended/);
     expect(keyAt(3000)).toBe(key);
   });
 
@@ -353,7 +359,7 @@ describe.skipIf(whyNot() !== undefined)('the units of a parent instance', () => 
     });
     expect(keyAt(3000)).toBe(key);
     machine.mustRun('systemctl', 'stop', 'sui-enclave@blue.service');
-    expect(saidBy('sui-enclave@blue.service')).toMatch(/was terminated\n$/);
+    expect(readOutput('sui-enclave@blue.service')).toMatch(/was terminated\n$/);
     expect([keyAt(3000), isActive('sui-enclave@blue.service')]).toEqual(['', 'inactive']);
   });
 

@@ -1,4 +1,4 @@
-/** A machine with systemd as PID 1, in namespaces on an overlay of this machine's files: machine.sh. */
+/** A machine with systemd as PID 1, in namespaces on an overlay of this machine's files. See machine.sh. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync } from 'node:fs';
@@ -13,7 +13,7 @@ const SYSTEMD = '/lib/systemd/systemd';
 /** Time limit of a boot, of a shutdown, and of a command in the machine, in milliseconds. */
 const LIMIT_MS = 30_000;
 
-/** Returns the reason why no such machine can run here; undefined if one can. */
+/** Returns the reason why no such machine can run here, or undefined if it can. */
 export function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return 'it needs root';
   if (!existsSync(SYSTEMD)) return "systemd is not installed (Debian's package systemd)";
@@ -57,17 +57,17 @@ export class Machine {
     });
   }
 
-  /** Its files; they stay from one boot to the next. */
+  /** Folder of its files, which stay from one boot to the next. */
   get #root(): string {
     return `/proc/${readChildren(this.#holder)[0]}/root${this.#dir}/root`;
   }
 
-  /** A file of the machine, as this machine sees it. */
+  /** Returns the path by which this machine sees a file of the other. */
   path(file: string): string {
     return join(this.#root, file);
   }
 
-  /** Starts systemd, and waits until it has started what is enabled. */
+  /** Starts systemd, and waits until it has started the enabled units. */
   async boot(): Promise<void> {
     const cgroup = await this.#holding;
     mkdirSync(join(REPOSITORY, 'build'), { recursive: true });
@@ -104,7 +104,7 @@ export class Machine {
     return { status, stdout, stderr };
   }
 
-  /** Runs a program in the machine. @throws an error with its output, if it fails */
+  /** Runs a program in the machine. @throws an error with its output, if the program fails */
   mustRun(...command: [string, ...string[]]): string {
     const { status, stdout, stderr } = this.run(...command);
     if (status !== 0) throw new Error(`${command.join(' ')} failed (${status}): ${stderr}${stdout}`);
@@ -117,7 +117,7 @@ export class Machine {
     await this.#ended();
   }
 
-  /** Ends everything at once, as a loss of power does. */
+  /** Ends all processes at once, as a loss of power does. */
   async crash(): Promise<void> {
     this.#unshare?.kill('SIGKILL');
     await this.#ended();
@@ -131,7 +131,7 @@ export class Machine {
     this.#unshare = undefined;
   }
 
-  /** Ends everything, and leaves nothing. */
+  /** Ends all processes, and removes all files. */
   async close(): Promise<void> {
     await this.crash();
     const ended = once(this.#holder, 'exit');
@@ -141,7 +141,7 @@ export class Machine {
   }
 }
 
-/** The processes that a process has started. */
+/** Returns the processes that a process has started. */
 function readChildren({ pid }: ChildProcess): number[] {
   try {
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -151,7 +151,7 @@ function readChildren({ pid }: ChildProcess): number[] {
   }
 }
 
-/** Waits until it is so. @throws an error that names it, after `LIMIT_MS` */
+/** Waits until a condition holds. @throws an error that names the condition, after `LIMIT_MS` */
 export async function until(condition: string, isSo: () => boolean, limitMs = LIMIT_MS): Promise<void> {
   const end = performance.now() + limitMs;
   while (!isSo()) {

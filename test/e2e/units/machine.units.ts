@@ -1,9 +1,9 @@
-/** The machine in which the units run: it is one, and leaves nothing on this one. */
+/** The machine in which the units are tested boots, and changes nothing on this machine. */
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { Machine, whyNot } from './machine.ts';
 
-test.skipIf(whyNot() !== undefined)('the machine boots twice, on the same files', async () => {
+test.skipIf(whyNot() !== undefined)('the machine boots twice on the same files', async () => {
   const machine = new Machine();
   let isOpen = true;
   const close = async () => {
@@ -16,7 +16,7 @@ test.skipIf(whyNot() !== undefined)('the machine boots twice, on the same files'
   expect(machine.mustRun('cat', '/proc/1/comm')).toBe('systemd\n');
   expect(machine.run('systemctl', '--failed', '--quiet').stdout).toBe('');
   writeFileSync(machine.path('etc/kept'), 'by the overlay');
-  // This machine's own settings and vsock are out of reach.
+  // This machine's own settings and vsock are out of its reach.
   expect(machine.run('sh', '-c', 'echo 1 >/proc/sys/kernel/sysrq').status).not.toBe(0);
   expect(machine.run('ls', '/dev/vsock', '/dev/kmsg').stdout).toBe('');
   const first = machine.mustRun('cat', '/proc/sys/kernel/random/boot_id', '/run/systemd/container');

@@ -1,7 +1,7 @@
 /**
- * Stands in for nitro-cli in the machine of the units. As with the real one, a helper process stays in the
- * group of processes that started it, and its enclave lives as long as the helper. An enclave's vsock is TCP
- * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc); its server answers with a
+ * Stands in for nitro-cli in the machine of the units. As with the real program, a helper process stays in
+ * the process group that started it, and the enclave lives as long as the helper. An enclave's vsock is TCP
+ * on loopback, as for the test build of the relay (test/enclave/vsock_stand_in.cc). Its server answers with a
  * key that each start makes anew.
  */
 import { spawn } from 'node:child_process';
@@ -61,7 +61,7 @@ function fail(code: string): never {
   process.exit(1);
 }
 
-/** Reports as init does: a line in a connection of its own, from the CID of the enclave. */
+/** Reports as init does: sends a line in a connection of its own, from the enclave's CID. */
 function report(text: string): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect({ host: `${network}.3`, port: REPORTS, localAddress: `${network}.${cid}` });
@@ -82,7 +82,7 @@ async function help(id: string): Promise<void> {
     response.end(request.url === '/readyz' ? '{"ready":true}' : key);
   });
   await new Promise<void>((resolve) => server.listen(3000, `${network}.${cid}`, resolve));
-  // Here alone: the other calls must be fast.
+  // Only this call imports the module, because the other calls must be fast.
   const { measureImage } = await import('../../../src/cli/image/eif/measure.ts');
   const { readEif } = await import('../../../src/cli/image/eif/read.ts');
   const { pcr0 } = measureImage(readEif(readFileSync(values['eif-path'])));
@@ -99,7 +99,7 @@ async function help(id: string): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  // The driver.
+  // Opens the driver, as nitro-cli does.
   closeSync(openSync('/dev/nitro_enclaves', 'r+'));
   if (enclaves().some(({ EnclaveCID }) => EnclaveCID === cid)) fail('E33');
   const id = `i-1-enc${randomUUID().slice(0, 8)}`;

@@ -1,4 +1,4 @@
-/** Says why nothing is tested, where that is so: a skipped test alone would be silent. */
+/** Prints why the units can't be tested here. A skipped test alone would print no reason. */
 import { whyNot } from './machine.ts';
 
 export function setup(): void {

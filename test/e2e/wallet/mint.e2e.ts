@@ -1,6 +1,6 @@
 /**
- * An object from an enclave's answer, under an address of zkLogin: the wallet's page with a chain and an
- * enclave that it is given.
+ * Mints an object from an enclave's answer, under an address of zkLogin: the wallet's page, with the
+ * addresses of a chain and an enclave in its settings.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** @param prover undefined: a fake */
+/** Starts the services. @param prover undefined for a fake */
 async function open(prover: Artifacts | undefined): Promise<Page> {
   const services = await startWalletServices({
     log: createLog('silent'),
@@ -71,14 +71,14 @@ test('an enclave that nobody has registered is reported by its code, and nothing
   await inspect(page, 'wallet-not-registered');
 });
 
-/** The real prover where it is built: CI runs this after make test-prover, which builds it. */
+/** Uses the real prover where it is built: CI runs this after make test-prover, which builds it. */
 test('the answer of a registered enclave becomes an object of the user', { timeout: 120_000 }, async () => {
   await admin('register_enclave', enclave.url, '--root', join(folder, 'dev-root.pem'));
   const page = await open(builtProver('small'));
   await button(page, 'Ask').click();
   const mint = button(page, 'Mint it');
   await mint.waitFor();
-  // It has no SUI for the gas.
+  // The user has no SUI for the gas.
   expect(await mint.isEnabled()).toBe(false);
   await button(page, 'Get 10 SUI').click();
   await expect.poll(() => mint.isEnabled()).toBe(true);

@@ -1,6 +1,6 @@
 /**
- * `make play`: from a login to an object, in the example dapp, and what the wallet and the console make of
- * it.
+ * `make play`: a user logs in to the example dapp and mints an object, and then uses the wallet and the
+ * console.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const READING = /^−?\d+\.\d °C$/;
 const PORTS = 14;
 
-/** An entry of the deployment file that play did not make. */
+/** An entry of the deployment file that play did not create. */
 const ELSEWHERE = {
   package: `0x${'e'.repeat(64)}`,
   original: `0x${'e'.repeat(64)}`,
@@ -34,7 +34,10 @@ let browser: Browser;
 let firstPort: number;
 let deployments: string;
 
-/** The first of free ports, below those that the system gives to others meanwhile. */
+/**
+ * Returns the first of several consecutive free ports, below those that the system gives to other programs
+ * meanwhile.
+ */
 async function findFreePorts(): Promise<number> {
   const first = 20_000 + PORTS * Math.floor(800 * Math.random());
   const servers = Array.from({ length: PORTS }, (_, n) => createServer().listen(first + n, '127.0.0.1'));
@@ -43,10 +46,10 @@ async function findFreePorts(): Promise<number> {
   return tried.every(({ status }) => status === 'fulfilled') ? first : await findFreePorts();
 }
 
-/** The address of a part, as its own line or a row of the banner has it. */
+/** Returns the address of a part, from a line of its own or from a row of the banner. */
 const url = (name: string) => new RegExp(`^ *${name}:? +(\\S+)$`, 'm').exec(output)?.[1] ?? '';
 
-/** Starts it in a terminal of its own, as a person does. */
+/** Starts play in a terminal of its own, as a person does. */
 async function startPlay(): Promise<void> {
   output = '';
   const env = { ...process.env, PORT: String(firstPort), DEPLOYMENTS: deployments };
@@ -57,7 +60,7 @@ async function startPlay(): Promise<void> {
   await vi.waitFor(() => expect(output).toContain('Ctrl-C ends it'), 110_000);
 }
 
-/** Presses a key in the terminal, and waits for what it prints. */
+/** Presses a key in the terminal, and waits for the output. */
 async function press(key: string, line: string): Promise<void> {
   const before = output.length;
   play.stdin?.write(key);
@@ -80,7 +83,7 @@ afterAll(async () => {
   rmSync(deployments, { recursive: true });
 });
 
-/** Kills the command itself; the terminal's program ends then. */
+/** Kills the command itself. The terminal's program then ends too. */
 function killPlay(): void {
   spawnSync('pkill', ['-KILL', '-P', String(play.pid)]);
 }
@@ -99,7 +102,7 @@ async function logIn(window: Page): Promise<void> {
   await window.click('button[type=submit]');
 }
 
-/** Connects by the page's own wallet, in the window that it opens. */
+/** Connects by the page's own wallet, in the window that the wallet opens. */
 async function connectDapp(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Connect' }).click();
   const opened = page.waitForEvent('popup');
@@ -117,7 +120,7 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   expect(await page.getByText(/^Minted for/).count()).toBe(0);
   await page.getByText(/pays the gas from its 0\.0000 SUI/).waitFor();
   await page.getByRole('button', { name: 'Get SUI for gas' }).click();
-  // The faucet's state ends when the SUI is there.
+  // The button works again when the SUI has arrived.
   await page.getByText(/pays the gas from its [1-9]\d*\.\d{4} SUI/).waitFor();
   await page.getByRole('button', { name: 'Get SUI for gas', disabled: false }).waitFor();
   await page.getByRole('button', { name: `Mint ${reading}` }).click();
@@ -128,7 +131,7 @@ test('a user of the dapp logs in, and mints what an enclave has signed, by a pro
   const toast = page.getByRole('status').filter({ hasText: /^Minted for 0x/ });
   await toast.waitFor();
   await expect.poll(() => isInView(page, card)).toBe(true);
-  // The chain has it: a reload lists it, and says nothing of a mint.
+  // The object is on the chain: a reload lists it, and does not mention the mint.
   const [objectPage] = await Promise.all([
     page.waitForEvent('popup'),
     toast.getByRole('link', { name: /^object 0x/ }).click(),
@@ -176,7 +179,7 @@ test("dapp-kit's list of wallets is not clipped on a narrow screen", async () =>
 /**
  * Has the page's own wallet sign messages, as any script of the page can.
  *
- * @returns how many were signed so far
+ * @returns a function that returns the number of signatures so far
  */
 async function askToSign(page: Page, texts: readonly string[]): Promise<() => Promise<number>> {
   await page.evaluate((texts) => {
@@ -214,7 +217,8 @@ async function readQuestion(page: Page, text: string) {
 }
 
 /**
- * Moves the clock until the wallet's own pause is over, and no more than the half second of the question's.
+ * Moves the clock until the wallet's own pause is over, but not beyond the half second in which a question
+ * accepts no answer.
  */
 async function readNextQuestion(page: Page, text: string) {
   const dialog = page.getByRole('dialog', { name: 'Sign this message?' }).filter({ hasText: text });
@@ -226,10 +230,10 @@ async function readNextQuestion(page: Page, text: string) {
   return await readQuestion(page, text);
 }
 
-test('neither clicks in one place nor a key held down answer a question that was not read', async () => {
+test('neither clicks in one place nor a key held down answer a question that nobody has read', async () => {
   const page = await open(url('Dapp'));
   await connectDapp(page);
-  // The page's timers stand still, unless the test moves them.
+  // The page's timers stand still until the test moves them.
   await page.clock.install();
   await page.clock.pauseAt(Date.now() + 60_000);
   const signed = await askToSign(page, ['first', 'second', 'third', 'fourth']);
@@ -265,7 +269,7 @@ test('neither clicks in one place nor a key held down answer a question that was
   expect(await signed()).toBe(1);
 });
 
-test('the console shows both enclaves as registered, and the wallet has an enclave to ask', async () => {
+test('the console shows both enclaves as registered, and the wallet has the address of an enclave', async () => {
   const console = await open(url('Ledger'));
   await console.click('text=List the ledger');
   await console.getByText('TemperatureNFT').first().waitFor();
@@ -328,7 +332,7 @@ async function mintReading(page: Page): Promise<void> {
   if (await question.isVisible()) await question.getByRole('button', { name: 'Sign', exact: true }).click();
 }
 
-test('Old answer: the contract refuses what a host repeats, once the clock of the chain has moved', async () => {
+test('Old answer: the contract refuses an answer that a host repeats, once the clock of the chain has moved', async () => {
   const page = await open(url('Dapp'));
   await connectDapp(page);
   await page.getByRole('button', { name: 'Get SUI for gas' }).click();
@@ -349,7 +353,7 @@ test('Old answer: the contract refuses what a host repeats, once the clock of th
   await press('m', 'Mended');
 }, 120_000);
 
-test('keys restart an enclave and change the config, and mend both', async () => {
+test('keys of the terminal restart an enclave, change the config, and repair both', async () => {
   const page = await open(url('Dapp'));
   expect(await readSteps(page)).toEqual(HONEST);
   await press('u', 'The config allows another image');
@@ -382,7 +386,10 @@ test('the commands find everything in the deployment file, and its other entries
 
 const listPorts = () => Array.from({ length: PORTS }, (_, n) => firstPort + n);
 
-/** @returns the status, and whether a page of this origin may read the answer; null if it is closed */
+/**
+ * Sends a request. @returns the status, and whether a page of this origin may read the answer, or null if the
+ * server closes the connection
+ */
 async function ask(port: number, path: string, method: string, headers: Record<string, string>, body = '') {
   return await new Promise<{ status: number | undefined; isReadable: boolean } | null>((resolve) => {
     const sent = request({ host: '127.0.0.1', port, path, method, headers });
@@ -400,7 +407,7 @@ async function ask(port: number, path: string, method: string, headers: Record<s
   });
 }
 
-test('a page of another site changes nothing, under its own name or by one that resolves to this machine', async () => {
+test('a page of another site changes nothing, under its own name or a name that resolves to this machine', async () => {
   const ledger = async () => await (await fetch(`${url('Sui node')}/model/ledger`)).text();
   const before = await ledger();
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -468,7 +475,7 @@ test('an invalid request ends none of its parts, nor do 2,000 connections', asyn
   expect(await readSteps(page)).toEqual(HONEST);
 }, 120_000);
 
-test('killed, it leaves nothing behind that keeps it from starting again', async () => {
+test('starts again after it was killed', async () => {
   killPlay();
   await ended;
   await startPlay();
@@ -476,7 +483,7 @@ test('killed, it leaves nothing behind that keeps it from starting again', async
   expect(await readSteps(page)).toEqual(HONEST);
 }, 120_000);
 
-test('Ctrl-C ends all of it, and the terminal reads lines again', async () => {
+test('Ctrl-C ends every part of it, and the terminal reads lines again', async () => {
   const addresses = ['Dapp', 'Wallet', 'Console'].map(url);
   play.stdin?.write('\x03');
   await ended;

@@ -1,5 +1,5 @@
 /**
- * The page of src/library/zklogin/README.md as somebody serves it on a port of their own, with the services
+ * Serves the page of src/library/zklogin/README.md as a developer does on their own port, with the services
  * of make dev-wallet.
  */
 import { createServer } from 'node:http';

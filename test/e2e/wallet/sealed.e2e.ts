@@ -1,6 +1,7 @@
 /**
- * `getSalt` of the published library in a page of headless Chromium, as its bundler makes it, sealed to the
- * salt service of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and lies.
+ * `getSalt` of the published library in a page of headless Chromium, as a bundler packs it, sealed to the
+ * salt service of `make dev APP=salt ATTEST=emulated`. A host between them records everything, and forges
+ * answers.
  */
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -34,16 +35,16 @@ let browser: Browser;
 let fakes: Fakes;
 let pages: Server;
 let origin: string;
-/** The files that the page's server has, by path. */
+/** Files of the page's server, by path. */
 let files: Map<string, string>;
-/** The one with the client, which `getSalt` loads when it seals. */
+/** Path of the chunk with the client, which `getSalt` loads when it seals. */
 let laterChunk: string;
 let token: string;
 let salt: string;
 let host: Host;
 let page: Page;
 
-/** The library as `npm run package` compiles it, in the chunks that a bundler makes of it. */
+/** Bundles the library as `npm run package` compiles it. A bundler splits it into chunks. */
 async function bundleLibrary(): Promise<void> {
   rmSync(LIBRARY, { recursive: true, force: true });
   const tsc = `${ROOT}node_modules/typescript/bin/tsc`;
@@ -61,7 +62,7 @@ async function bundleLibrary(): Promise<void> {
   laterChunk = `/${output[0].dynamicImports[0]}`;
 }
 
-/** A new process, as far as its keys go. */
+/** Starts the salt service with new keys, like a new process. */
 async function startSalt(): Promise<string> {
   const apps = new URL('../../../src/apps/', import.meta.url);
   const env = { ...fakes.settings, APP: 'salt', PORT: '0', CORS_ORIGINS: origin };
@@ -137,7 +138,7 @@ async function getSaltInPage({ image = IMAGE, sealed = true } = {}): Promise<Out
   );
 }
 
-/** The requests that followed the preflights. */
+/** Returns the requests that followed the preflights. */
 const requests = () => host.methods.flatMap((method, at) => (method === 'OPTIONS' ? [] : [host.paths[at]]));
 
 describe('a page that seals', () => {
@@ -147,7 +148,7 @@ describe('a page that seals', () => {
     for (const part of [token, ...token.split('.').slice(1), salt]) expect(host.saw(part)).toBe(false);
   });
 
-  test('hides what the record shows of a page that does not', async () => {
+  test('hides the values that the record shows for a page that does not seal', async () => {
     expect(await getSaltInPage({ sealed: false })).toEqual({ salt });
     expect([host.saw(token), host.saw(salt)]).toEqual([true, true]);
   });
@@ -176,7 +177,7 @@ describe('a page that seals', () => {
     expect(await getSaltInPage()).toEqual({ code: 'CLIENT_SEALED_ANSWER' });
   });
 
-  test('attests the enclave again if it restarts before the request arrives, and reads the salt', async () => {
+  test('attests the enclave again if the enclave restarts before the request arrives, and reads the salt', async () => {
     const restarted = await startSalt();
     host.changeRequest = (_, body) => {
       host.target = restarted;
@@ -189,7 +190,7 @@ describe('a page that seals', () => {
   });
 });
 
-test('a page whose chunk is gone reports that, sends nothing, and needs no reload once the chunk is back', async () => {
+test('a page whose chunk is missing reports that, sends nothing, and needs no reload once the chunk is there', async () => {
   const code = files.get(laterChunk) as string;
   files.delete(laterChunk);
   onTestFinished(() => void files.set(laterChunk, code));

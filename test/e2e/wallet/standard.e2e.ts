@@ -1,6 +1,6 @@
 /**
- * zkLogin as a wallet of the Wallet Standard in headless Chromium: login windows, redirects, signatures, and
- * pages that interfere, against a real OpenID provider.
+ * zkLogin as a wallet of the Wallet Standard in headless Chromium, against a real OpenID provider: login
+ * windows, redirects, signatures, and pages that interfere.
  */
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright';
@@ -17,7 +17,7 @@ const SPONSOR = new Ed25519Keypair();
 let browser: Browser;
 let services: DappServices;
 
-/** @param ignored of Playwright's own arguments */
+/** Launches Chromium. @param ignored arguments of Playwright's own that it leaves out */
 async function launch(ignored: string[] = []): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
@@ -67,8 +67,8 @@ async function newContext(by: Browser = browser): Promise<BrowserContext> {
     await context.close();
     expect(failures).toEqual([]);
   });
-  // Playwright gives every page the focus. In a browser one window has it: the tests say which, by this
-  // variable.
+  // Playwright gives every page the focus, but in a real browser one window has it. The tests choose that
+  // window by this variable.
   await context.addInitScript(() => {
     Document.prototype.hasFocus = () => !Reflect.has(globalThis, 'userIsElsewhere');
   });
@@ -86,7 +86,7 @@ async function ready(page: Page): Promise<void> {
   await page.waitForFunction(() => globalThis.dapp !== undefined);
 }
 
-/** Clicks, and waits for the window. */
+/** Clicks a connect button, and waits for the window. */
 async function openWindow(page: Page, wallet = 0): Promise<Page> {
   const opened = page.waitForEvent('popup');
   await page.click(`#connect-${wallet}`);
@@ -95,7 +95,7 @@ async function openWindow(page: Page, wallet = 0): Promise<Page> {
   return popup;
 }
 
-/** Through the provider's own pages: a name, and consent. Both ask only the first time. */
+/** Logs in on the provider's own pages with a name and consent, which both ask for only the first time. */
 async function logIn(popup: Page, name = 'alice'): Promise<void> {
   await popup.fill('input[name=login]', name);
   await popup.fill('input[name=password]', 'any');
@@ -108,7 +108,7 @@ async function outcome(page: Page): Promise<Outcome> {
   return (await page.evaluate(() => globalThis.dapp?.connected)) ?? {};
 }
 
-/** A page whose user has logged in. */
+/** Opens a page whose user has logged in. */
 async function connected() {
   const context = await newContext();
   const page = await open(context);
@@ -128,7 +128,7 @@ const send = (page: Page, wallet = 0) => page.evaluate((index) => globalThis.dap
 const silently = (page: Page) => page.evaluate(() => globalThis.dapp?.connectSilently(0));
 const keys = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
-/** Wherever a page could have kept a token. */
+/** Returns all places in which a page could have kept a token. */
 const traces = (page: Page) =>
   page.evaluate(async () =>
     JSON.stringify([
@@ -160,7 +160,7 @@ describe.each(Object.entries(CLIENTS))('a login in a window, by %s', (_, client)
 test('a provider that hides its window from the page (COOP same-origin) makes no difference', async () => {
   services.openerPolicy = 'same-origin';
   const page = await open(await newContext());
-  // The page's own handle, as the wallet has it.
+  // The page keeps a handle of the window, as the wallet does.
   await page.evaluate(() => {
     const { open } = window;
     window.open = (...openArguments) => {
@@ -171,7 +171,7 @@ test('a provider that hides its window from the page (COOP same-origin) makes no
   });
   const popup = await openWindow(page);
   await page.evaluate(() => Object.assign(globalThis, { userIsElsewhere: true }));
-  // It seems closed, for longer than the wallet waits when the user is on the page.
+  // The window seems closed for longer than the wallet waits while the user is on the page.
   await page.waitForFunction(() => Reflect.get(globalThis, 'handle').closed === true);
   expect(popup.isClosed()).toBe(false);
   await page.waitForTimeout(3000);
@@ -207,7 +207,7 @@ test('a user who refuses at the provider is told so', async () => {
   await expect.poll(() => popup.isClosed()).toBe(true);
 });
 
-test('an answer that nobody waits for any more is dropped, and its window says so', async () => {
+test('an answer that no login waits for any more is dropped, and its window says so', async () => {
   const page = await open(await newContext());
   const left = await openWindow(page);
   const latest = await openWindow(page);
@@ -222,7 +222,7 @@ test('an answer that nobody waits for any more is dropped, and its window says s
 });
 
 describe('an answer in the wrong place', () => {
-  /** The URL to which a login of this user comes back, which the redirect page has not handed over. */
+  /** Logs in, and returns the URL to which the login comes back, before the redirect page hands it over. */
   async function keptAnswer(page: Page) {
     services.keepsAnswer = true;
     const popup = await openWindow(page);
@@ -234,7 +234,7 @@ describe('an answer in the wrong place', () => {
     return { back, popup };
   }
 
-  test('counts once: the same one again, in another tab, has no effect, and its token leaves the address bar', async () => {
+  test('counts once: the same answer again, in another tab, has no effect, and its token leaves the address bar', async () => {
     const context = await newContext();
     const page = await open(context);
     const { back, popup } = await keptAnswer(page);
@@ -284,7 +284,7 @@ describe('an answer in the wrong place', () => {
       Reflect.get(globalThis, 'target').postMessage(message, '*');
     }, back);
     await page.evaluate((answer) => window.postMessage({ kind: 'answer', answer }, location.origin), back);
-    // A channel of the same name, in another origin.
+    // The message goes to a channel of the same name, in another origin.
     await elsewhere.evaluate((answer) => {
       const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
       new BroadcastChannel(`sui-enclave/wallet/${state}`).postMessage({ kind: 'answer', answer });
@@ -304,7 +304,7 @@ describe('an answer in the wrong place', () => {
         new BroadcastChannel(name).postMessage({ kind: 'answer', answer });
       }
     }, back);
-    // One that knows it, and sends something else.
+    // A tab that knows the state sends something else.
     await otherPage.evaluate((answer) => {
       const state = new URLSearchParams(new URL(answer).hash.slice(1)).get('state');
       const channel = new BroadcastChannel(`sui-enclave/wallet/${state}`);
@@ -336,7 +336,7 @@ describe('a browser that blocks the window', () => {
     await page.waitForURL((url) => url.pathname === '/dapp');
     expect(page.url()).toBe(`${services.origin}/dapp?connect`);
     expect(context.pages()).toHaveLength(1);
-    // Which the page does by itself here, as dapp-kit does not.
+    // This page connects by itself then, as dapp-kit does not.
     await ready(page);
     const { addresses = [] } = await outcome(page);
     expect(addresses).toHaveLength(1);
@@ -348,7 +348,7 @@ describe('a browser that blocks the window', () => {
   test('leaves a user who goes back from the provider free to begin again, in a window', async () => {
     const page = await open(await newContext(blocking));
     await page.evaluate(() => {
-      // As the browser does without a click.
+      // The window is blocked, as in a browser without a click.
       window.open = () => null;
     });
     await page.click('#connect-0');
@@ -362,7 +362,7 @@ describe('a browser that blocks the window', () => {
   });
 });
 
-test('a session that has expired rejects signatures, and the account goes', async () => {
+test('a session that has expired refuses signatures, and its account disappears', async () => {
   const { page, address } = await connected();
   services.node.epoch = EPOCH + 3n;
   expect(await send(page)).toMatchObject({ code: 'ZKLOGIN_EXPIRED' });
@@ -376,7 +376,7 @@ test('a session that has expired rejects signatures, and the account goes', asyn
   expect(await silently(page)).toEqual({ addresses: [] });
 });
 
-test('a signature that the user does not confirm is not made', async () => {
+test('makes no signature that the user does not confirm', async () => {
   const { page } = await connected();
   const before = services.node.ledger.executed.length;
   const results = await page.evaluate(async () => {
@@ -406,7 +406,7 @@ test('two providers are two wallets, with an account each', async () => {
   await logIn(await openWindow(page, 0));
   await outcome(page);
   const second = await openWindow(page, 1);
-  // The provider knows the user, and asks for consent only.
+  // The provider knows the user, and asks only for consent.
   await second.click('button[type=submit]');
   await page.waitForFunction(() => globalThis.dapp?.accounts().every((list) => list.length === 1));
   const [[first = ''] = [], [otherAddress = ''] = []] = (await accounts(page)) ?? [];
@@ -419,7 +419,7 @@ test('two providers are two wallets, with an account each', async () => {
   expect(await accounts(page)).toEqual([[], [otherAddress]]);
 });
 
-test('a sponsor pays, and the user is shown that', async () => {
+test('a sponsor pays, and the user sees that', async () => {
   services.sponsorKey = SPONSOR.getSecretKey();
   const { page, address } = await connected();
   const before = services.node.ledger.coins(address);

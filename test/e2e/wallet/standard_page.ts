@@ -1,4 +1,6 @@
-/** The smallest dapp with zkLogin wallets, and its redirect page, by the path at which it is served. */
+/**
+ * The smallest dapp with zkLogin wallets, and its redirect page. The path decides which of the two is served.
+ */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { Ed25519Keypair } from '@mysten/sui/keypairs/ed25519';
 import { Transaction } from '@mysten/sui/transactions';
@@ -13,11 +15,11 @@ export interface PageSettings {
   readonly saltUrl: string;
   readonly proverUrl: string;
   readonly nodeUrl: string;
-  /** Clients of the provider, with a wallet for each. */
+  /** Clients of the provider. Each has a wallet. */
   readonly clients: readonly { readonly clientId: string; readonly options: Partial<DiscoveryOptions> }[];
-  /** The key that pays, if any. */
+  /** The key of the sponsor that pays, if there is one. */
   readonly sponsorKey: string | null;
-  /** The body of a form_post. */
+  /** The body of a form_post, if there is one. */
   readonly posted: string | null;
 }
 
@@ -31,13 +33,13 @@ export interface Outcome {
 
 export interface Dapp {
   readonly names: readonly string[];
-  /** Accounts of each wallet. */
+  /** Returns the accounts of each wallet. */
   accounts(): string[][];
-  /** Events `change`: the wallet, and its addresses. */
+  /** Events `change`: the wallet, and its addresses then. */
   readonly changes: [wallet: number, addresses: string[]][];
-  /** Questions to the user. */
+  /** Questions that the wallets asked the user. */
   readonly asked: { readonly kind: string; readonly wallet: string; readonly gasOwner: string | null }[];
-  /** Answer of the user. */
+  /** The user's answer to each question. */
   confirms: boolean;
   /** The outcome of the latest connect; null while it is under way. */
   connected: Outcome | null;
@@ -50,7 +52,7 @@ export interface Dapp {
 }
 
 declare global {
-  // Read by the tests.
+  // The tests read it.
   var dapp: Dapp | undefined;
 }
 
@@ -107,7 +109,7 @@ async function startDapp(): Promise<void> {
     if (account === undefined) throw new Error('never connected');
     return { transaction: new Transaction(), account, chain: CHAIN } as const;
   };
-  /** All accounts, removed ones too: a dapp may be slow to notice. */
+  /** All accounts, also removed ones: a dapp may be slow to notice. */
   const accountsSeen: SuiWallet['accounts'][] = [];
   const remember = () => {
     for (const [index, { accounts }] of wallets.entries()) {
@@ -174,7 +176,7 @@ async function startDapp(): Promise<void> {
     document.body.append(button);
   }
   globalThis.dapp = dapp;
-  // Without a click, so that a browser blocks the window.
+  // The page connects without a click, so that a browser blocks the window.
   if (new URLSearchParams(location.search).has('connect')) dapp.connect(0);
 }
 

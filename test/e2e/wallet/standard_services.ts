@@ -1,4 +1,4 @@
-/** Services of a dapp with zkLogin wallets, on loopback, and the dapp's own server. */
+/** Services on loopback for a dapp with zkLogin wallets, and the dapp's own server. */
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -20,10 +20,10 @@ export interface DappServices {
   readonly elsewhere: string;
   readonly issuer: string;
   readonly node: LoopbackNode;
-  /** The dapp's providers, as clients of this one. */
+  /** The dapp's providers, each a client of this provider. */
   clients: PageSettings['clients'];
   sponsorKey: string | null;
-  /** The header with which a provider separates its pages from the page that opened them. */
+  /** Name of the header with which a provider separates its pages from the page that opened them. */
   openerPolicy: string | null;
   proverIsBroken: boolean;
   /** Whether the redirect page does nothing, so that a test can take the answer. */
@@ -69,7 +69,7 @@ export async function startDappServices(): Promise<DappServices> {
   });
   provider = await createProvider(issuer, `${origin}/back`);
   const services: DappServices = {
-    // Another name is another origin, and another site.
+    // A server under another host name is another origin, and another site.
     origin,
     elsewhere: elsewhere.replace('127.0.0.1', 'localhost'),
     issuer,
@@ -107,7 +107,7 @@ function html(settings: PageSettings): string {
     <script type="module" src="/dapp.js"></script>`;
 }
 
-/** A salt for each user of each client. The real service: wallet.e2e.ts. */
+/** A salt for each user of each client. wallet.e2e.ts tests the real service. */
 async function answerSalt(request: IncomingMessage, response: ServerResponse): Promise<void> {
   response
     .setHeader('access-control-allow-origin', '*')
@@ -119,7 +119,7 @@ async function answerSalt(request: IncomingMessage, response: ServerResponse): P
   response.end(JSON.stringify({ salt: BigInt(`0x${hash}`).toString() }));
 }
 
-/** `oidc-provider` with its own pages for login and consent; any name is a user. */
+/** Starts `oidc-provider` with its own pages for login and consent, where any name is a user. */
 async function createProvider(issuer: string, redirectUri: string): Promise<Handler> {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const grants = { id_token: ['implicit'], code: ['authorization_code'] };
@@ -144,7 +144,7 @@ async function createProvider(issuer: string, redirectUri: string): Promise<Hand
   });
   provider.use(async (context, next) => {
     await next();
-    // Its pages load a font from an outside host, but no request may leave this machine.
+    // The provider's pages load a font from an outside host, but no request may leave this machine.
     const { body } = context;
     if (typeof body === 'string') context.body = body.replace(/@import url\([^)]*\);/g, '');
   });

@@ -1,6 +1,6 @@
 /**
  * Login, salt, address, proof and signature in a real browser, against a real OpenID provider and the real
- * salt service, first with a fake of the proving service, which can fail.
+ * salt service. The first tests use a fake of the proving service, which can fail.
  */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
@@ -56,7 +56,7 @@ async function open(context: BrowserContext, how: How = 'implicit'): Promise<Pag
   return page;
 }
 
-/** The part of the page's storages that outlives the session. */
+/** Returns the part of the page's storages that outlives the session. */
 const persisted = (page: Page) =>
   page.evaluate(async () => ({
     local: Object.keys(localStorage),
@@ -65,7 +65,7 @@ const persisted = (page: Page) =>
   }));
 const NOTHING = { local: [], cookies: '', databases: 0 };
 
-/** The keys in the session storage. */
+/** Returns the keys in the session storage. */
 const kept = (page: Page) => page.evaluate(() => Object.keys(sessionStorage));
 
 async function logInWhole(page: Page, name: string): Promise<string | null> {
@@ -75,7 +75,7 @@ async function logInWhole(page: Page, name: string): Promise<string | null> {
   return await readAddress(page);
 }
 
-/** The digest of a transaction that the node has executed, and so has found well signed. */
+/** Returns the digest of a transaction that the node has executed, and whose signature it thus accepted. */
 async function send(page: Page): Promise<string> {
   const digests = page.locator('[data-digest]');
   const before = await digests.count();
@@ -142,7 +142,7 @@ describe.each(WAYS)('a login by %s', (how) => {
 });
 
 describe('a button can be pressed when it can do something:', () => {
-  /** The names of those that are enabled, without those that copy. */
+  /** Returns the names of the enabled buttons, without those that copy. */
   const enabled = async (page: Page) => await page.locator('button:enabled:not(.copy)').allTextContents();
 
   test('before and in a login', async () => {
@@ -195,7 +195,7 @@ test('the page is accessible and fits narrow screens, in each of its states', {
   await button(page, 'Cancel').click();
   await page.locator('main[data-step=none]').waitFor();
   await page.unroute(services.proverUrl);
-  // The provider knows the user now.
+  // The provider knows the user from now on.
   await page.context().clearCookies();
   services.proverIsBroken = true;
   await logIn(page, 'alice');
@@ -214,7 +214,7 @@ test('the page is accessible and fits narrow screens, in each of its states', {
   await inspect(page, 'wallet-expired');
 });
 
-test('a balance that the node does not tell is not 0, and nothing can be sent', async () => {
+test('a balance that the node does not return is not shown as 0, and nothing can be sent', async () => {
   const page = await open(await newContext(browser));
   await logInWhole(page, 'alice');
   services.node.faults.set('GetBalance', 'reset');
@@ -227,7 +227,7 @@ test('a balance that the node does not tell is not 0, and nothing can be sent', 
   expect(await button(page, 'Send').isEnabled()).toBe(false);
 });
 
-test('Enter that is held down sends once, also after a failure', async () => {
+test('holding Enter down sends once, also after a failure', async () => {
   const page = await open(await newContext(browser));
   await logInWhole(page, 'alice');
   await prepare(page);
@@ -241,13 +241,13 @@ test('Enter that is held down sends once, also after a failure', async () => {
   for (let repeat = 0; repeat < 5; repeat++) await page.keyboard.down('Enter');
   await page.keyboard.up('Enter');
   services.node.faults.clear();
-  // A press of its own sends again.
+  // Pressing Enter again sends again.
   await page.keyboard.press('Enter');
   await expect.poll(() => page.getByLabel('Amount in SUI').inputValue()).toBe('');
   expect(await attempts.count()).toBe(2);
 });
 
-test('a login that is given up leaves nothing', async () => {
+test('a login that the user abandons leaves nothing', async () => {
   const page = await open(await newContext(browser));
   services.proverIsBroken = true;
   await logIn(page, 'alice');
@@ -268,7 +268,7 @@ test('a session that has expired asks for a login, and is renewed by it', async 
   await page.reload();
   await ready(page);
   expect(await page.textContent('h1')).toBe('Your session has expired');
-  // The provider still knows the user, and asks for nothing but consent.
+  // The provider still knows the user, and asks only for consent.
   await button(page, LOG_IN).click();
   await page.click('button[type=submit]');
   await page.waitForURL((url) => url.origin === services.origin);
@@ -312,7 +312,7 @@ test('a user who refuses sees that, and one who comes back without an answer can
   expect(await readStep(page)).toBe('none');
 });
 
-test('an answer that was used has no effect when it comes again, in this tab or another', async () => {
+test('an answer that was already used has no effect when it arrives again, in this tab or another', async () => {
   const context = await newContext(browser);
   const page = await open(context);
   let back = '';
@@ -353,7 +353,7 @@ test('a user has the same address at the next run, on the same ports with the sa
   expect(addresses.size).toBe(2);
 });
 
-test('the page takes no form that is longer than an answer, or does not say how long it is', async () => {
+test('the page accepts no form that is longer than an answer, or that does not give its length', async () => {
   const post = async (body: RequestInit['body']) =>
     (await fetch(`${services.origin}/back`, { method: 'POST', body, duplex: 'half' } as RequestInit)).status;
   expect(await post('state=x')).toBe(200);
@@ -361,7 +361,7 @@ test('the page takes no form that is longer than an answer, or does not say how 
   expect(await post(new Blob(['state=x']).stream())).toBe(413);
 });
 
-test('a page of another host cannot read a salt, one of this machine can', async () => {
+test('a page of another host cannot read a salt, and a page of this machine can', async () => {
   const page = await (await newContext(browser)).newPage();
   await page.goto(services.origin.replace('127.0.0.1', 'wallet.localhost'));
   const fetchStatus = (url: string) =>

@@ -1,4 +1,4 @@
-/** The wallet's page in headless Chromium, by what its user sees. */
+/** Controls the wallet's page in headless Chromium by what a user sees. */
 import type { Browser, BrowserContext, Page } from 'playwright';
 import { expect, onTestFinished } from 'vitest';
 
@@ -21,7 +21,7 @@ export async function newContext(browser: Browser): Promise<BrowserContext> {
   return context;
 }
 
-/** Waits until the page waits for its user. */
+/** Waits until the page expects input from its user. */
 export async function ready(page: Page): Promise<void> {
   await page
     .locator('main:is([data-step=none], [data-step=open], [data-step=expired], [data-failed=true])')
@@ -29,19 +29,19 @@ export async function ready(page: Page): Promise<void> {
 }
 
 export const readStep = (page: Page) => page.getAttribute('main', 'data-step');
-/** The whole address, of which the page shows the ends. */
+/** Returns the whole address, of which the page shows the ends. */
 export const readAddress = (page: Page) => page.getAttribute('[data-address]', 'data-address');
 export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 export const problem = (page: Page) => page.locator('[role=alert] .verdict');
 export const LOG_IN = 'Log in with oidc-provider';
 
-/** The error's code and message. */
+/** Returns the error's code and message. */
 export async function readFailure(page: Page): Promise<string> {
   const [code, message] = [problem(page).locator('.code'), problem(page).locator('p').first()];
   return `${await code.textContent()} ${await message.textContent()}`;
 }
 
-/** Through the provider's own pages: a name, and consent. */
+/** Logs in on the provider's own pages with a name and consent. */
 export async function logIn(page: Page, name: string): Promise<void> {
   await passProvider(page, name);
   await ready(page);
@@ -57,7 +57,7 @@ export async function passProvider(page: Page, name: string): Promise<void> {
   await page.waitForURL((url) => url.origin === origin);
 }
 
-/** Fills the form of a transfer, for which there is enough SUI. */
+/** Fills in the form of a transfer that the balance covers. */
 export async function prepare(page: Page): Promise<void> {
   const balance = page.locator('output');
   await expect.poll(() => balance.textContent()).toMatch(/SUI$/);

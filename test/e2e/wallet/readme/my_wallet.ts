@@ -1,6 +1,5 @@
 /**
- * The part that the README's page leaves to the wallet: the addresses of its services, and its user
- * interface.
+ * The part that the README's page leaves to the wallet: addresses of its services, and its user interface.
  */
 import { SuiGrpcClient } from '@mysten/sui/grpc';
 import { discoverProvider, type ZkLoginSession } from 'sui-enclave/zklogin';
@@ -22,7 +21,7 @@ export const app = {
 };
 export const services = { salt: addresses.salt, prover: addresses.prover };
 
-/** The session that is open now. */
+/** The open session. */
 export let session: ZkLoginSession | undefined;
 
 export const show = {
